@@ -1,15 +1,15 @@
-"""Prefix sums of lines of numbers, in place: first the sum of each piece, then the prefix sums of these, then those of
-the pieces, each of which begins with the sum of what lies before it.
+"""Prefix sums of arrays, in place. There are three steps: the sum of each piece of the array, the prefix sums of these
+sums, and the prefix sums within the pieces, each of which starts with the sum of everything before it.
 
-How a line is cut depends on its length alone, so equal lines give equal bits, on any number of threads. Sums are of 32
-bits where the elements have fewer.
+How an array is cut depends on its length only, so equal arrays give equal bits on any number of threads. Sums have 32
+bits if the elements have fewer.
 
-On a CPU an iteration takes four pieces at once, since each addition waits for the one before it; and so many pieces are
-added up before their prefix sums are made that these find them in the cache. On a GPU a block of
-threads takes a piece, where a warp has 16 rows of 32 neighbours: what lies before an element in its row is found in 5
-steps by shuffles, then rows, warps and pieces are added up. The last pieces come first: they were read last, and are
-still in the cache. G. E. Blelloch, "Prefix Sums and Their Applications", 1990; W. D. Hillis and G. L. Steele, "Data
-parallel algorithms", 1986.
+On a CPU, an iteration sums four pieces at once, because each addition must wait for the previous one. The third step
+follows for a limited number of pieces at a time, so that they are still in the cache. On a GPU, a block of threads
+handles a piece, of which a warp has 16 rows of 32 neighbours. Shuffles compute the prefix sums of a row in 5 steps.
+Then rows, warps and pieces are added up. The last pieces are handled first, because they were read last and are still
+in the cache. G. E. Blelloch, "Prefix Sums and Their Applications", 1990; W. D. Hillis and G. L. Steele, "Data parallel
+algorithms", 1986.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from weft.lang.values.matrix import Vector
 __all__ = ["PIECE", "prefix_sums", "sum_type"]
 
 PIECE = 4096  # elements
-_BESIDE = 4  # pieces that one iteration takes on a CPU
-_CACHED = 256  # pieces that the cache of a CPU holds
+_BESIDE = 4  # pieces that one iteration handles on a CPU
+_CACHED = 256  # pieces that fit the cache of a CPU
 _WARP, _LANES, _EACH = 32, 256, 16  # lanes of a warp, threads of a block, elements of a thread
 _WARPS = _LANES // _WARP
-_FEW = 4 * PIECE  # what one block does alone
+_FEW = 4 * PIECE  # elements that one block handles alone
 
 
 def sum_type(dtype: Prim) -> Prim:
-    """The type in which such numbers are added up."""
+    """Return the type in which such numbers are added."""
     if dtype.size >= 4:
         return dtype
     return f32 if dtype.is_float else types.u32 if dtype.text[0] == "u" else types.i32
 
 
 def prefix_sums(x: Any, length: int, dtype: Prim, totals: Any) -> None:
-    """`x[i]` becomes the sum of `x[0] .. x[i]` for all `i` below `length`. `dtype`: what the array holds; `totals`:
-    what `room` made for so many."""
+    """Replace `x[i]` by the sum of `x[0] .. x[i]` for all `i` below `length`. `dtype` is the element type. `totals` is
+    the array that `room` made for this length."""
     of, pieces = sum_type(dtype), -(-length // PIECE)
     if not program().backend.blocks:
         totals[pieces] = 0
@@ -60,7 +60,7 @@ def prefix_sums(x: Any, length: int, dtype: Prim, totals: Any) -> None:
 
 
 def room(length: int, dtype: Prim) -> Any:
-    """An array for the sums of the pieces, and of all of them."""
+    """Return an array for the sums of the pieces, and the total."""
     return ndarray(sum_type(dtype), 1 - (-length // PIECE))
 
 
@@ -71,7 +71,8 @@ def room(length: int, dtype: Prim) -> Any:
 def _scan_on_cpu(
     x: Numbers, totals: Numbers, first: i32, end: i32, pieces: i32, length: i64, of: Constant, dtype: Constant
 ) -> None:
-    """Pieces `first` .. `end`, of which `first` is a multiple of `_BESIDE`; `totals[pieces]` is what lies before."""
+    """Scan pieces `first` .. `end`. `first` is a multiple of `_BESIDE`. `totals[pieces]` is the sum of everything
+    before."""
     for piece in range(first, end):
         total = cast(0, of)
         for i in range(cast(piece, i64) * PIECE, min(length, (cast(piece, i64) + 1) * PIECE)):
@@ -105,7 +106,7 @@ def _scan_on_cpu(
 
 @func
 def _read(x: Numbers, at: i64, length: i64, step: Constant, of: Constant) -> Any:
-    """Elements `at`, `at + step` ...: all at once where there are all of them; 0 where there is none."""
+    """Return elements `at`, `at + step` and so on, loaded at once if all exist; 0 for elements that do not exist."""
     found = Vector([cast(0, of) for _ in range(_EACH)])
     if at + (_EACH - 1) * step < length:
         for k in static(range(_EACH)):
@@ -121,7 +122,8 @@ def _read(x: Numbers, at: i64, length: i64, step: Constant, of: Constant) -> Any
 def _scan_piece(
     x: Numbers, begin: i64, length: i64, before: Any, sums: Any, t: i32, of: Constant, dtype: Constant
 ) -> Any:
-    """Prefix sums of a piece, on `before`; gives its sum. `sums`: a number for each warp."""
+    """Replace a piece by its prefix sums, starting at `before`, and return its sum. `sums` has a number for each
+    warp."""
     lane, warp = t % _WARP, t // _WARP
     at = begin + warp * (_WARP * _EACH) + lane
     found = _read(x, at, length, _WARP, of)
@@ -146,7 +148,7 @@ def _scan_piece(
 
 @func
 def _scan_alone(x: Numbers, length: i64, t: i32, of: Constant, dtype: Constant) -> None:
-    """Prefix sums by one block, one piece after the other."""
+    """Compute prefix sums with one block, piece by piece."""
     sums = SharedArray(_WARPS, of)
     before = cast(0, of)
     for piece in range((length + PIECE - 1) // PIECE):

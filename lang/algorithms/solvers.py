@@ -1,7 +1,7 @@
-"""`ti.linalg`: solving A x = b where A is only known by what it does to a vector.
+"""`ti.linalg`: solve A x = b for an A that is given only as a function of a vector.
 
-The vectors are dense fields of floats, of any shape; A is a `LinearOperator` around a kernel. Sums are kept in f64,
-so that f32 fields converge as far as their own precision goes.
+The vectors are dense fields of floats, of any shape. A is a `LinearOperator` around a kernel. Sums are kept in f64, so
+f32 fields converge as far as their own precision allows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weft.lang.kernels.kernel import kernel
 from weft.lang.values.builtins import cast, grouped, static
 
 if TYPE_CHECKING:
-    Template = Any  # to type checkers: what the arguments are bound to, what comes back
+    Template = Any  # to type checkers: the type of the arguments and results
     f64 = Any
 else:
     from weft.lang.values.types import Template, f64
@@ -36,7 +36,8 @@ class LinearOperator:
         self._apply = matvec_kernel
 
     def matvec(self, x: Any, Ax: Any) -> None:
-        """Set Ax to A times x. TypeMismatch for what is no field, ArgumentError if their shapes differ."""
+        """Set Ax to A times x. Raises TypeMismatch for an object that is not a field, ArgumentError if the shapes
+        differ."""
         for name, vector in (("x", x), ("Ax", Ax)):
             if not isinstance(vector, Field):
                 raise TypeMismatch(f"matvec: {name} is a field, not {shown(vector)}")
@@ -58,13 +59,13 @@ def _dot(a: Template, b: Template, vectors: Template) -> f64:
 
 @kernel
 def _combine(out: Template, a: Template, s: f64, b: Template) -> None:
-    """out = a + s b; `out` may be one of them."""
+    """Compute out = a + s b. `out` may be a or b."""
     for at in grouped(out):
         out[at] = a[at] + cast(s, out.dtype) * b[at]
 
 
 class _Space:
-    """The vectors like `b`: new ones, their products and sums; and when to stop."""
+    """The vectors like `b`: allocation, products and sums; and the stopping criterion."""
 
     def __init__(self, name: str, A: Any, b: Any, x: Any, tol: Any, maxiter: Any, quiet: Any) -> None:
         if not isinstance(A, LinearOperator):
@@ -81,7 +82,7 @@ class _Space:
         self.quiet = flag_of(quiet, "quiet")
 
     def new(self) -> Field:
-        """A vector of zeros."""
+        """Return a vector of zeros."""
         made: Field = (
             make_matrix_field(self.b.ir.shape, self.b.dtype, self.b.shape)
             if self.vectors
@@ -90,11 +91,11 @@ class _Space:
         return made
 
     def dot(self, a: Any, b: Any) -> float:
-        """The sum of products."""
+        """Return the scalar product."""
         return float(_dot(a, b, self.vectors))
 
     def residual(self, A: LinearOperator, x: Any, r: Any) -> None:
-        """r = b - A x."""
+        """Compute r = b - A x."""
         A.matvec(x, r)
         _combine(r, self.b, -1.0, r)
 
@@ -102,9 +103,9 @@ class _Space:
 def MatrixFreeCG(  # noqa: N802 - as Taichi spells it
     A: LinearOperator, b: Any, x: Any, tol: float = 1e-6, maxiter: int = 5000, quiet: bool = True
 ) -> bool:
-    """Solve A x = b by conjugate gradients: A symmetric and positive definite. `x` holds the first guess, then the
-    solution. Gives whether the norm of the residual came below `tol` within `maxiter` steps; `quiet=False` prints it.
-    """
+    """Solve A x = b by conjugate gradients, for a symmetric and positive definite A. `x` holds the first guess, then
+    the solution. Returns whether the norm of the residual fell below `tol` within `maxiter` steps; `quiet=False` prints
+    it."""
     space = _Space("MatrixFreeCG", A, b, x, tol, maxiter, quiet)
     r, p, Ap = space.new(), space.new(), space.new()
     space.residual(A, x, r)
@@ -128,10 +129,11 @@ def MatrixFreeCG(  # noqa: N802 - as Taichi spells it
 def MatrixFreeBICGSTAB(  # noqa: N802
     A: LinearOperator, b: Any, x: Any, tol: float = 1e-6, maxiter: int = 5000, quiet: bool = True
 ) -> bool:
-    """Solve A x = b by stabilised biconjugate gradients, for any invertible A; arguments and result as MatrixFreeCG.
+    """Solve A x = b by the stabilised biconjugate gradient method, for any invertible A. Arguments and result are as
+    for MatrixFreeCG.
 
-    Each step goes along p as far as makes the residual s normal to the shadow r0, then along s as far as makes it
-    short."""
+    Each step first goes along p until the residual s is orthogonal to the shadow residual r0, then along s as far as
+    minimizes the residual."""
     space = _Space("MatrixFreeBICGSTAB", A, b, x, tol, maxiter, quiet)
     r, r0, p, Ap, As = space.new(), space.new(), space.new(), space.new(), space.new()
     space.residual(A, x, r)
@@ -144,7 +146,7 @@ def MatrixFreeBICGSTAB(  # noqa: N802
         A.matvec(p, Ap)
         against = space.dot(r0, Ap)
         if against == 0.0 or rho == 0.0:
-            return False  # the shadow has lost what it measures
+            return False  # breakdown: the shadow residual is orthogonal to the search direction
         alpha = rho / against
         _combine(x, x, alpha, p)
         _combine(r, r, -alpha, Ap)

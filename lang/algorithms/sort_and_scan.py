@@ -1,4 +1,4 @@
-"""Algorithms over one-dimensional fields and arrays, written as kernels: sorting and prefix sums."""
+"""Sort and prefix-sum one-dimensional fields and arrays, by kernels."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ from weft.lang.values.types import MatrixType, VectorType
 
 __all__ = ["PrefixSumExecutor", "parallel_sort"]
 
-_MOST = 2**31 - 2**20  # keys: places are numbers of 32 bits
+_MOST = 2**31 - 2**20  # keys: indices have 32 bits
 
 
 def parallel_sort(keys: Any, values: Any = None) -> None:
     """Sort `keys`, a one-dimensional field or array of numbers of any length, in ascending order, in place.
 
-    `values`, of the same kind and at least that long, with elements of any type, is permuted alike. Equal keys keep
-    their order; -0.0 and 0.0 are equal, and NaN comes last, as for `numpy.sort(kind="stable")`. It takes as much memory
-    again as keys and values do. TypeMismatch for what cannot be sorted. How: `sort_on_cpu.py`, `sort_on_gpu.py`."""
+    `values`, a field or array that is at least as long, with elements of any type, is permuted with the keys. Equal
+    keys keep their order. -0.0 and 0.0 are equal, and NaN comes last, as for `numpy.sort(kind="stable")`. The sort
+    allocates as much memory as keys and values have. Raises TypeMismatch for an object that cannot be sorted. Methods:
+    `sort_on_cpu.py`, `sort_on_gpu.py`."""
     line = _Line(keys)
     if line.length > _MOST:
         raise TypeMismatch(f"at most {_MOST} keys can be sorted, not {line.length}")
@@ -55,7 +56,7 @@ def _check_values(keys: Any, values: Any, length: int) -> None:
 
 
 def _sort_both(keys: _Line, values: Any) -> None:
-    """Numbers go with the keys; of other values their places do."""
+    """Sort numbers with the keys. For other values, sort their indices with the keys."""
     if not _has_parts(values):
         carried = _Line(values)
         _sort(keys, carried)
@@ -81,8 +82,8 @@ def _sort(keys: _Line, values: _Line | None) -> None:
 
 
 class _Line:
-    """A one-dimensional field or array of numbers as an array that kernels change in place: its own memory where they
-    reach that, or a copy, which `give_back` writes back. TypeMismatch for anything else."""
+    """A one-dimensional field or array of numbers as an array that kernels change in place: its own memory if kernels
+    can access it, else a copy, which `give_back` writes back. Raises TypeMismatch for any other object."""
 
     def __init__(self, x: Any) -> None:
         if _has_parts(x) or len(getattr(x, "shape", ())) != 1:
@@ -104,7 +105,7 @@ class _Line:
                 self.cells.from_numpy(source)
 
     def give_back(self) -> None:
-        """Write what was copied back to where it came from."""
+        """Write a copy back to its source."""
         if not self._is_copy:
             return
         if isinstance(self._whole, Field):
@@ -114,13 +115,13 @@ class _Line:
 
 
 def _is_nested(x: Field) -> bool:
-    """Whether its elements are no strided array."""
+    """Return whether the elements do not form a strided array."""
     window = x.describe().path.window
     return window is None or not window.is_plain(len(x.shape))
 
 
 def _has_parts(x: Any) -> bool:
-    """Whether it is an array or a field of other things than numbers."""
+    """Return whether it is an array or a field whose elements are not numbers."""
     return isinstance(x, MatrixField | StructField | StructNdarray) or bool(getattr(x, "element_shape", ()))
 
 
@@ -168,11 +169,10 @@ def _write_field(x: FieldOf, first: i32, line: Numbers) -> None:
 
 
 class PrefixSumExecutor:
-    """Inclusive prefix sums of `length` numbers: `executor.run(x)` makes `x[i]` the sum of `x[0] .. x[i]`, in place.
+    """Inclusive prefix sums of `length` numbers: `executor.run(x)` replaces `x[i]` by the sum of `x[0] .. x[i]`.
 
-    Numbers meet in an order that depends on `length` and the arch alone: equal calls give equal bits. Those of less
-    than 32 bits are added up in 32, and every sum is wrapped or rounded to what the array holds. How:
-    `prefix_sums.py`."""
+    The order of additions depends on `length` and the arch only, so equal calls give equal bits. Numbers of less than
+    32 bits are added in 32 bits, and every sum is wrapped or rounded to the element type. Method: `prefix_sums.py`."""
 
     def __init__(self, length: Any) -> None:
         if not isinstance(length, int | np.integer) or length < 0:
@@ -181,8 +181,8 @@ class PrefixSumExecutor:
         self._totals: dict[Any, Any] = {}
 
     def run(self, input_arr: Any) -> None:
-        """Sum a one-dimensional field or array of numbers of any type, of at least `length` elements, in place.
-        TypeMismatch for anything else."""
+        """Sum a one-dimensional field or array of numbers of any type, with at least `length` elements, in place.
+        Raises TypeMismatch for any other object."""
         line = _Line(input_arr)
         if line.length < self.length:
             raise TypeMismatch(f"{self.length} elements are to be summed, {input_arr!r} has fewer")

@@ -1,11 +1,11 @@
-"""Sorting on a CPU: keys are split by the first digit of 8 bits in which they differ, then each part by its other
-digits, from the last to the first, which it does in the cache.
+"""Radix sort on a CPU. Keys are first split by the first digit of 8 bits in which they differ. Each part is then sorted
+in the cache by its other digits, from the last to the first.
 
-The keys are looked at first, so that no digit counts that all have alike: numbers below a million are split by 8 of 20
-bits and sorted by 12. Splitting keeps the order of equal digits: each share of the keys is counted, then it is known
-where the keys of a share with a certain digit go. A part that is large still (a few keys far away from the others make
-the first digit one that most have alike) is split in turn; parts of a few keys are sorted by insertion. Values go with
-the keys. The same runs in Python (`arch=python`).
+The range of the keys is found first, and leading digits that all keys share are skipped: numbers below a million are
+split by 8 of 20 bits and sorted by 12. A split keeps the order of equal digits: the digits of each share of the keys
+are counted, which gives the place of the keys of each share and digit. A part that is still large is split again. (This
+happens if a few keys are far from the others, so that most keys have the same first digit.) Parts of a few keys are
+sorted by insertion. Values move with the keys. The same code runs in Python (`arch=python`).
 
 D. E. Knuth, "The Art of Computer Programming", volume 3, 5.2.5; P. M. McIlroy, K. Bostic, M. D. McIlroy, "Engineering
 radix sort", 1993.
@@ -27,14 +27,14 @@ from weft.lang.values.kinds import Constant, Numbers, i32, u64
 
 __all__ = ["sort_on_cpu"]
 
-_WHOLE = 1 << 16  # keys that are not split
-_LARGE = 1 << 18  # of a part that is split again
-_FEW = 32  # that are sorted by insertion
-_SHARES = 2  # of a thread
+_WHOLE = 1 << 16  # keys that are sorted without a split
+_LARGE = 1 << 18  # keys of a part that is split again
+_FEW = 32  # keys that are sorted by insertion
+_SHARES = 2  # per thread
 
 
 class _Room(NamedTuple):
-    """Keys and values as they are given, and as much memory again; what they hold."""
+    """The given keys and values, equally large temporary arrays, and the element types."""
 
     keys: Any
     values: Any
@@ -44,13 +44,13 @@ class _Room(NamedTuple):
     carried: Prim | None
 
     def part(self, begin: int, end: int) -> _Room:
-        """Keys `begin` .. `end` with theirs."""
+        """Return the keys `begin` .. `end` with their values."""
         keys, values, others, spare = (array[begin:end] for array in self[:4])
         return _Room(keys, values, others, spare, self.dtype, self.carried)
 
 
 def sort_on_cpu(keys: Any, values: Any, length: int, dtype: Prim, carried: Prim | None) -> None:
-    """Sort in place. `dtype`: what `keys` has; `carried`: what `values` has, None where there are none."""
+    """Sort in place. `dtype` is the type of `keys`. `carried` is the type of `values`, or None without values."""
     others = np.empty(length, dtype.np)
     spare = others if carried is None else np.empty(length, carried.np)
     _sort(_Room(keys[:length], keys[:length] if carried is None else values[:length], others, spare, dtype, carried))
@@ -75,7 +75,7 @@ def _sort(room: _Room) -> None:
 
 
 def _reach(keys: Any, dtype: Prim) -> tuple[int, int]:
-    """The first and the last word."""
+    """Return the smallest and the largest word."""
     word = word_type(dtype)
     bounds = np.array([2**word.bits - 1, 0], word.np)
     _find_reach(keys, bounds, len(keys), dtype)
@@ -110,7 +110,8 @@ def _split(
     dtype: Constant,
     carried: Constant,
 ) -> None:
-    """Keys `x` with values `p` to `y` and `q`, by the digit from bit `shift` on; where each digit begins there."""
+    """Split keys `x` with values `p` into `y` and `q`, by the digit from bit `shift` on. Returns where each digit
+    begins there."""
     size = (length + shares - 1) // shares
     for share in range(shares):
         for d in range(DIGITS):
@@ -168,7 +169,7 @@ def _by_digit(
     dtype: Constant,
     carried: Constant,
 ) -> None:
-    """Elements `begin` .. `end` of `x` and `p` to those of `y` and `q`, by a digit, on one thread."""
+    """Sort elements `begin` .. `end` of `x` and `p` into `y` and `q` by a digit, on one thread."""
     for d in range(DIGITS):
         table[first + d] = 0
     for i in range(begin, end):
@@ -205,8 +206,8 @@ def _sort_parts(
     dtype: Constant,
     carried: Constant,
 ) -> None:
-    """Sort each part of `x` and `p` by its last digits. Where `move` holds the result is to be in `y` and `q`, in `x`
-    and `p` otherwise. Parts of more than `large` keys are not sorted."""
+    """Sort each part of `x` and `p` by its last digits. The result is in `y` and `q` if `move` is set, else in `x` and
+    `p`. Parts of more than `large` keys are not sorted."""
     for part in range(parts):
         begin, end = begins[part], begins[part + 1]
         turn, moved = 0, 0

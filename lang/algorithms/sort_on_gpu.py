@@ -1,13 +1,13 @@
-"""Sorting on a GPU: by one digit of 8 bits after the other, from the last to the first, each time keeping the order of
+"""Radix sort on a GPU, by one digit of 8 bits after the other, from the last to the first. Each step keeps the order of
 equal digits. For each digit
 
     count     every block counts the digits of its share of the keys
-    place     so it is known where the keys of a block with a certain digit go
-    move      a block takes 4096 keys at a time. The lanes of a warp find out who has the same digit, so that every key
-              learns its place among those of its warp; then warps are added up. Keys meet in the memory of the block in
-              their new order, so that neighbours are written together
+    place     the counts give the place of the keys of each block and digit
+    move      a block handles 4096 keys at a time. The lanes of a warp find lanes with the same digit, which gives the
+              rank of each key in its warp; then warps are added up. The keys are reordered in shared memory, so that
+              writes to global memory are coalesced
 
-Up to 4096 keys are sorted by one block, in its memory. Values go with the keys. N. Satish, M. Harris, M. Garland,
+Up to 4096 keys are sorted by one block in shared memory. Values move with the keys. N. Satish, M. Harris, M. Garland,
 "Designing efficient sorting algorithms for manycore GPUs", 2009; D. Merrill and A. Grimshaw, "High performance and
 scalable radix sorting", 2011.
 """
@@ -41,7 +41,7 @@ _BLOCKS = 2048  # at most
 
 
 def sort_on_gpu(keys: Any, values: Any, length: int, dtype: Prim, carried: Prim | None) -> None:
-    """Sort in place. `dtype`: what `keys` has; `carried`: what `values` has, None where there are none."""
+    """Sort in place. `dtype` is the type of `keys`. `carried` is the type of `values`, or None without values."""
     passes = digits_of(dtype)
     values = keys if carried is None else values
     if length <= _TILE:
@@ -63,8 +63,8 @@ _kept: WeakKeyDictionary[Program, tuple[Any, tuple[Any, ...]]] = WeakKeyDictiona
 
 
 def _room(length: int, blocks: int, dtype: Prim, carried: Prim | None) -> tuple[Any, ...]:
-    """Memory for keys, values, the blocks' counts and all counts; that of the last call if it was one like this: for
-    short lines, to make it would take longer than to sort."""
+    """Return memory for keys, values, the counts of the blocks and all counts. The memory of the last similar call is
+    reused: for few keys, allocation would take longer than the sort."""
     key, current = (length, dtype, carried), program()
     last, arrays = _kept.get(current, (None, ()))
     if last != key:
@@ -83,8 +83,8 @@ def _digit(key: Any, shift: i32, dtype: Constant) -> Any:
 
 @func
 def _read(x: Numbers, at: i32, left: i32, step: Constant, dtype: Constant) -> Any:
-    """Elements `at`, `at + step` ..., 0 for those that are not among the `left` ones from `at` on: all at once where
-    there are all of them."""
+    """Return elements `at`, `at + step` and so on, loaded at once if all exist; 0 for elements that are not among the
+    `left` ones from `at` on."""
     found = Vector([cast(0, dtype) for _ in range(_EACH)])
     if (_EACH - 1) * step < left:
         for k in static(range(_EACH)):
@@ -98,7 +98,7 @@ def _read(x: Numbers, at: i32, left: i32, step: Constant, dtype: Constant) -> An
 
 @func
 def _digits(keys: Any, left: i32, shift: i32, dtype: Constant) -> Any:
-    """The digits of a thread's keys. What is none counts as the last, and so stays behind the keys, where it is."""
+    """Return the digits of a thread's keys. A missing key has the last digit, so it stays behind the keys."""
     digits = Vector([cast(DIGITS - 1, i32) for _ in range(_EACH)])
     for k in static(range(_EACH)):
         if k * _WARP < left:
@@ -108,7 +108,7 @@ def _digits(keys: Any, left: i32, shift: i32, dtype: Constant) -> Any:
 
 @func
 def _sum_before(value: i32, sums: Any, t: i32) -> Any:
-    """The sum of what the threads of the block before this one have. `sums`: a number for each warp."""
+    """Return the sum of the numbers of all previous threads of the block. `sums` has a number for each warp."""
     upto = inclusive_add(value)
     if t % _WARP == _WARP - 1:
         sums[t // _WARP] = upto
@@ -123,8 +123,8 @@ def _sum_before(value: i32, sums: Any, t: i32) -> Any:
 
 @func
 def _alike(digit: i32) -> Any:
-    """A bit for each lane of the warp that has the same digit. By a vote for each of its bits, which is faster than
-    `match_any`: on an H200 the whole sort takes two thirds of the time."""
+    """Return a mask of the lanes of the warp that have the same digit. It uses a vote for each bit, which is faster
+    than `match_any`: on an H200, the whole sort takes two thirds of the time."""
     lanes = cast(-1, i32)
     for k in static(range(DIGIT)):
         bit = digit & static(1 << k)
@@ -134,15 +134,15 @@ def _alike(digit: i32) -> Any:
 
 @func
 def _ranks(digits: Any, counters: Any, t: i32) -> Any:
-    """How many keys of the warp have the digit of each key and come before it. The counters of the warp, 0 at first,
-    have all that were seen."""
+    """Return, for each key, how many earlier keys of the warp have the same digit. The counters of the warp, 0 at
+    first, then contain the number of keys with each digit."""
     own = cast(1, i32) << (t % _WARP)
     ranks = Vector([cast(0, i32) for _ in range(_EACH)])
     for k in static(range(_EACH)):
         alike, at = _alike(digits[k]), t // _WARP * DIGITS + digits[k]
         ranks[k] = counters[at] + popcnt(alike & (own - 1))
         sync_warp(_ALL)
-        if alike & -own == own:  # the last of them
+        if alike & -own == own:  # the last lane with this digit
             counters[at] = ranks[k] + 1
         sync_warp(_ALL)
     return ranks
@@ -150,7 +150,7 @@ def _ranks(digits: Any, counters: Any, t: i32) -> Any:
 
 @func
 def _places(digits: Any, counters: Any, sums: Any, t: i32) -> Any:
-    """Where in the tile each key goes; where the keys with digit `t` begin, and how many there are."""
+    """Return the place in the tile of each key, where the keys with digit `t` begin, and how many there are."""
     for w in static(range(_WARPS)):
         counters[w * DIGITS + t] = 0
     sync()
@@ -174,7 +174,7 @@ def _places(digits: Any, counters: Any, sums: Any, t: i32) -> Any:
 def _count(
     x: Numbers, table: Numbers, length: i32, blocks: i32, share: i32, shift: i32, i: i32, dtype: Constant
 ) -> None:
-    """How often each digit is among the keys of a block."""
+    """Count how often each digit occurs among the keys of a block."""
     counters = SharedArray(DIGITS, i32)
     block, t = i // _LANES, i % _LANES
     counters[t] = 0
@@ -192,7 +192,7 @@ def _count(
 
 @func
 def _add_up(table: Numbers, totals: Numbers, blocks: i32, i: i32) -> None:
-    """How often a digit is among the keys of the blocks before each, and of all."""
+    """Compute how often a digit occurs in the blocks before each block, and in all blocks."""
     sums = SharedArray(_WARPS, i32)
     digit, t = i // _LANES, i % _LANES
     total = cast(0, i32)
@@ -228,7 +228,7 @@ def _sort_by_digit(
     dtype: Constant,
     carried: Constant,
 ) -> None:
-    """Keys `x` with values `p` to `y` and `q`; a block takes `share` tiles."""
+    """Sort keys `x` with values `p` into `y` and `q` by a digit. A block handles `share` tiles."""
     loop_config(block_dim=_LANES)
     for i in range(blocks * _LANES):
         _count(x, table, length, blocks, share, shift, i, dtype)
@@ -272,7 +272,7 @@ def _sort_by_digit(
 
 @kernel
 def _sort_few(x: Numbers, p: Numbers, length: i32, passes: i32, dtype: Constant, carried: Constant) -> None:
-    """Up to a tile of keys, in place."""
+    """Sort up to one tile of keys, in place."""
     loop_config(block_dim=_LANES)
     for t in range(_LANES):
         counters, sums = SharedArray(_WARPS * DIGITS, i32), SharedArray(_WARPS, i32)

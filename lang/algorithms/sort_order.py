@@ -1,4 +1,4 @@
-"""Numbers as unsigned words of the same order, which are sorted digit by digit."""
+"""Map numbers to unsigned words with the same order, which are sorted digit by digit."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ DIGITS = 1 << DIGIT  # how many there are
 
 
 def word_type(dtype: Prim) -> Prim:
-    """The type of the words of such numbers."""
+    """Return the type of the words of such numbers."""
     return u64 if dtype.bits > 32 else u32
 
 
 def digits_of(dtype: Prim) -> int:
-    """In how many digits the words of such numbers differ."""
+    """Return the number of digits of the words of such numbers."""
     bits = _seen_as(dtype).bits if dtype.is_float else dtype.bits
     return -(-bits // DIGIT)
 
@@ -30,7 +30,7 @@ def _is_unsigned(dtype: Prim) -> bool:
 
 
 def _least(dtype: Prim) -> int:
-    """What is added to such an integer to make the least one 0."""
+    """Return what is added to such an integer to map the smallest one to 0."""
     return 0 if _is_unsigned(dtype) else 2 ** (dtype.bits - 1)
 
 
@@ -43,14 +43,15 @@ def _signed(dtype: Prim) -> Prim:
 
 
 def _infinity(dtype: Prim) -> int:
-    """The bits of an infinite float."""
+    """Return the bits of an infinite float."""
     return 0x7FF << 52 if dtype.bits > 32 else 0xFF << 23
 
 
 @func
 def order(key: Any, dtype: Any) -> Any:
-    """The word of a number. That of a float is its magnitude's bits, negated below zero, so that both zeros have one
-    word; minus infinity has the first, and NaN those behind infinity's, if its sign is set by wrapping round."""
+    """Return the word of a number. The word of a float is the bits of its magnitude, negated below zero, so both zeros
+    have the same word. Minus infinity has the first word. The words of NaN follow that of infinity: a NaN with a sign
+    wraps around to there."""
     if static(dtype.is_float):
         bits = bit_cast(cast(key, static(_seen_as(dtype))), static(_signed(dtype)))
         sign = bits >> static(_signed(dtype).bits - 1)

@@ -1,1 +1,1 @@
-"""Arrays of other libraries: taken and lent without a copy, functions of whole arrays, operators for PyTorch."""
+"""Arrays of other libraries: exchange without a copy, functions of whole arrays, and operators for PyTorch."""

@@ -1,9 +1,10 @@
-"""What tells the calls of an array function apart: classes of its operands, and types, shapes and packing of arrays.
+"""The key of a call of an array function: the classes of its operands, and the types, shapes and packing of arrays.
 
     look((x, 2.0), on_gpu=False)  =>  [ndarray, float64, (3, 4), True, float], [x, 2.0]
 
-Calls with equal keys run one kernel, over arrays of equal shapes, and their results have equal types and shapes: so
-`Calls` remembers how one is made. A key keeps no operand alive, and says nothing of addresses and values.
+Calls with equal keys run the same kernel, over arrays of equal shapes, and their results have equal types and
+shapes. `Calls` therefore remembers how such a call is made. A key keeps no operand alive, and contains no addresses
+or values.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from weft.lang.program.init import program
 
 __all__ = ["Calls", "look", "seen"]
 
-_MOST_CALLS = 256  # of a function, that are remembered
+_MOST_CALLS = 256  # remembered calls of a function
 _MOST_CLASSES = 128
 
 Key = tuple[Any, ...]
@@ -32,7 +33,7 @@ C = TypeVar("C")
 
 
 class Calls(Generic[C]):
-    """What is remembered of the calls of one function."""
+    """The remembered calls of one function."""
 
     def __init__(self) -> None:
         self._known: dict[Key, C] = {}
@@ -41,11 +42,11 @@ class Calls(Generic[C]):
         return len(self._known)
 
     def find(self, key: Key | None) -> C | None:
-        """The call with that key, if it was made before."""
+        """Return the call with that key, if it was made before."""
         return None if key is None else self._known.get(key)
 
     def keep(self, key: Key | None, call: C) -> None:
-        """Remember it. (Threads may do so at once: they found the same.)"""
+        """Remember the call. (If several threads do so at once, they have found the same.)"""
         if key is not None:
             if len(self._known) >= _MOST_CALLS:
                 self._known = {}
@@ -53,8 +54,8 @@ class Calls(Generic[C]):
 
 
 def look(more: Key | None, values: Iterable[Any]) -> tuple[Key | None, list[Any]]:
-    """The key of a call, `more` being a part of it, and what kernels are given for the values (`libraries.view`). No
-    key where `more` is None or there is a value that only `operands` knows how to take."""
+    """Return the key of a call, which includes `more`, and the arguments that kernels take for the values
+    (`libraries.view`). There is no key if `more` is None, or if only `operands` can convert one of the values."""
     if more is None:
         return None, []
     current = program()
@@ -75,19 +76,20 @@ def look(more: Key | None, values: Iterable[Any]) -> tuple[Key | None, list[Any]
 
 
 def seen(made: Any) -> Any:
-    """What a kernel is given for a new array (see `Library`)."""
+    """Return what a kernel takes for a new array (see `Library`)."""
     kind: Any = type(made)
     view, _ = _way_of(kind, program().backend.own_memory)
     return made if view is None else view(made)
 
 
-# What a value raises that has no key.
+# The exceptions of values that have no key.
 _OTHERS = (AttributeError, BufferError, IndexError, RuntimeError, TypeError, TypeMismatch)
 
 
 @lru_cache(_MOST_CLASSES)
 def _way_of(kind: Any, on_gpu: bool) -> Way:
-    """How a value of that very class is seen (None: as it is), and the part of the key that comes of what is seen."""
+    """Return how to view a value of exactly that class (None: unchanged), and the function that makes its part of the
+    key."""
     if kind is int:
         return None, _room
     if kind in (bool, float) or issubclass(kind, np.generic):
@@ -110,12 +112,12 @@ def _unknown(value: Any) -> Key:
     raise TypeError
 
 
-# By the bits of an integer's magnitude: the widest of those that all the same types hold.
+# By the number of bits of an integer's magnitude: the largest number of bits that the same set of types can hold.
 _WIDEST = [next(width for width in (7, 8, 15, 16, 31, 32, 63, 64) if bits <= width) for bits in range(65)]
 
 
 def _room(number: int) -> Key:
-    """Which types hold an integer. IndexError if none does."""
+    """Return the set of types that can hold an integer. Raises IndexError if there is none."""
     return (_WIDEST[number.bit_length()] if number >= 0 else -_WIDEST[(~number).bit_length()],)
 
 
@@ -132,7 +134,7 @@ def _tensors_memory(tensor: Any) -> Any:
 
 
 def _without_history(tensor: Any) -> Any:
-    """No gradients flow through a kernel."""
+    """Detach a tensor: no gradients flow through a kernel."""
     return tensor.detach() if tensor.requires_grad else tensor
 
 

@@ -1,4 +1,4 @@
-"""`ti.elementwise`: a function of numbers becomes one of arrays, computed in one kernel."""
+"""`ti.elementwise`: turn a function of numbers into a function of arrays, computed in one kernel."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ __all__ = ["ElementwiseFunction", "elementwise"]
 
 
 class _Call(NamedTuple):
-    """How calls with one key are made: `makers` make results of `shape`, or nothing if those of `out` were given;
-    `kernel` (None: there are no elements) takes operands and results, those that are arrays as of shape `flat`, unless
-    that is None. `numbers` are the operands that are no arrays."""
+    """How to make calls with one key. `makers` make results of `shape`; there are none if `out` was given. `kernel`
+    (None: there are no elements) takes operands and results; arrays are reshaped to `flat`, unless that is None.
+    `numbers` are the operands that are not arrays."""
 
     results: Results
     shape: Shape
@@ -81,7 +81,7 @@ class ElementwiseFunction:
         return tuple(answer) if call.results.several else answer[0]
 
     def _prepared(self, found: Sequence[Operand], outs: Sequence[Any] | None) -> tuple[_Call, list[Any]]:
-        """How such a call is made, and the views of `outs`."""
+        """Return how such a call is made, and the views of `outs`."""
         shape, results = broadcast(self._label, found), self._results_for(found)
         targets, makers, prims = list[Any](), list[Maker](), results.prims
         library, like = result_library([one.source for one in found if one.shape is not None])
@@ -103,7 +103,7 @@ class ElementwiseFunction:
     # -- types ---------------------------------------------------------------------------------------------------------
 
     def _results_for(self, found: Sequence[Operand]) -> Results:
-        """What the function returns for operands of these types."""
+        """Return the types of the function's results for operands of these types."""
         current = program()
         if current.generation != self._generation:
             self._results, self._generation = {}, current.generation
@@ -116,7 +116,7 @@ class ElementwiseFunction:
         return results
 
     def _checked(self, outs: Sequence[Any], shape: Shape, results: Results) -> list[Any]:
-        """Views of the arrays of `out`, one for each result. ArgumentError where one does not fit."""
+        """Return views of the arrays in `out`, one for each result. Raises ArgumentError if one does not fit."""
         if len(outs) != len(results.prims):
             raise ArgumentError(f"{self._label} gives {len(results.prims)} arrays, but out= has {len(outs)}")
         views: list[Any] = []
@@ -141,7 +141,7 @@ class ElementwiseFunction:
         results: Results,
         n: int,
     ) -> Kernel:
-        """The kernel that loops over `n` axes."""
+        """Return the kernel that loops over `n` axes."""
         numbers = tuple([one.prim for one in found if one.shape is None])
         key = patterns, numbers, targets, results.several, n
         made = self._kernels.get(key)
@@ -155,13 +155,13 @@ class ElementwiseFunction:
 
 
 def _flat_pattern(own: Shape | None, shape: Shape) -> Pattern:
-    """As `pattern_of`, all arrays being seen as one axis."""
+    """Return the same as `pattern_of` for arrays that are viewed with a single axis."""
     return None if own is None else (False,)
 
 
 def _separate(views: list[Any], numbers: Sequence[int], count: int) -> None:
-    """An operand that shares memory with one of the results, which are the last `count` views, but not element by
-    element, is copied first."""
+    """Copy each operand that shares memory with a result, unless both have every element at the same address. The
+    results are the last `count` views."""
     for target in views[-count:]:
         for k, one in enumerate(views[:-count]):
             if k in numbers or (one is target and count == 1) or not may_overlap(one, target):
@@ -171,7 +171,7 @@ def _separate(views: list[Any], numbers: Sequence[int], count: int) -> None:
 
 
 def _alike(a: Any, b: Any) -> bool:
-    """Whether equal indices of two views of one memory mean equal places."""
+    """Return whether equal indices of two views of the same memory refer to the same address."""
     a, b = (one.array() if isinstance(one, Ndarray) else one for one in (a, b))
     if tuple(a.shape) != tuple(b.shape) or prim_of(a).size != prim_of(b).size:
         return False
@@ -187,12 +187,14 @@ def _copied(array: Any) -> Any:
 
 
 def elementwise(function: Any) -> ElementwiseFunction:
-    """Make a function of numbers one of arrays: `gain = ti.elementwise(f)`, or a decorator.
+    """Turn a function of numbers into a function of arrays: `gain = ti.elementwise(f)`, or as a decorator.
 
-    `function` is a `@func`, a `@pyfunc`, a plain function or one like `ti.max`; it returns a number or a tuple of them.
-    Operands are arrays of any library that kernels take, fields, ndarrays, and numbers. Shapes broadcast as numpy's do,
-    types are those that a kernel gives such numbers. The result is a new array (several: a tuple), of the library and
-    on the device of the operands; `out=` names arrays (a tuple for several) that it is written to, cast within its
-    kind. All is computed in one kernel. ArgumentError for operands that do not fit; CompilationError with a place for
-    what the function cannot do with such numbers."""
+    `function` is a `@func`, a `@pyfunc`, a plain function or a built-in one like `ti.max`. It returns a number or a
+    tuple of numbers. Operands are numbers, fields, ndarrays, and arrays of any library that kernels accept. Shapes
+    broadcast as in numpy. Types are those that a kernel gives to such numbers.
+
+    The result is a new array (several results: a tuple), of the library and on the device of the operands. `out=` gives
+    an array (a tuple for several results) to write to; values are cast within their kind. One kernel computes
+    everything. Raises ArgumentError for operands that do not fit, and CompilationError with a place if the function
+    cannot take such numbers."""
     return ElementwiseFunction(ScalarFunction(function, "elementwise", 2))

@@ -1,12 +1,12 @@
-"""Kernels around a scalar function: their text is made for one way in which its operands are laid out.
+"""Generate kernels around a scalar function. The text of a kernel is made for one layout of its operands.
 
-For `shade(x, w)` with an array `x`, repeated along the first axis, and a number `w` the text is
+For `shade(x, w)` with an array `x`, repeated along the first axis, and a number `w`, the text is
 
     def shade(x, w: f32, _out):
         for _i, _j in _out:
             _out[_i, _j] = _function(x[_j], w)
 
-so that what broadcasting repeats is loaded where it is repeated, and no array of strides zero is needed.
+A value that broadcasting repeats is loaded again, so no array with strides of zero is needed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), GENERATED)
 
 
 def define(name: str, parameters: Sequence[tuple[str, Any]], body: Sequence[str], names: dict[str, Any]) -> Any:
-    """The Python function with that text. `parameters` are names with annotations, `names` what its globals mean."""
+    """Return the Python function with that text. `parameters` are names with annotations. `names` are its globals."""
     text = "".join(f"{line}\n" for line in (f"def {name}({', '.join(n for n, _ in parameters)}):", *body))
     space: dict[str, Any] = {"__name__": __name__, **names}
     exec(compile(text, _FILE, "exec"), space)  # noqa: S102 - our own text, of identifiers
@@ -61,21 +61,21 @@ def define(name: str, parameters: Sequence[tuple[str, Any]], body: Sequence[str]
 
 
 def make_kernel(name: str, parameters: Sequence[tuple[str, Any]], body: Sequence[str], names: dict[str, Any]) -> Kernel:
-    """The kernel with that text; a parameter whose annotation is None is an array. All names in the text but those of
-    operands begin with an underscore."""
+    """Return the kernel with that text. A parameter whose annotation is None is an array. All names in the text except
+    those of operands begin with an underscore."""
     annotated = [(n, annotation or NdarrayType()) for n, annotation in parameters]
     return kernel(define(name, annotated, body, {"_cast": cast, "_min": builtins.min, "_range": range, **names}))
 
 
-# How an operand lies along the axes of a loop: None for a number; else, for each of its own axes, whether it is
-# repeated (its extent there is 1 and the loop's is not).
+# The layout of an operand along the axes of a loop: None for a number. For an array, one flag for each of its own axes:
+# whether the operand is repeated along it (its extent is 1 and that of the loop is not).
 Pattern = tuple[bool, ...] | None
 
-AXES = tuple(f"_i{axis}" for axis in range(64))  # as many as numpy has
+AXES = tuple(f"_i{axis}" for axis in range(64))  # as many axes as numpy supports
 
 
 def pattern_of(own: tuple[int, ...] | None, shape: tuple[int, ...]) -> Pattern:
-    """How an operand of shape `own` lies in a loop over `shape`."""
+    """Return the layout of an operand of shape `own` in a loop over `shape`."""
     if own is None:
         return None
     return tuple(extent != whole for extent, whole in zip(own, shape[len(shape) - len(own) :]))
@@ -83,8 +83,8 @@ def pattern_of(own: tuple[int, ...] | None, shape: tuple[int, ...]) -> Pattern:
 
 @dataclass(frozen=True)
 class Text:
-    """What a loop over `axes` computes from operands that lie there by `patterns`: what `function` makes of them, or,
-    where that is None, the one operand."""
+    """The computation in a loop over `axes`, for operands with the layouts `patterns`: the result of `function`, or, if
+    that is None, the single operand."""
 
     operands: Sequence[Operand]
     patterns: Sequence[Pattern]
@@ -93,11 +93,11 @@ class Text:
 
     @property
     def parameters(self) -> list[tuple[str, Any]]:
-        """Those of a kernel that takes the operands."""
+        """The parameters of a kernel that takes the operands."""
         return [(one.name, one.prim if p is None else None) for one, p in zip(self.operands, self.patterns)]
 
     def at(self, *axes: str) -> str:
-        """The value where the indices are `axes`."""
+        """Return the value at the indices `axes`."""
         values = ", ".join(one.name + _element(p, axes) for one, p in zip(self.operands, self.patterns))
         return values if self.function is None else f"_function({values})"
 
@@ -105,15 +105,15 @@ class Text:
 def _element(pattern: Pattern, axes: Sequence[str]) -> str:
     if pattern is None:
         return ""
-    own = axes[len(axes) - len(pattern) :]  # the last axes are those of the operand
+    own = axes[len(axes) - len(pattern) :]  # the last axes belong to the operand
     return f"[{', '.join('0' if repeated else axis for axis, repeated in zip(own, pattern)) or 'None'}]"
 
 
 def elementwise_kernel(
     name: str, text: Text, targets: Sequence[Prim], several: bool = False, order: Sequence[int] | None = None
 ) -> Kernel:
-    """The kernel that writes the values, cast to the types `targets`, to arrays of these types. `order`: which axis of
-    the operands each axis of the results is."""
+    """Return the kernel that writes the values, cast to the types `targets`, to arrays of these types. `order` gives
+    the axis of the operands for each axis of the results."""
     numbers = range(len(targets))
     loop = [text.axes[axis] for axis in order] if order is not None else text.axes
     where, indent = ", ".join(loop) or "None", "        " if loop else "    "
@@ -125,24 +125,25 @@ def elementwise_kernel(
     return make_kernel(name, [*text.parameters, *((f"_out{k}", None) for k in numbers)], body, names)
 
 
-# ---- what a function returns -----------------------------------------------------------------------------------------
+# ---- types of results ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Results:
-    """The types of what a scalar function returns for operands of certain types. `several`: it returns a tuple."""
+    """The types of the results of a scalar function for operands of certain types. `several` is true if it returns a
+    tuple."""
 
     prims: tuple[Prim, ...]
     several: bool
     captures: Captures
 
     def alive(self) -> bool:
-        """Whether the function still means what it did."""
+        """Return whether the function still has the same meaning."""
         return not self.captures.changed()
 
 
 class _Note:
-    """Where the translator writes down what it was shown."""
+    """Records the types that the translator found."""
 
     prims: tuple[Prim, ...] = ()
     several = False
@@ -173,14 +174,15 @@ FUNCTIONS[_note.name] = _take_note
 def results_of(
     program: Program, function: Any, names: Sequence[str], prims: Sequence[Prim], call: str, space: dict[str, Any]
 ) -> Results:
-    """What the expression `call` gives, where `names` are numbers of types `prims` and `space` says what other names
-    mean. CompilationError where `function`, which is called there, takes no such numbers, or returns no numbers."""
+    """Return the type of the expression `call`. `names` are numbers of types `prims`; `space` gives the meaning of
+    other names. Raises CompilationError if `function`, which is called there, does not accept such numbers, or does not
+    return numbers."""
     note = _Note()
     body = [f"    _note(_found, {call})"]
     probe = define("probe", tuple(zip(names, prims)), body, {**space, "_note": _note, "_found": note})
     arguments = [Argument(name, prim, prim) for name, prim in zip(names, prims)]
     try:
-        with warnings.catch_warnings():  # which there will be when a kernel is made of it
+        with warnings.catch_warnings():  # they will be emitted when a kernel is made of it
             warnings.simplefilter("ignore", PrecisionWarning)
             translation = translate_kernel(probe, arguments, (), program.config)
     except CompilationError as error:
@@ -189,7 +191,7 @@ def results_of(
 
 
 def _users_place(span: Span | None, function: Any) -> Span | None:
-    """The place; where that is the line of ours, where the function begins."""
+    """Return the place. If that is in generated text, return the first line of the function."""
     if span is None or span.file != _FILE:
         return span
     return source_of(function.function).header() if hasattr(function, "function") else None

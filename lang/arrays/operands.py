@@ -1,4 +1,4 @@
-"""The operands of a call of an array function: which are arrays, which are numbers, of what types and extents."""
+"""The operands of a call of an array function: which of them are arrays or numbers, and their types and extents."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ __all__ = ["Operand", "ScalarFunction", "broadcast", "operands"]
 
 
 class ScalarFunction:
-    """A function of numbers: a `@func`, a `@pyfunc` (also as a method), a plain function, or one like `ti.max`.
-    `kind` is what is made of it, for messages; `depth` frames up is where that is done."""
+    """A function of numbers: a `@func`, a `@pyfunc` (also as a method), a plain function, or a built-in one like
+    `ti.max`. `kind` names what is made of it, for messages. `depth` is the number of frames up to the caller that makes
+    it."""
 
     def __init__(self, function: Any, kind: str, depth: int) -> None:
         method = isinstance(function, MethodType) and isinstance(function.__func__, (Func, PyFunc))
@@ -40,10 +41,10 @@ class ScalarFunction:
         self.function: Any = function
         self.kind = kind
         name: str = getattr(function, "__name__", "")
-        self.name = name if name.isidentifier() else "function"  # of a lambda
+        self.name = name if name.isidentifier() else "function"  # a lambda has no identifier
         self.__doc__ = function.__doc__
         self.parameters = None if isinstance(function, Builtin) else self._parameters(self.function.function, method)
-        # In a kernel's text, names with an underscore in front are those of what stands around the function.
+        # In the text of a kernel, names with a leading underscore are not operands.
         self.names = [f"arg{n}" if n[0] == "_" else n for n in self.parameters.parameters] if self.parameters else []
         known = [*self.parameters.parameters.values()] if self.parameters else []
         self._own = [one.name for one in known]
@@ -61,7 +62,8 @@ class ScalarFunction:
         return found
 
     def matched(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[str], tuple[Any, ...]]:
-        """The names of the operands, and the operands. ArgumentError if they do not fit the parameters."""
+        """Return the names of the operands, and the operands. Raises ArgumentError if they do not match the
+        parameters."""
         if self.parameters is None:
             if keywords:
                 raise ArgumentError(f"'{self.name}' has no parameter '{next(iter(keywords))}'")
@@ -83,7 +85,8 @@ class ScalarFunction:
 
 @dataclass(slots=True)
 class Operand:
-    """`value` is a view of an array, of `shape`, or, where that is None, a number. `source` is what the user gave."""
+    """`value` is a view of an array of `shape`, or a number if `shape` is None. `source` is the object that the user
+    passed."""
 
     name: str
     value: Any
@@ -93,8 +96,9 @@ class Operand:
 
 
 def operands(label: str, names: Iterable[str], values: Iterable[Any]) -> list[Operand]:
-    """The operands of the function that `label` names. A Python number is what it is in a kernel, of `default_fp` or
-    `default_ip`, but as wide as the widest array of its kind. ArgumentError for what is no operand."""
+    """Return the operands of the function that `label` names. A Python number has the type that it has in a kernel
+    (`default_fp` or `default_ip`), but is as wide as the widest array of its kind. Raises ArgumentError for an object
+    that is not an operand."""
     found: list[Operand] = []
     for name, value in zip(names, values):
         if isinstance(value, (bool, int, float, np.generic)):
@@ -135,7 +139,8 @@ def _type_of_number(label: str, one: Operand, wide: Sequence[Prim]) -> Prim:
 
 
 def broadcast(label: str, found: Sequence[Operand]) -> Shape:
-    """The common shape of all operands, by numpy's rules. ArgumentError, with all shapes, if there is none."""
+    """Return the common shape of all operands by numpy's rules. Raises ArgumentError, with all shapes, if there is
+    none."""
     shapes = [one.shape for one in found if one.shape is not None]
     if not shapes:
         return ()

@@ -1,8 +1,8 @@
-"""`ti.reduce`: a function that joins two numbers makes one of all elements of an array, or of those along some axes.
+"""`ti.reduce`: turn a function of two numbers into a reduction of arrays, over all elements or along some axes.
 
-An array is seen as (outer, n, inner), n being what is reduced. Each n is cut into runs, by its extents alone; an
-iteration reduces a run (on a GPU: a team of threads), and what the runs give is reduced in the same way until one is
-left. So the order in which numbers meet depends on nothing but the shape and the arch, and equal calls give equal bits.
+An array is viewed as (outer, n, inner), where n is reduced. Each n is cut into runs, which depends on its extents only.
+An iteration (on a GPU: a team of threads) reduces a run. The results of the runs are reduced in the same way until one
+is left. The order of operations therefore depends only on the shape and the arch, and equal calls give equal bits.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ from weft.runtime.forks import forkable
 
 __all__ = ["Reduction", "reduce"]
 
-_LINE = 16384  # elements that one iteration joins on the CPU
-_CHUNK = 1024  # columns of them that lie side by side
+_LINE = 16384  # elements that one iteration reduces on the CPU
+_CHUNK = 1024  # adjacent columns of one iteration
 
 
 _Types = tuple[Prim, Prim, list[Results]]
 
 
 class _Step(NamedTuple):
-    """A launch: `kernel` takes numbers, arrays as of shape `taken` (None: as they are), an array of that type and shape
-    `into` to be written, and the `extents`. Without these it gathers elements, else it reduces them."""
+    """A launch. `kernel` takes numbers, arrays reshaped to `taken` (None: unchanged), an array of that type and shape
+    `into` for the result, and the `extents`. A launch without extents gathers elements, any other one reduces them."""
 
     kernel: Kernel
     taken: Shape | None
@@ -64,8 +64,9 @@ class _Step(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """How calls with one key are made: `make` makes the result, which the steps fill, one after the other, from
-    operands of which some are `numbers`. No steps: it has no elements, or, where `is_identity`, nothing is reduced."""
+    """How to make calls with one key. `make` makes the result. The steps fill it one after the other, from operands of
+    which some are `numbers`. There are no steps if there are no elements, or, with `is_identity`, if nothing is
+    reduced."""
 
     results: list[Results]
     make: Maker
@@ -76,7 +77,7 @@ class _Call(NamedTuple):
 
 
 class Reduction:
-    """A function of arrays, made by `ti.reduce`."""
+    """A reduction of arrays, made by `ti.reduce`."""
 
     def __init__(self, function: ScalarFunction, identity: Any, map: ScalarFunction | None) -> None:
         self._function, self._identity, self._map = function, identity, map
@@ -89,7 +90,7 @@ class Reduction:
         self._kernels: dict[Any, Kernel] = {}
         self._calls = Calls[_Call]()
         self._kept: dict[Any, list[Any]] = {}
-        self._lending = forkable(Lock())  # held while these change hands
+        self._lending = forkable(Lock())  # held while the arrays for partial results change owner
 
     def __call__(self, *args: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None, **keywords: Any) -> Any:
         names, values = self._matched(args, keywords)
@@ -109,7 +110,7 @@ class Reduction:
         return call.given(made)
 
     def _prepared(self, found: Sequence[Operand], axis: Any, keepdims: bool, wanted: Prim | None) -> _Call:
-        """How such a call is made."""
+        """Return how such a call is made."""
         shape = broadcast(self._label, found)
         axes = self._axes(axis, len(shape))
         prim, element, results = self._types_for(found, wanted)
@@ -126,7 +127,7 @@ class Reduction:
         numbers = [k for k, one in enumerate(found) if one.shape is None]
         return _Call(results, make, given, steps, numbers, n == 0 and 0 not in kept)
 
-    # -- what is asked for ---------------------------------------------------------------------------------------------
+    # -- types and axes ------------------------------------------------------------------------------------------------
 
     def _matched(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[str], tuple[Any, ...]]:
         if self._map is not None:
@@ -137,7 +138,7 @@ class Reduction:
         return ["x"], args
 
     def _axes(self, axis: Any, ndim: int) -> tuple[int, ...]:
-        """The axes to reduce, ascending. ArgumentError where there are none such."""
+        """Return the axes to reduce, in ascending order. Raises ArgumentError for axes that do not exist."""
         if axis is None:
             return tuple(range(ndim))
         given: list[Any] = list(axis) if isinstance(axis, (tuple, list)) else [axis]
@@ -150,8 +151,8 @@ class Reduction:
         return found
 
     def _types_for(self, found: Sequence[Operand], wanted: Prim | None) -> _Types:
-        """The type in which elements are joined: `wanted`, or what elements, identity and function make of one
-        another; the type of the elements; and what both were seen from."""
+        """Return the type of the reduction (`wanted`, or the common type of elements, identity and function), the type
+        of the elements, and the records that both were found with."""
         current = program()
         if current.generation != self._generation:
             self._types, self._kept, self._generation = {}, {}, current.generation
@@ -180,7 +181,7 @@ class Reduction:
         return results.prims[0]
 
     def _with_identity(self, prim: Prim, config: CompileConfig) -> Prim:
-        """The type of a variable that begins as the identity and takes elements of type `prim`."""
+        """Return the type of a variable that starts as the identity and takes elements of type `prim`."""
         if self._identity is None or isinstance(self._identity, bool):
             return prim
         if isinstance(self._identity, int):
@@ -229,7 +230,7 @@ class Reduction:
             text, n = _alone(prim, sides), stage.runs
 
     def _partial(self, prim: Prim, shape: Shape) -> Any:
-        """An array for what runs give: one of an earlier call, if there is one."""
+        """Return an array for partial results. It reuses one of an earlier call, if possible."""
         with self._lending:
             kept = self._kept.get((prim, shape))
             if kept:
@@ -237,7 +238,7 @@ class Reduction:
         return _made(prim, shape)
 
     def _keep(self, arrays: Sequence[Any]) -> None:
-        """For the next calls with such an array, whose launches come after all that were made so far."""
+        """Keep the array for later calls. Their launches come after all launches so far."""
         for array in arrays:
             if isinstance(array, Ndarray):
                 key = array.dtype, array.shape
@@ -255,13 +256,13 @@ class Reduction:
             (target.fill_ if hasattr(target, "fill_") else target.fill)(self._identity)
 
     def _sides(self, shape: Shape, axes: Sequence[int]) -> tuple[int, int]:
-        """The number of elements in front of the reduced axes and behind."""
+        """Return the number of elements in front of the reduced axes and behind them."""
         if not axes:
             return math.prod(shape), 1
         return math.prod(shape[: axes[0]]), math.prod(shape[axes[-1] + 1 :])
 
     def _seen(self, found: Sequence[Operand], shape: Shape, sides: Shape) -> Text | None:
-        """The operands as they lie, with those three axes, or two if `inner` is 1; None if that cannot be."""
+        """Return the operands viewed with those three axes, or two if `inner` is 1; None if that is not possible."""
         if math.prod(sides) != math.prod(shape) or any(one.shape not in (None, shape) for one in found):
             return None
         if not all(one.shape is None or is_contiguous(one.value) for one in found):
@@ -270,7 +271,8 @@ class Reduction:
         return Text(found, patterns, self._map and self._map.function, ())
 
     def _gathering(self, found: Sequence[Operand], shape: Shape, axes: Sequence[int], prim: Prim) -> _Step:
-        """Elements, of type `prim`, to a new array, the reduced axes last: where operands repeat or lie unlike."""
+        """Return the launch that copies elements of type `prim` to a new array, with the reduced axes last. It is used
+        if operands repeat or have different layouts."""
         order = (*(k for k in range(len(shape)) if k not in axes), *axes)
         patterns = tuple(pattern_of(one.shape, shape) for one in found)
         numbers = tuple(one.prim for one in found if one.shape is None)
@@ -281,7 +283,7 @@ class Reduction:
         return _Step(self._kernels[key], None, prim, tuple(shape[axis] for axis in order), ())
 
     def _kernel(self, text: Text, prim: Prim, inner: int, stage: Stage, count: int) -> Kernel:
-        """The kernel that reduces each run of (outer, n, inner) elements to one."""
+        """Return the kernel that reduces each run of (outer, n, inner) elements to one."""
         columns = inner > 1 and not program().backend.blocks
         index = i32 if count < 2**31 else i64
         numbers = tuple(one.prim for one in text.operands if one.shape is None)
@@ -303,7 +305,8 @@ class Reduction:
 
 
 def _asked(axis: Any, keepdims: bool, wanted: Prim | None) -> tuple[Any, ...] | None:
-    """What is part of a key; None if that could equal what means something else (1.0 is equal to 1, but no axis)."""
+    """Return a part of the key; None if it could equal a value with another meaning (1.0 equals 1, but is not an
+    axis)."""
     if axis is None or type(axis) is int:
         return axis, keepdims, wanted
     if isinstance(axis, (tuple, list)) and all(type(one) is int for one in axis):
@@ -312,25 +315,25 @@ def _asked(axis: Any, keepdims: bool, wanted: Prim | None) -> tuple[Any, ...] | 
 
 
 def _number_or(given: Callable[[Any], Any], made: Any) -> Any:
-    """What the user gets of a result without axes."""
+    """Return what the user gets for a result without axes."""
     if isinstance(made, np.ndarray):
         return made[()]
     return made[None] if isinstance(made, Ndarray) else given(made)
 
 
 def _alone(prim: Prim, shape: Shape) -> Text:
-    """One array as it is."""
+    """Reshape one array."""
     return Text([Operand("x", None, prim, shape, None)], [(False,) * len(shape)], None, ())
 
 
-# What the texts of kernels use.
+# Names that the texts of kernels use.
 _NAMES = {"_ndrange": ndrange, "_loop_config": loop_config, "_SharedArray": SharedArray, "_sync": sync}
 
 _FIRST, _OTHERS = "_b * _size", "for _r in _range(_b * _size + 1, _min(_b * _size + _size, _n)):"
 
 
 def _lines(text: Text, axes: Sequence[str]) -> list[str]:
-    """Each iteration joins one run in a local."""
+    """Each iteration reduces one run in a local."""
     where = ", ".join(axis.replace("_r", "_b") for axis in axes)
     return [
         f"    for {where} in _out:",
@@ -342,7 +345,7 @@ def _lines(text: Text, axes: Sequence[str]) -> list[str]:
 
 
 def _columns(text: Text, axes: Sequence[str]) -> list[str]:
-    """Each iteration joins the rows of one run, for a chunk of columns that lie side by side."""
+    """Each iteration reduces the rows of one run, for a chunk of adjacent columns."""
     columns = f"for _c in _range(_k * {_CHUNK}, _min(_k * {_CHUNK} + {_CHUNK}, _out.shape[2])):"
     out = "_out[_o, _b, _c]"
     return [
@@ -356,27 +359,28 @@ def _columns(text: Text, axes: Sequence[str]) -> list[str]:
 
 
 def _cut(n: int, inner: int) -> Stage:
-    """How the CPU reduces: runs that fit the cache, one after the other."""
+    """Cut for the CPU: into runs that fit the cache, one after the other."""
     size = max(1, _LINE // min(inner, _CHUNK))
     return Stage(size, -(-n // size))
 
 
 def _made(prim: Prim, shape: Shape) -> Any:
-    """A new array for what is between."""
+    """Return a new array for partial results."""
     return ndarray(prim, shape) if program().backend.own_memory else np.empty(shape, prim.np)
 
 
 def reduce(function: Any, identity: Any, map: Any = None) -> Reduction:
-    """Make a function that joins two numbers one that joins all elements of an array: `total = ti.reduce(add, 0)`.
+    """Turn a function of two numbers into a reduction of arrays: `total = ti.reduce(add, 0)`.
 
-    `function` is associative and commutative; `identity`, a number, changes nothing when it is joined, and is what an
-    array without elements gives (an error, if None). `map`, of one or more numbers, makes what is joined of the
-    operands: `dot = ti.reduce(add, 0, map=mul)`, then `dot(x, y)`. Both are functions as `ti.elementwise` takes.
+    `function` must be associative and commutative. `identity` is a number that leaves any other one unchanged; it is
+    the result for an array without elements (None: such an array is an error). `map`, a function of one or more
+    numbers, computes the reduced values from the operands: `dot = ti.reduce(add, 0, map=mul)`, then `dot(x, y)`. Both
+    functions are as for `ti.elementwise`.
 
-    The result is called with operands as those of `ti.elementwise`, and `axis` (one or a tuple; None: all),
-    `keepdims`, and `dtype`, the type in which elements are joined; without it, it is that of a kernel's variable which
-    begins as `identity` and takes elements. Equal calls on one arch give equal bits, on any number of threads. A result
-    without axes is a number, for tensors and the like an array without axes. ArgumentError for operands that do not
-    fit; CompilationError with a place for what the functions cannot do with such numbers."""
+    The result is called with operands like those of `ti.elementwise`, and with `axis` (one or a tuple; None: all),
+    `keepdims`, and `dtype`, the type of the reduction. The default `dtype` is that of a variable in a kernel that
+    starts as `identity` and takes the elements. Equal calls on one arch give equal bits, on any number of threads. A
+    result without axes is a number; for tensors and similar arrays it is an array without axes. Raises ArgumentError
+    for operands that do not fit, and CompilationError with a place if the functions cannot take such numbers."""
     joined = ScalarFunction(function, "reduce", 2)
     return Reduction(joined, identity, None if map is None else ScalarFunction(map, "reduce", 2))

@@ -1,13 +1,13 @@
-"""How a GPU reduces (outer, n, inner) elements: by teams of threads, in one launch or two.
+"""Reduce (outer, n, inner) elements on a GPU: by teams of threads, in one launch or two.
 
-    few columns (inner <= 64)     a team of L x inner threads takes a run of rows: lane l the rows l, l + L, l + 2 L ...
-                                  of it, so that neighbours read neighbours; then the lanes join what they have, half
-                                  of them with the other half, in the memory of the block
-    many columns                  a thread takes a run of one column
-    what little these leave       a team takes one column, whatever lies between its elements
+    few columns (inner <= 64)     a team of L x inner threads reduces a run of rows: lane l reduces the rows l, l + L,
+                                  l + 2 L ... of it, so that accesses are coalesced; then half of the lanes combine
+                                  their results with those of the other half, in shared memory, until one is left
+    many columns                  a thread reduces a run of one column
+    too few elements for these    a team reduces one column, whatever the distance of its elements
 
-Where runs do not fill a GPU, there are several for each n, and a second launch reduces what they give. How many
-depends on the extents alone, not on the GPU: so equal calls give equal bits.
+If one run for each n would not fill a GPU, there are several, and a second launch reduces their results. Their number
+depends on the extents only, not on the GPU, so equal calls give equal bits.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from weft.lang.arrays.generated_kernels import Text
 __all__ = ["Stage", "lines_of_team", "stage_of"]
 
 _BLOCK = 256  # threads
-_BLOCKS = 2048  # of them keep a GPU busy
-_THREADS = 1 << 18  # that do, where each is alone
-_LEAST, _MOST = 16, 64  # rows of a lane: where runs are cut; where none is
-_LINE = 8  # lanes that read a piece of memory together
-_LONE = 32  # rows of a thread that is alone
-_BESIDE = 4  # rows whose memory is asked for at once (as `unroll_and_jam.py` does with rounds of loops)
+_BLOCKS = 2048  # blocks that keep a GPU busy
+_THREADS = 1 << 18  # threads that keep a GPU busy, if each works alone
+_LEAST, _MOST = 16, 64  # rows per lane: minimum if n is cut into runs; maximum if it is not
+_LINE = 8  # lanes that read adjacent memory
+_LONE = 32  # rows of a thread that works alone
+_BESIDE = 4  # rows that are loaded at once (as `unroll_and_jam.py` does with loops)
 _FEW_COLUMNS = 64
-_LITTLE = 1 << 19  # elements that teams take however they lie
-_SHORT = 64  # rows that are none too many for one thread
+_LITTLE = 1 << 19  # elements that teams reduce whatever their layout
+_SHORT = 64  # rows that one thread can reduce
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A launch: each n is cut into `runs` of `size` rows; a team has `lanes` x `width` threads, `width` columns side by
-    side. Without lanes each thread is alone."""
+    """A launch. Each n is cut into `runs` of `size` rows. A team has `lanes` x `width` threads, for `width` adjacent
+    columns. Without lanes, each thread works alone."""
 
     size: int
     runs: int
@@ -42,7 +42,7 @@ class Stage:
 
 
 def stage_of(outer: int, n: int, inner: int) -> Stage:
-    """The next launch on the way from (outer, n, inner) elements to (outer, 1, inner)."""
+    """Return the next launch on the way from (outer, n, inner) elements to (outer, 1, inner)."""
     little = outer * n * inner <= _LITTLE
     if inner > _FEW_COLUMNS and (n <= _SHORT or not little):
         runs = 1 if n <= _SHORT else max(1, min(-(-n // _LONE), -(-_THREADS // (outer * inner))))
@@ -50,19 +50,19 @@ def stage_of(outer: int, n: int, inner: int) -> Stage:
         return Stage(size, -(-n // size))
     width = 1 if little else inner
     lanes = min(_below(_BLOCK // width), _below(max(1, n // _LEAST, min(_LINE, n // 4))))
-    teams = _BLOCK // (lanes * width)  # of a block
+    teams = _BLOCK // (lanes * width)  # in a block
     runs = 1 if n <= lanes * _MOST else min(-(-n // (lanes * _LEAST)), -(-_BLOCKS * teams // outer))
     size = -(-n // (runs * lanes)) * lanes
     return Stage(size, -(-n // size), lanes, width)
 
 
 def _below(n: int) -> int:
-    """The largest power of two that is not above n."""
+    """Return the largest power of two that is at most n."""
     return 1 << (n.bit_length() - 1)
 
 
 def lines_of_team(text: Text, stage: Stage, inner: int) -> list[str]:
-    """The body of a kernel that takes operands, `_out`, `_size`, `_n`."""
+    """Return the body of a kernel that takes operands, `_out`, `_size`, `_n`."""
     lanes, width = stage.lanes, stage.width
     team = lanes * width
     teams, columns = _BLOCK // team, inner > 1
@@ -107,7 +107,7 @@ def lines_of_team(text: Text, stage: Stage, inner: int) -> list[str]:
 
 
 def _place(columns: bool, width: int) -> list[str]:
-    """Which n, which run of it and which column."""
+    """Return the lines that compute the n, the run and the column of a thread."""
     if not columns:
         return ["_o, _b = _g // _out.shape[1], _g % _out.shape[1]"]
     if width > 1:

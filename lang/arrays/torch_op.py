@@ -1,7 +1,7 @@
-"""`ti.torch.op`: a kernel as an operator of PyTorch's own, in eager mode, under `torch.compile`, and for autograd.
+"""`ti.torch.op`: make a kernel an operator of PyTorch, for eager mode, `torch.compile` and autograd.
 
-The operator is a `torch.library` custom op. Its schema comes from the kernel's annotations; the tensors that it says it
-changes are those that the kernel's tree writes to, so `torch.compile` knows what it may move past it.
+The operator is a `torch.library` custom op. The annotations of the kernel give its schema. The operator declares that
+it mutates the tensors that the kernel's tree writes to, so `torch.compile` knows what it may reorder.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from weft.lang.translate import Argument, translate_kernel
 
 __all__ = ["op"]
 
-_MOST_AXES = 4  # of an array whose annotation says nothing
+_MOST_AXES = 4  # of an array whose annotation gives no number of axes
 _MOST_TRIED = 256
 
-# How new tensors are made: from the operator's arguments, by name; as what is made of the real tensors is made of the
-# fake ones that `torch.compile` reasons with.
+# How to make new tensors from the operator's arguments, by name. It works for real tensors and for the fake tensors of
+# `torch.compile`.
 Maker = Callable[..., Any]
 
 
 def op(kernel: Any, name: str | None = None, *, out: Any = (), backward: Any = None) -> Any:
-    """Register a kernel of arrays, numbers and vectors as an operator of PyTorch; gives the operator, to be called.
+    """Register a kernel of arrays, numbers and vectors as an operator of PyTorch. Returns the operator.
 
-    Without `out` it changes the tensors that the kernel writes to, and returns nothing. `out` names parameters that
-    the operator makes and returns instead (a tuple, if several): tensors of zeros like its first tensor, or, where
-    `out` is a dictionary, what a function makes of the other arguments, given by name:
+    Without `out`, the operator mutates the tensors that the kernel writes to, and returns nothing. `out` names
+    parameters that the operator creates and returns instead (a tuple, if several). They are tensors of zeros like its
+    first tensor. If `out` is a dictionary, its functions create them from the other arguments, passed by name:
     `out={"y": lambda x, **_: x.new_zeros(x.shape[0])}`.
 
-    `backward`, a kernel, makes gradients flow; it needs `out`, and that nothing else is written to. Its parameters are
-    told by their names: those of the operator's parameters and results, `grad_y` is the gradient that comes for result
-    `y`, `grad_x` the one wanted for parameter `x`, zero at first.
+    `backward`, a kernel, computes gradients. It requires `out`, and that the forward kernel writes to nothing else. Its
+    parameters are recognized by their names: those of the operator's parameters and results; `grad_y`, the gradient
+    with respect to result `y`; and `grad_x`, the gradient to compute for parameter `x`, which is zero at first.
 
-    `name` is "namespace::name"; usually `weft::` with the kernel's module and name. CompilationError for what cannot be
-    an operator, ImportError without PyTorch (2.4 or later)."""
+    `name` is "namespace::name". The default is `weft::` with the kernel's module and name. Raises CompilationError for
+    a kernel that cannot be an operator, and ImportError without PyTorch (2.4 or later)."""
     torch = import_module("torch")
     if not isinstance(kernel, Kernel):
         raise CompilationError(f"ti.torch.op is made of a kernel, not of {kernel!r}")
@@ -64,8 +64,8 @@ def _name_of(kernel: Kernel) -> str:
 
 
 class _Plan:
-    """A kernel seen as an operator: `makers` of the parameters that are results, `mutated` names of the others that it
-    writes to."""
+    """A kernel viewed as an operator: `makers` of the parameters that are results, and `mutated`, the names of the
+    others that it writes to."""
 
     def __init__(self, kernel: Kernel, out: Any) -> None:
         self._torch = import_module("torch")
@@ -100,11 +100,12 @@ class _Plan:
         return self._torch.zeros_like(given[self._first], memory_format=self._torch.contiguous_format)
 
     def _written(self) -> set[str]:
-        """The arrays that the kernel writes to. What the annotations leave open is tried."""
+        """Return the arrays that the kernel writes to. If the annotations are incomplete, likely arguments are
+        tried."""
         error: Exception | None = None
         for arguments in itertools.islice(_candidates(self.parameters), _MOST_TRIED):
             try:
-                with warnings.catch_warnings():  # which there will be, with the types that it is called with
+                with warnings.catch_warnings():  # they will be emitted for the types of a call
                     warnings.simplefilter("ignore", PrecisionWarning)
                     made = translate_kernel(self.kernel.function, arguments, (), program().config)
             except WeftError as why:
@@ -117,18 +118,18 @@ class _Plan:
         ) from error
 
     def schema(self) -> str:
-        """What PyTorch is told."""
+        """Return the schema of the operator."""
         aliases = {name: number for number, name in enumerate(self.mutated)}
         listed = [_TYPES[type(p)](p, aliases.get(p.name)) for p in self.inputs]
         results = ", ".join(["Tensor"] * len(self.makers))
         return f"({', '.join(listed)}) -> {results if len(self.makers) == 1 else f'({results})'}"
 
     def fake(self, *args: Any) -> Any:
-        """The results, not computed."""
+        """Return the results without computing them."""
         return _answer(self._made(args))
 
     def run(self, *args: Any) -> Any:
-        """The operator."""
+        """Run the operator."""
         made = self._made(args)
         given = (*made, *args)
         self.kernel(*[given[place] for place in self._places])
@@ -142,7 +143,7 @@ class _Plan:
 
 
 def _answer(made: Sequence[Any]) -> Any:
-    """What an operator gives, of its results."""
+    """Return the operator's return value for its results."""
     return None if not made else made[0] if len(made) == 1 else tuple(made)
 
 
@@ -163,7 +164,7 @@ def _number(prim: Prim) -> str:
     return "float" if prim.is_float else "bool" if prim is u1 else "SymInt"
 
 
-# By the kind of a parameter: how the schema writes it; `alias` is the number of a tensor that is written to.
+# How the schema writes a parameter, by its kind. `alias` is the number of a tensor that is written to.
 _TYPES: dict[type, Callable[[Any, int | None], str]] = {
     ArrayParameter: lambda p, alias: f"Tensor{'' if alias is None else f'(a{alias}!)'} {p.name}",
     Scalar: lambda p, alias: f"{_number(p.prim)} {p.name}",
@@ -172,7 +173,7 @@ _TYPES: dict[type, Callable[[Any, int | None], str]] = {
 
 
 def _candidates(parameters: Sequence[Parameter]) -> Iterator[list[Argument]]:
-    """Arguments that the kernel may be meant for, likely ones first."""
+    """Yield arguments that the kernel may accept, likely ones first."""
     open_axes = [p for p in parameters if isinstance(p, ArrayParameter) and p.annotation.ndim is None]
     alike = [(n,) * len(open_axes) for n in range(1, _MOST_AXES + 1)]
     mixed = itertools.product(range(1, _MOST_AXES + 1), repeat=len(open_axes))
@@ -195,7 +196,7 @@ def _argument(parameter: Parameter, axes: int | None, prim: Prim) -> Argument:
 
 
 def _register_backward(torch: Any, name: str, operator: Any, forward: _Plan, kernel: Any) -> None:
-    """Tell autograd that `kernel` makes the gradients of the operator; it becomes an operator itself."""
+    """Make `kernel` compute the gradients of the operator in autograd. The kernel becomes an operator itself."""
     if not forward.makers or forward.mutated:
         what = f"it changes '{forward.mutated[0]}'" if forward.mutated else "it has no results: name them by out="
         raise CompilationError(f"{forward.label} cannot have a backward kernel: {what}")
@@ -232,7 +233,7 @@ def _register_backward(torch: Any, name: str, operator: Any, forward: _Plan, ker
 
 
 def _check_backward(backward: _Plan, wanted: dict[str, str], given: set[str]) -> None:
-    """CompilationError if the kernel asks for what there is not, or writes to what it was given."""
+    """Raise CompilationError if the kernel has a parameter that does not exist, or writes to its inputs."""
     for one in backward.inputs:
         if one.name not in given and one.name not in wanted:
             known = ", ".join(sorted({*given, *wanted}))

@@ -1,10 +1,10 @@
-"""For programs written for Taichi: `import taichi` that means Weft, the inner modules they import from.
+"""Run programs that are written for Taichi: map `import taichi`, and the inner modules that they import, to Weft.
 
     import weft.compat
     weft.compat.install()
     import taichi as ti        # is weft
 
-Or, without touching the program: `weft run program.py`.
+Or, without a change of the program: `weft run program.py`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["install", "register", "uninstall"]
 
 
 class Extension(Enum):
-    """`ti.extension`: parts of the language that not every arch of Taichi's has."""
+    """`ti.extension`: parts of the language that not every arch of Taichi supports."""
 
     sparse = "sparse"
     quant = "quant"
@@ -54,7 +54,7 @@ _EXTENSIONS = frozenset((Extension.data64, Extension.bls, Extension.assertion))
 
 
 class Runtime:
-    """What `impl.get_runtime()` gives: the program, seen as Taichi's programs look at it."""
+    """The result of `impl.get_runtime()`: the program, with Taichi's interface."""
 
     @property
     def prog(self) -> Any:
@@ -72,65 +72,65 @@ class Runtime:
         return program().config.default_ip
 
     def materialize(self) -> None:
-        """Nothing to do: fields are laid out at first use."""
+        """Do nothing: fields are laid out at their first use."""
 
     def sync(self) -> None:
-        """Wait for what was launched."""
+        """Wait for all launches."""
         importlib.import_module("weft").sync()
 
 
 def get_host_arch_list() -> list[str]:
-    """The arches that run on the processor itself."""
+    """Return the arches that run on the CPU."""
     return [cpu]
 
 
 def is_arch_supported(arch: Any) -> bool:
-    """Whether `init(arch=arch)` would run on that arch."""
+    """Return whether `init(arch=arch)` would run on that arch."""
     found = BACKENDS.get(arch) if isinstance(arch, str) else None
     return found is not None and not found.missing(0)
 
 
 def is_extension_supported(arch: Any, ext: Extension) -> bool:
-    """Whether Weft has that part of the language; the arch makes no difference."""
+    """Return whether Weft supports that part of the language. The arch makes no difference."""
     del arch
     return ext in _EXTENSIONS
 
 
 def index_nd(dim: int) -> Any:
-    """The axes 0 .. dim - 1."""
+    """Return the axes 0 .. dim - 1."""
     return importlib.import_module("weft").axes(*range(dim))
 
 
 def to_numpy_type(dt: Any) -> Any:
-    """The numpy scalar type of a primitive."""
+    """Return the numpy scalar type of a primitive."""
     return primitive(dt).np.type
 
 
 def to_pytorch_type(dt: Any) -> Any:
-    """The torch dtype of a primitive; its name is numpy's, but for u1."""
+    """Return the torch dtype of a primitive. Its name is that of numpy's type, except for u1."""
     name = np.dtype(primitive(dt).np).name
     return getattr(importlib.import_module("torch"), "bool" if name == "bool" else name)
 
 
 def to_taichi_type(dt: Any) -> Any:
-    """The primitive of a numpy or torch dtype; a type of Weft stays itself."""
+    """Return the primitive of a numpy or torch dtype. A type of Weft is returned unchanged."""
     if isinstance(dt, Prim | CompoundType):
         return dt
     return primitive(np.dtype(str(dt).removeprefix("torch.")) if type(dt).__module__ == "torch" else dt)
 
 
 def is_taichi_class(rhs: Any) -> bool:
-    """Whether a value is a matrix, a struct or a field of Weft."""
+    """Return whether a value is a matrix, a struct or a field of Weft."""
     return isinstance(rhs, Matrix | Struct | Field | StructField)
 
 
 def is_matrix_class(rhs: Any) -> bool:
-    """Whether a class is Matrix or Vector."""
+    """Return whether a class is Matrix or Vector."""
     return isinstance(rhs, type) and issubclass(rhs, Matrix)
 
 
 def get_cuda_compute_capability() -> int:
-    """90 for sm_90; 0 where the program runs on no NVIDIA GPU."""
+    """Return 90 for sm_90, and so on; 0 if the program does not run on an NVIDIA GPU."""
     target = program().device.target
     return 0 if target is None else target.sm
 
@@ -145,12 +145,12 @@ def _installed(name: str) -> Callable[[], bool]:
 
 
 def _scope(inside: bool) -> Callable[[], bool]:
-    # Kernels are translated, never run by Python: what Python runs is in Python's scope.
+    # Kernels are translated and never run by Python. Code that Python runs is in Python's scope.
     return lambda: not inside
 
 
 def python_scope(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function as one for Python's scope; it stays itself."""
+    """Mark a function as one for Python's scope. Returns it unchanged."""
     return function
 
 
@@ -185,7 +185,7 @@ _HELPERS: dict[str, Any] = {
     "warning": warning,
 }
 
-# What Taichi's own compiler is made of: no program has a use for it here.
+# Internals of Taichi's compiler. No program can use them here.
 _INTERNAL = frozenset(
     (
         *("PyTaichi", "SrcInfoGuard", "begin_frontend_if", "begin_frontend_struct_for", "call_internal"),
@@ -196,9 +196,9 @@ _INTERNAL = frozenset(
     )
 )
 
-# Modules that Taichi's programs import from: each has the public names of Weft, or those of one of its modules, and
-# the helpers above. Where Weft has a module of that name, that one learns the names that it lacks. `_NAMESPACES` are
-# parts of `ti` whose source is imported when they are first looked into.
+# Modules that Taichi's programs import from. Each has the public names of Weft, or those of one of its modules, and the
+# functions above. If Weft has a module of that name, the missing names are added to it. `_NAMESPACES` are parts of `ti`
+# whose source is imported at the first access.
 _MODULES: dict[str, str] = {
     **dict.fromkeys(("_ndarray", "enums", "field", "impl", "matrix", "misc", "ops", "snode", "struct"), "weft"),
     **dict.fromkeys(("_ndrange", "common_ops", "kernel_impl", "runtime_ops", "util"), "weft"),
@@ -223,7 +223,7 @@ _NUMBERS = "weft.lang.compat.numbers"
 
 
 def register() -> None:
-    """Make `weft.lang.misc`, `weft.lang.impl`, `weft.types.primitive_types` ... importable."""
+    """Make `weft.lang.misc`, `weft.lang.impl`, `weft.types.primitive_types` and so on importable."""
     for name, source in _MODULES.items():
         _register("weft.lang", name, (source, "weft.lang.compat.types", _NUMBERS))
     for name in _TYPE_MODULES:
@@ -265,7 +265,7 @@ def _look_up(module: str, sources: Sequence[str], name: str) -> Any:
 
 
 def install() -> None:
-    """From now on `import taichi` means Weft. RuntimeError if the real one was imported already."""
+    """Make `import taichi` import Weft from now on. Raises RuntimeError if the real Taichi was imported already."""
     from weft.lang.compat.finder import FINDER
 
     present = sys.modules.get("taichi")
@@ -276,7 +276,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undo `install`: `import taichi` means what it meant before."""
+    """Undo `install`: `import taichi` has its earlier meaning again."""
     from weft.lang.compat.finder import FINDER
 
     if FINDER in sys.meta_path:

@@ -1,4 +1,4 @@
-"""`ti._lib.core`: what programs ask of Taichi's own library, to choose their arch or their window by it."""
+"""`ti._lib.core`: functions that programs call to choose their arch or their window."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from weft.lang.program.backends import BACKENDS
 
 __all__ = ["GGUI_AVAILABLE", "with_cuda", "with_metal", "with_opengl", "with_vulkan"]
 
-GGUI_AVAILABLE = True  # windows are drawn by kernels, and need nothing
+GGUI_AVAILABLE = True  # kernels draw the windows, so nothing else is required
 
 
 def with_cuda() -> bool:
-    """Whether a GPU of NVIDIA's can be used."""
+    """Return whether an NVIDIA GPU can be used."""
     return not BACKENDS["cuda"].missing(0)
 
 
 def with_vulkan() -> bool:
-    """Whether Vulkan can: it is no arch of Weft. Nor are the others."""
+    """Return False: Vulkan is not an arch of Weft. The same holds for the other functions."""
     return False
 
 

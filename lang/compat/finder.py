@@ -1,4 +1,4 @@
-"""What gives `import taichi` the modules of Weft; `compat.install` puts it in place."""
+"""The import finder that maps `import taichi` to Weft's modules. `compat.install` installs it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["FINDER", "TaichiFinder"]
 
 
 class TaichiFinder(MetaPathFinder, Loader):
-    """Gives `taichi` and `taichi.x.y` the modules `weft` and `weft.x.y`, not copies of them."""
+    """Finds `taichi` and `taichi.x.y` as the modules `weft` and `weft.x.y` themselves, not as copies."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         ours = fullname == "taichi" or fullname.startswith("taichi.")
@@ -34,7 +34,7 @@ class TaichiFinder(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system has just put the other name's spec into the module: it keeps its own.
+        # The import system has just set the module's spec to that of the other name. Restore it.
         borrowed = module.__spec__
         module.__spec__ = borrowed.loader_state if borrowed is not None else None
 

@@ -1,10 +1,10 @@
-"""Taichi's names that Weft does not have yet, and what each of them waits for."""
+"""Taichi's names that Weft does not have yet, with the feature that each of them needs."""
 
 from __future__ import annotations
 
 __all__ = ["LATER", "later"]
 
-# What Weft does not have yet: first parts of names, under the reason.
+# First parts of the missing names, by the missing feature.
 LATER: dict[str, tuple[str, ...]] = {
     "sparse SNodes": (
         *("activate", "append", "deactivate", "deactivate_all_snodes", "get_addr", "is_active", "length"),
@@ -21,7 +21,8 @@ LATER: dict[str, tuple[str, ...]] = {
 
 
 def later(name: str) -> str:
-    """What `name` (without `ti.`) waits for: "sparse SNodes" for `activate`; "" if Weft does not know of it."""
+    """Return the feature that `name` (without `ti.`) needs: "sparse SNodes" for `activate`; "" if Weft does not know
+    the name."""
     for what, names in LATER.items():
         if any(name == known or name.startswith(known + ".") for known in names):
             return what

@@ -1,4 +1,4 @@
-"""What programs take from Taichi's modules about types of numbers: lists of them, and `loop_unique`."""
+"""Functions and lists of Taichi's modules about number types, and `loop_unique`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from weft.ir.types import FLOATS, INTEGERS
 from weft.lang.values.builtins import pyfunc
 
 if TYPE_CHECKING:
-    Template = Any  # to type checkers a template argument is what it is bound to
+    Template = Any  # to type checkers, a template argument is what it is bound to
 else:
     from weft.lang.values.types import Template
 
 __all__ = ["all_types", "integer_types", "loop_unique", "real_types"]
 
-# Python's types stand for the defaults of `init`.
+# Python's types mean the defaults of `init`.
 real_types: list[Any] = [*FLOATS, float]
 integer_types: list[Any] = [*INTEGERS, int, bool]
 all_types: list[Any] = real_types + integer_types
@@ -24,5 +24,6 @@ type_ids: list[int] = real_type_ids + integer_type_ids
 
 @pyfunc
 def loop_unique(val: Any, covers: Template = None) -> Any:
-    """`val`. (It tells the compiler of Taichi that no two iterations have the same; that of Weft finds out.)"""
+    """Return `val`. (It tells Taichi's compiler that the values of all iterations differ. Weft's compiler infers
+    that.)"""
     return val

@@ -1,4 +1,4 @@
-"""`ti.examples.patterns`: the figure that programs written for Taichi draw with."""
+"""`ti.examples.patterns`: the logo that programs written for Taichi draw."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["taichi_logo"]
 
 @pyfunc
 def taichi_logo(pos: Any, scale: Any = 1 / 1.11) -> Any:
-    """1 where the sign of yin and yang is light and 0 where it is dark, at `pos` in the unit square. `scale` is the
-    diameter of the ring around it, over 1.04."""
+    """Return 1 where the yin-yang symbol is light and 0 where it is dark, at `pos` in the unit square. `scale` is the
+    diameter of the ring around it divided by 1.04."""
     p = (pos - 0.5) / scale
     light = p[0] >= 0.0
     below, above = Vector([p[0], p[1] + 0.25]).norm(), Vector([p[0], p[1] - 0.25]).norm()

@@ -111,12 +111,12 @@ __all__ = [
 
 
 def argpack(**members: Any) -> ArgPackType:
-    """The type of argument packs with those members: of values, arrays, inner packs."""
+    """Return the type of argument packs with those members: values, arrays, inner packs."""
     return ArgPackType(members)
 
 
 def sparse_matrix_builder() -> Any:
-    """Annotates a kernel's parameter that is a `ti.linalg.SparseMatrixBuilder`."""
+    """Annotate a parameter of a kernel that takes a `ti.linalg.SparseMatrixBuilder`."""
     return importlib.import_module("weft.lang.sparse_matrices.builder").BuilderType()
 
 

@@ -1,4 +1,4 @@
-"""What is written in the language itself: `ti.math`, linear algebra, sorting and sums, solvers without matrices.
+"""The part of the library that is written in the language itself: `ti.math`, linear algebra, sparse triplets.
 
-Most are `@pyfunc`s: they run inlined in kernels, and as plain Python outside.
+Most functions are `@pyfunc`s: they are inlined in kernels, and run as plain Python outside of them.
 """

@@ -1,5 +1,5 @@
-"""Decompositions of small matrices, as Weft functions for kernels and Python: `svd`, `polar_decompose`, `sym_eig`,
-`eig`, `solve`. Loops with a run-time count are `while` loops: they stay serial wherever they are inlined."""
+"""Decompositions of small matrices, for kernels and Python: `svd`, `polar_decompose`, `sym_eig`, `eig`, `solve`. Loops
+with a run-time count are `while` loops, so they stay serial wherever they are inlined."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from weft.lang.values.builtins import abs, bit_cast, cast, max, min, pyfunc, sel
 from weft.lang.values.matrix import Matrix, Vector
 
 if TYPE_CHECKING:
-    Template = Any  # to type checkers a template argument is what it is bound to
+    Template = Any  # to type checkers, a template argument is what it is bound to
 else:
     from weft.lang.values.types import Template
 
 __all__ = ["eig", "polar_decompose", "solve", "svd", "sym_eig"]
 
-# Of the types that matrices are computed in: the distance from 1 to the next number, the integers of their size, and
-# how many bits of the fraction lie below the exponent.
+# For each type that matrices are computed in: the distance from 1 to the next number, the integer type of the same
+# size, and the number of bits of the fraction below the exponent.
 ROUNDING = {f16: (2.0**-10, i16, 10), f32: (2.0**-23, i32, 23), f64: (2.0**-52, i64, 52)}
 
-# Elements off the diagonal that are no more than so many of these distances (times the smaller of their two diagonal
-# elements) count as rounding.
+# Off-diagonal elements count as rounding if they are at most this many of these distances, times the smaller of the two
+# diagonal elements.
 KEPT = 8.0
 
 
 @pyfunc
 def power_below(A: Any) -> Any:
-    """The power of two at or below the largest element of `A` in size, or the smallest normal number: what it is
-    divided by loses no bit, and squares of what is left neither overflow nor vanish."""
+    """Return the power of two at or below the largest absolute value in `A`, or the smallest normal number. Division by
+    it is exact, and squares of the quotients neither overflow nor vanish."""
     integer, fraction = static(ROUNDING[A.dtype][1]), static(ROUNDING[A.dtype][2])
     exponent = max(bit_cast(abs(A).max(), integer) >> fraction, 1)
     return bit_cast(cast(exponent, integer) << fraction, A.dtype)
@@ -37,8 +37,8 @@ def power_below(A: Any) -> Any:
 
 @pyfunc
 def rotation_of(alpha: Any, beta: Any, gamma: Any, least: Any) -> Any:
-    """(c, s) of the Jacobi rotation that makes [[alpha, gamma], [gamma, beta]] diagonal; (1, 0) where |gamma| is up to
-    `least`. (What is left of the difference of two values that are equal up to rounding would turn by any angle.)"""
+    """Return (c, s) of the Jacobi rotation that diagonalizes [[alpha, gamma], [gamma, beta]]; (1, 0) if |gamma| is at
+    most `least`. (If two values are equal up to rounding, their difference would give an arbitrary angle.)"""
     zeta = (beta - alpha) * 0.5
     root = sqrt(zeta * zeta + gamma * gamma)
     stays = (abs(gamma) <= least) | (root == 0.0)
@@ -50,7 +50,7 @@ def rotation_of(alpha: Any, beta: Any, gamma: Any, least: Any) -> Any:
 
 @pyfunc
 def perpendicular(u: Any) -> Any:
-    """Some unit vector perpendicular to the unit vector `u` of 3 elements."""
+    """Return a unit vector perpendicular to the unit vector `u` of 3 elements."""
     flat = abs(u[2]) < 0.7
     a = select(flat, -u[1], 0.0)
     b = select(flat, u[0], -u[2])
@@ -60,19 +60,19 @@ def perpendicular(u: Any) -> Any:
 
 @pyfunc
 def svd(A: Any, dt: Template = None) -> Any:
-    """(U, S, V) with A = U @ S @ V.transpose(), for 2 x 2 and 3 x 3; S is diagonal and descending.
+    """Return (U, S, V) with A = U @ S @ V.transpose(), for a 2 x 2 or 3 x 3 matrix. S is diagonal and descending.
 
-    V is a rotation. In 2-D the values are not negative and U may be a reflection; in 3-D U is a rotation and the last
-    value has the sign of the determinant. The product differs from A, and U and V from orthogonal matrices, by no more
-    than 16 times the rounding of a number of the size of S[0, 0]. Columns that are perpendicular up to rounding are
-    left as they are: of a matrix near the identity, U and V are near it too (columns may change places). Method:
-    one-sided Jacobi (Hestenes 1958)."""
+    V is a rotation. In 2-D, the values are not negative and U may be a reflection. In 3-D, U is a rotation and the last
+    value has the sign of the determinant. The product differs from A, and U and V from orthogonal matrices, by at most
+    16 times the rounding of a number of the size of S[0, 0]. Columns that are perpendicular up to rounding are not
+    rotated, so for a matrix near the identity, U and V are near it too (columns may change places). Method: one-sided
+    Jacobi (Hestenes 1958)."""
     static_assert(A.n == A.m and (A.n == 2 or A.n == 3), "svd takes a 2 x 2 or 3 x 3 matrix")
     scale = power_below(A * 1.0)
     w = A * (1.0 / scale)
     least = static(KEPT * ROUNDING[w.dtype][0])
     v = Matrix([[w[0, 0] * 0.0 + (1.0 if i == j else 0.0) for j in static(range(A.n))] for i in static(range(A.n))])
-    # Turn pairs of columns until all are perpendicular: their lengths are the singular values.
+    # Rotate pairs of columns until all are perpendicular. Their lengths are then the singular values.
     sweep = 0
     while sweep < static(1 if A.n == 2 else 6):
         for p in static(range(A.n)):
@@ -104,7 +104,7 @@ def svd(A: Any, dt: Template = None) -> Any:
 
 @pyfunc
 def finish2(w: Any) -> Any:
-    """(U, S) from the perpendicular columns `w` of a 2 x 2 matrix."""
+    """Return (U, S) from the perpendicular columns `w` of a 2 x 2 matrix."""
     first = sqrt(w[0, 0] * w[0, 0] + w[1, 0] * w[1, 0])
     x = select(first > 0.0, w[0, 0] / select(first > 0.0, first, 1.0), 1.0)
     y = select(first > 0.0, w[1, 0] / select(first > 0.0, first, 1.0), 0.0)
@@ -116,7 +116,7 @@ def finish2(w: Any) -> Any:
 
 @pyfunc
 def finish3(w: Any) -> Any:
-    """(U, S) from the perpendicular columns `w` of a 3 x 3 matrix."""
+    """Return (U, S) from the perpendicular columns `w` of a 3 x 3 matrix."""
     a = Vector([w[0, 0], w[1, 0], w[2, 0]])
     b = Vector([w[0, 1], w[1, 1], w[2, 1]])
     c = Vector([w[0, 2], w[1, 2], w[2, 2]])
@@ -127,7 +127,7 @@ def finish3(w: Any) -> Any:
     b = b - x * x.dot(b)
     second = b.norm()
     y = b / select(second > 0.0, second, 1.0)
-    if second <= first * static(ROUNDING[w.dtype][0]):  # what is left of `b` has no direction
+    if second <= first * static(ROUNDING[w.dtype][0]):  # the remainder of `b` has no reliable direction
         y = perpendicular(x)
     z = x.cross(y)
     third = z.dot(c)
@@ -137,17 +137,18 @@ def finish3(w: Any) -> Any:
 
 @pyfunc
 def polar_decompose(A: Any, dt: Template = None) -> Any:
-    """(R, S) with A = R @ S: R orthogonal, S symmetric, for 2 x 2 and 3 x 3 (see `svd` for signs)."""
+    """Return (R, S) with A = R @ S, for a 2 x 2 or 3 x 3 matrix: R is orthogonal, S is symmetric (see `svd` for
+    signs)."""
     u, s, v = svd(A)
     return u @ v.transpose(), v @ s @ v.transpose()
 
 
 @pyfunc
 def sym_eig(A: Any, dt: Template = None) -> Any:
-    """(values, vectors) of a symmetric 2 x 2 (values descending) or 3 x 3 matrix (ascending); the columns of
-    `vectors` are unit eigenvectors. A differs from the matrix that they belong to by no more than 16 times the rounding
-    of a number of its size, and elements off the diagonal that are rounding are left alone, as in `svd`. Method: Jacobi
-    rotations."""
+    """Return (values, vectors) of a symmetric 2 x 2 matrix (values descending) or 3 x 3 matrix (ascending). The columns
+    of `vectors` are unit eigenvectors. A differs from the matrix with exactly these values and vectors by at most 16
+    times the rounding of a number of its size. Off-diagonal elements that are rounding are ignored, as in `svd`.
+    Method: Jacobi rotations."""
     static_assert(A.n == A.m and (A.n == 2 or A.n == 3), "sym_eig takes a 2 x 2 or 3 x 3 matrix")
     scale = power_below(A * 1.0)
     w = A * (1.0 / scale)
@@ -178,9 +179,9 @@ def sym_eig(A: Any, dt: Template = None) -> Any:
 
 @pyfunc
 def eig(A: Any, dt: Template = None) -> Any:
-    """(values, vectors) of a real 2 x 2 matrix: row k of `values` is (real, imaginary) of value k; column k of the
-    4 x 2 `vectors` is its unit eigenvector (real, imaginary, real, imaginary). Elements off the diagonal that are
-    rounding are left alone, as in `svd`."""
+    """Return (values, vectors) of a real 2 x 2 matrix. Row k of `values` is (real, imaginary) of value k. Column k of
+    the 4 x 2 `vectors` is its unit eigenvector (real, imaginary, real, imaginary). Off-diagonal elements that are
+    rounding are ignored, as in `svd`."""
     static_assert(A.n == 2 and A.m == 2, "eig takes a 2 x 2 matrix")
     scale = power_below(A * 1.0)
     w = A * (1.0 / scale)
@@ -202,7 +203,7 @@ def eig(A: Any, dt: Template = None) -> Any:
         xi = select(upper, middle * 0.0, -values[k, 1])
         yi = select(upper, -values[k, 1], middle * 0.0)
         size = sqrt(x * x + y * y + xi * xi + yi * yi)
-        if size == 0.0:  # a multiple of the identity: every vector will do
+        if size == 0.0:  # a multiple of the identity: every vector is an eigenvector
             size = size + 1.0
             x, y = x + static(1.0 if k == 0 else 0.0), y + static(0.0 if k == 0 else 1.0)
         vectors[0, k], vectors[1, k], vectors[2, k], vectors[3, k] = x / size, xi / size, y / size, yi / size
@@ -211,6 +212,6 @@ def eig(A: Any, dt: Template = None) -> Any:
 
 @pyfunc
 def solve(A: Any, b: Any, dt: Template = None) -> Any:
-    """x with A @ x = b, for a square A of up to 4 x 4 (inf or nan where A is singular)."""
+    """Return x with A @ x = b, for a square A of up to 4 x 4 (inf or nan if A is singular)."""
     static_assert(A.n == A.m and A.n == b.n, "solve takes a square matrix and a vector as long")
     return inverse(A) @ b

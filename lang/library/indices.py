@@ -1,4 +1,4 @@
-"""Functions of the language about indices and bits that are written in it."""
+"""Functions on indices and bits that are written in the language."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from weft.lang.values.builtins import grouped, pyfunc, static
 
 if TYPE_CHECKING:
-    Template = Any  # to type checkers a template argument is what it is bound to
+    Template = Any  # to type checkers, a template argument is what it is bound to
 else:
     from weft.lang.values.types import Template
 
@@ -16,15 +16,15 @@ __all__ = ["fill_field", "rescale_index"]
 
 @pyfunc
 def fill_field(x: Template, value: Any) -> None:
-    """Set every element: what `x.fill(value)` means in a kernel."""
+    """Set every element: the implementation of `x.fill(value)` in a kernel."""
     for at in grouped(x):
         x[at] = value
 
 
 @pyfunc
 def rescale_index(a: Template, b: Template, I: Any) -> Any:  # noqa: E741 - as callers name it
-    """The index in field b of the place that has index I in field a: both cover the same box, at their own resolution,
-    where one has a multiple of the other's cells along each axis."""
+    """Return the index in field b of the place with index I in field a. Both cover the same box at their own
+    resolution. Along each axis, the resolution of one is a multiple of the other's."""
     scaled = I
     for axis in static(range(len(b.shape))):
         if static(b.shape[axis] > a.shape[axis]):

@@ -1,6 +1,7 @@
-"""Linear algebra, written once as Weft functions: they run inlined in kernels and as plain Python.
+"""Linear algebra as functions of the language, which are inlined in kernels and run as plain Python.
 
-`METHODS` are those that are methods of vectors and matrices too. Sizes are known at compile time, so `static` prunes.
+`METHODS` are those that are also methods of vectors and matrices. Sizes are compile-time constants, so `static` prunes
+branches.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from weft.lang.values.builtins import pyfunc, sqrt, static, static_assert
 from weft.lang.values.matrix import METHODS, Matrix, Vector
 
 if TYPE_CHECKING:
-    Template = Any  # to type checkers a template argument is what it is bound to
+    Template = Any  # to type checkers, a template argument is what it is bound to
 else:
     from weft.lang.values.types import Template
 

@@ -38,7 +38,7 @@ from weft.lang.values.matrix import Matrix, Vector
 from weft.lang.values.types import MatrixType, VectorType, unsigned
 
 if TYPE_CHECKING:
-    Template = Any  # to type checkers a template argument is what it is bound to
+    Template = Any  # to type checkers, a template argument is what it is bound to
 else:
     from weft.lang.values.types import Template
 

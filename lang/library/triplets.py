@@ -1,6 +1,6 @@
-"""`A[i, j] += v` in kernels, where A is a builder: a triplet (i, j, v) more in its arrays.
+"""`A[i, j] += v` in kernels, where A is a builder: append a triplet (i, j, v) to its arrays.
 
-A builder comes into a kernel as an argument pack of three arrays, whose names say what they are.
+A builder is passed to a kernel as an argument pack of three arrays, whose names identify them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ HOW = "a sparse matrix builder A takes A[i, j] += v and A[i, j] -= v, and nothin
 
 
 def is_builder(value: Any) -> bool:
-    """Whether a kernel's argument pack is a builder."""
+    """Return whether an argument pack of a kernel is a builder."""
     return isinstance(value, Members) and tuple(vars(value)) == MEMBERS
 
 
 @func
 def add_triplet(builder: Any, row: Any, column: Any, value: Any) -> None:
-    """One more, if there is room; what does not fit is counted, which `build` reports."""
+    """Append a triplet, if there is room. Triplets that do not fit are counted, and `build` reports them."""
     at = atomic_add(builder.triplet_count[0], 1)
     if at < builder.triplet_values.shape[0]:
         builder.triplet_places[at] = Vector([cast(row, i32), cast(column, i32)])
@@ -34,7 +34,7 @@ def add_triplet(builder: Any, row: Any, column: Any, value: Any) -> None:
 
 
 def append(builder: Any, place: Any, value: Any) -> None:
-    """The same where a kernel runs as Python, in which the arrays are cells."""
+    """Append a triplet in a kernel that runs as Python, where the arrays are cells."""
     at = int(builder.triplet_count.load((0,)))
     builder.triplet_count.store((0,), at + 1)
     if at < builder.triplet_values.shape[0]:

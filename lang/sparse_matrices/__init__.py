@@ -1,1 +1,1 @@
-"""Matrices that are mostly zero: built by kernels, multiplied, solved. A part of `ti.linalg`."""
+"""Sparse matrices: assembly in kernels, products, and solvers. A part of `ti.linalg`."""

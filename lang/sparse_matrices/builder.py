@@ -28,14 +28,14 @@ _PLACE = VectorType(2, i32)
 
 
 class BuilderType(ArgPackType):
-    """`ti.types.sparse_matrix_builder()`: annotates a kernel's parameter."""
+    """The annotation `ti.types.sparse_matrix_builder()` of a kernel's parameter."""
 
     def __init__(self) -> None:
         arrays = NdarrayType(i32, 1), NdarrayType(_PLACE, 1), NdarrayType(ndim=1)
         super().__init__(dict(zip(MEMBERS, arrays, strict=True)), "sparse_matrix_builder")
 
     def values(self, pack: Any) -> Iterator[Any]:
-        """The arrays of a builder. ArgumentError for what is none."""
+        """Return the arrays of a builder. Raises ArgumentError for any other object."""
         if not isinstance(pack, SparseMatrixBuilder):
             raise ArgumentError(f"a SparseMatrixBuilder is wanted, got {type(pack).__name__}")
         yield from (pack[name] for name in MEMBERS)
@@ -45,10 +45,10 @@ class BuilderType(ArgPackType):
 
 
 class SparseMatrixBuilder:
-    """Room for `max_num_triplets` of a matrix of `num_rows` x `num_cols` numbers of `dtype`, f32 or f64.
+    """A builder with room for `max_num_triplets` triplets of a `num_rows` x `num_cols` matrix of `dtype`, f32 or f64.
 
-    Kernels append with `+=` and `-=`, in parallel; what comes to one place is added up. `storage_format` is Taichi's,
-    and makes no difference."""
+    Kernels append with `+=` and `-=`, in parallel. Values for the same element are added. `storage_format` exists for
+    compatibility with Taichi and has no effect."""
 
     def __init__(
         self,
@@ -80,8 +80,8 @@ class SparseMatrixBuilder:
         return self._arrays[name]
 
     def triplets(self) -> tuple[Any, Any, Any]:
-        """Rows, columns and values, as numpy arrays, in the order in which they came. ArgumentError if there were more
-        than there is room for, or if one lies outside of the matrix."""
+        """Return rows, columns and values as numpy arrays, in the order of insertion. Raises ArgumentError if there
+        were more triplets than room, or if one is outside of the matrix."""
         count = int(self._arrays["triplet_count"][0])
         if count > self.max_num_triplets:
             raise ArgumentError(
@@ -96,7 +96,7 @@ class SparseMatrixBuilder:
         return places[:, 0], places[:, 1], self._arrays["triplet_values"].to_numpy()[:count]
 
     def print_triplets(self) -> None:
-        """Print them, a line for each."""
+        """Print the triplets, one per line."""
         rows, columns, values = self.triplets()
         (n, m), room = self.shape, self.max_num_triplets
         print(f"n={n}, m={m}, num_triplets={len(values)} (max={room})")
@@ -104,14 +104,14 @@ class SparseMatrixBuilder:
             print(f"[{row}, {column}] = {value:g}")
 
     def build(self, dtype: Any = None, _format: str = "CSR") -> SparseMatrix:
-        """The matrix; the builder is empty afterwards. ArgumentError as `triplets`."""
+        """Return the matrix and empty the builder. Raises ArgumentError like `triplets`."""
         kind = self.dtype if dtype is None else primitive(dtype)
         made = SparseMatrix.of_triplets(self.shape, *self.triplets(), kind, any_order=True)
         self.clear()
         return made
 
     def clear(self) -> None:
-        """Forget all triplets."""
+        """Remove all triplets."""
         self._arrays["triplet_count"].fill(0)
 
     def __repr__(self) -> str:

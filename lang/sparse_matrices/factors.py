@@ -1,12 +1,12 @@
-"""Factors of a matrix whose elements lie close to its diagonal, and solving with them: one thread, row after row.
+"""Factorize a matrix whose elements are close to its diagonal, and solve with the factors: in one thread, row by row.
 
-`Envelope`: A = L D L', for symmetric matrices. A row of L is kept from its first element to the diagonal, without gaps,
-so that what is eliminated from it are scalar products of stretches of two rows.
+`Envelope`: A = L D L', for symmetric matrices. A row of L is stored from its first element to the diagonal, without
+gaps, so the elimination consists of scalar products of parts of two rows.
 
     L[i, j] d[j] = A[i, j] - sum over k of L[i, k] d[k] L[j, k],   d[i] = A[i, i] - sum over k of L[i, k]^2 d[k]
 
-`Band`: P A = L U with row exchanges, as LAPACK's gbtrf does it: row i of `cells` holds the columns from i - lower to
-i + upper + lower, the last of them for what exchanges bring in.
+`Band`: P A = L U with row exchanges, as LAPACK's gbtrf. Row i of `cells` holds the columns from i - lower to i + upper
++ lower. The last `lower` columns hold elements that row exchanges add.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ __all__ = ["Band", "Envelope"]
 
 @kernel
 def _factor_envelope(first: Integers, begins: Longs, cells: Numbers, d: Numbers) -> i32:
-    """Turn A into L below the diagonal and `d`. Gives the first row whose d is zero or NaN, -1 if there is none."""
+    """Replace A by L below the diagonal and by `d`. Returns the first row whose d is zero or NaN, or -1 if there is
+    none."""
     bad = -1
     loop_config(serialize=True)
     for i in range(d.shape[0]):
-        at = begins[i] - first[i]  # + column: where an element of row i is
+        at = begins[i] - first[i]  # + column: the position of an element of row i
         for j in range(first[i], i):
             there = begins[j] - first[j]
             total = cells[at + j]
@@ -37,7 +38,7 @@ def _factor_envelope(first: Integers, begins: Longs, cells: Numbers, d: Numbers)
                 total -= cells[at + k] * cells[there + k]
             cells[at + j] = total
         pivot = d[i]
-        for j in range(first[i], i):  # so far L[i, j] d[j]
+        for j in range(first[i], i):  # L[i, j] d[j] at this point
             value = cells[at + j] / d[j]
             pivot -= value * cells[at + j]
             cells[at + j] = value
@@ -66,7 +67,8 @@ def _solve_envelope(first: Integers, begins: Longs, cells: Numbers, d: Numbers, 
 
 @kernel
 def _factor_band(cells: Table, swaps: Integers, lower: i32, upper: i32) -> i32:
-    """Turn A into L, without its ones, and U. Gives the first column without a pivot, -1 if all have one."""
+    """Replace A by U and by L without its unit diagonal. Returns the first column without a pivot, or -1 if there is
+    none."""
     bad = -1
     size = cells.shape[0]
     loop_config(serialize=True)
@@ -113,7 +115,7 @@ def _solve_band(cells: Table, swaps: Integers, lower: i32, upper: i32, x: Number
 
 
 class Envelope:
-    """Room for the factors of symmetric matrices of one pattern: sorted triplets, in the order of elimination."""
+    """Memory for the factors of symmetric matrices with one pattern, given as sorted triplets in elimination order."""
 
     def __init__(self, size: int, rows: Any, columns: Any, dtype: Prim) -> None:
         self.first = np.arange(size, dtype=np.int32)
@@ -123,8 +125,8 @@ class Envelope:
         self.cells, self.d = np.zeros(1 + self.begins[-1], dtype.np), np.zeros(size, dtype.np)
 
     def factorize(self, rows: Any, columns: Any, values: Any, definite: bool) -> bool:
-        """Factorize the matrix with those elements. Whether it worked: without a pivot of zero, and with none below it
-        if the matrix is to be `definite`."""
+        """Factorize the matrix with those elements. Returns whether no pivot is zero and, if the matrix must be
+        `definite`, none is negative."""
         self.cells[:], self.d[:] = 0, 0
         below, on = rows > columns, rows == columns
         self.cells[self.begins[rows[below]] - self.first[rows[below]] + columns[below]] = values[below]
@@ -134,12 +136,12 @@ class Envelope:
         return bool(np.isfinite(self.d).all() and (not definite or (self.d > 0).all()))
 
     def solve(self, x: Any) -> None:
-        """Replace x by what the matrix takes to x."""
+        """Replace the right-hand side in x by the solution."""
         _solve_envelope(self.first, self.begins, self.cells, self.d, x)
 
 
 class Band:
-    """Room for the factors of matrices of one pattern; as `Envelope`."""
+    """Memory for the factors of matrices with one pattern, like `Envelope`."""
 
     def __init__(self, size: int, rows: Any, columns: Any, dtype: Prim) -> None:
         self.lower = int(np.max(rows - columns, initial=0))
@@ -148,7 +150,7 @@ class Band:
         self.swaps = np.zeros(size, np.int32)
 
     def factorize(self, rows: Any, columns: Any, values: Any, definite: bool) -> bool:
-        """Whether each column has a pivot that is not zero."""
+        """Factorize the matrix. Returns whether each column has a non-zero pivot."""
         del definite
         self.cells[:] = 0
         self.cells[rows, columns - rows + self.lower] = values
@@ -157,5 +159,5 @@ class Band:
         return bool(np.isfinite(self.cells).all())
 
     def solve(self, x: Any) -> None:
-        """Replace x by what the matrix takes to x."""
+        """Replace the right-hand side in x by the solution."""
         _solve_band(self.cells, self.swaps, self.lower, self.upper, x)

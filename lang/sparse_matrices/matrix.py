@@ -1,6 +1,7 @@
-"""`ti.linalg.SparseMatrix`, kept row by row: where each row begins, and the columns and values of its elements.
+"""`ti.linalg.SparseMatrix`, stored by rows: the begin of each row, and the columns and values of its elements.
 
-What changes the pattern is done by numpy; products with vectors, which a solver makes by the hundred, by a kernel.
+numpy performs the operations that change the pattern. A kernel computes products with vectors, because solvers need
+hundreds of them.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from weft.lang.values.types import f32, i32, primitive
 
 __all__ = ["STORAGE_FORMATS", "SparseMatrix", "shape_of", "vector_of"]
 
-STORAGE_FORMATS = ("col_major", "row_major")  # of Taichi's; they make no difference here
-_MOST = 2**31 - 1  # rows or columns: their numbers have 32 bits
-_WIDEST = 64  # rows or columns of a matrix that is printed whole
+STORAGE_FORMATS = ("col_major", "row_major")  # Taichi's names; they have no effect here
+_MOST = 2**31 - 1  # rows or columns, whose indices have 32 bits
+_WIDEST = 64  # rows or columns of a matrix that is printed completely
 
 
 @kernel
@@ -39,12 +40,12 @@ def _multiply(starts: Integers, columns: Integers, values: Numbers, x: Numbers, 
 
 
 class SparseMatrix:
-    """A matrix of `n` x `m` numbers of `dtype`, all zero at first; `SparseMatrixBuilder.build` makes others.
+    """An `n` x `m` matrix of `dtype`, all zero at first. `SparseMatrixBuilder.build` makes other ones.
 
-    `+`, `-`, products with a number or elementwise (`*`), with matrices and vectors (`@`), `A[i, j]`. The shapes are
-    those of mathematics: ArgumentError where they do not fit."""
+    It supports `+`, `-`, products with a number or elementwise (`*`), products with matrices and vectors (`@`), and
+    `A[i, j]`. Raises ArgumentError if shapes do not match."""
 
-    __array_ufunc__ = None  # or `array * A` were an array of matrices
+    __array_ufunc__ = None  # otherwise `array * A` would be an array of matrices
 
     def __init__(
         self, n: int | None = None, m: int | None = None, dtype: Any = f32, storage_format: str = "col_major"
@@ -55,7 +56,7 @@ class SparseMatrix:
         self._set(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), primitive(dtype))
 
     def _set(self, rows: Any, columns: Any, values: Any, dtype: Prim) -> None:
-        """Take sorted triplets, one for each place."""
+        """Set the elements to sorted triplets, at most one per place."""
         if not dtype.is_float:
             raise TypeMismatch(f"a sparse matrix is of floats, not of {dtype}")
         self.dtype, self.rows, self.columns = dtype, rows, columns
@@ -67,8 +68,8 @@ class SparseMatrix:
     def of_triplets(
         cls, shape: tuple[int, int], rows: Any, columns: Any, values: Any, dtype: Prim, any_order: bool = False
     ) -> SparseMatrix:
-        """The matrix whose elements are the sums of what the triplets have for them. If these come in `any_order`, the
-        sums do not depend on it."""
+        """Return the matrix whose elements are the sums of the triplets for their place. With `any_order`, the sums do
+        not depend on the order of the triplets."""
         made = cls(*shape, dtype=dtype)
         places = rows.astype(np.int64) * shape[1] + columns
         order = np.lexsort((values, places)) if any_order else np.argsort(places, kind="stable")
@@ -91,13 +92,13 @@ class SparseMatrix:
 
     @property
     def nnz(self) -> int:
-        """How many elements are kept."""
+        """The number of stored elements."""
         return len(self.values)
 
     # -- elements ------------------------------------------------------------------------------------------------------
 
     def _find(self, place: Any) -> tuple[int, bool]:
-        """Where the element is kept, or would be."""
+        """Return the position where the element is stored, or would be."""
         whole = isinstance(place, tuple) and all(isinstance(one, int | np.integer) for one in place)
         if not whole or len(place) != 2:
             raise TypeMismatch(f"an element of a sparse matrix is A[i, j], with two whole numbers, not A[{place!r}]")
@@ -124,7 +125,7 @@ class SparseMatrix:
         self._set(rows, columns, np.insert(values, at, value), self.dtype)
 
     def to_numpy(self) -> Any:
-        """All elements, zeros too."""
+        """Return all elements, including zeros."""
         full = np.zeros(self.shape, self.dtype.np)
         full[self.rows, self.columns] = self.values
         return full
@@ -184,11 +185,12 @@ class SparseMatrix:
         return self * (1 / other) if isinstance(other, (int, float, np.number)) else NotImplemented
 
     def transpose(self) -> SparseMatrix:
-        """Rows as columns."""
+        """Return the transposed matrix."""
         return self._with(self.columns, self.rows, self.values, (self.m, self.n))
 
     def __matmul__(self, other: Any) -> Any:
-        """The product with a matrix, or with a vector: an ndarray for an ndarray, else a numpy array."""
+        """Return the product with a matrix or a vector. The product with an ndarray is an ndarray, with another vector
+        a numpy array."""
         if isinstance(other, SparseMatrix):
             return self._product(other)
         if not isinstance(other, (Ndarray, ScalarField, np.ndarray)):
@@ -200,7 +202,8 @@ class SparseMatrix:
         return out
 
     def _product(self, other: SparseMatrix) -> SparseMatrix:
-        """Each element (i, k) meets all elements (k, j) of the other's row k."""
+        """Return the product with a matrix: each element (i, k) is multiplied by all elements (k, j) of the other's row
+        k."""
         if self.m != other.n:
             raise ArgumentError(f"matrices of shapes {self.shape} and {other.shape} cannot be multiplied")
         begins, counts = other.starts[self.columns], np.diff(other.starts)[self.columns]
@@ -210,7 +213,7 @@ class SparseMatrix:
         return self._with(self.rows[mine], other.columns[theirs], values, (self.n, other.m))
 
     def _on_device(self) -> tuple[Ndarray, Ndarray, Ndarray]:
-        """The matrix in arrays of the current program, as kernels take it."""
+        """Return the matrix as arrays of the current program, for kernels."""
         generation = program().generation
         if self._copied is None or self._copied[0] != generation:
             made = ndarray(i32, self.n + 1), ndarray(i32, self.nnz), ndarray(self.dtype, self.nnz)
@@ -219,11 +222,11 @@ class SparseMatrix:
             self._copied = generation, made
         return self._copied[1]
 
-    # -- in and out ----------------------------------------------------------------------------------------------------
+    # -- input and output ----------------------------------------------------------------------------------------------
 
     def build_from_ndarray(self, ndarray: Any) -> None:
-        """Set the matrix to triplets: an ndarray of 3-vectors, or of three numbers for each. ArgumentError for one
-        outside of the matrix."""
+        """Set the matrix from triplets: an ndarray of 3-vectors, or of three numbers for each. Raises ArgumentError for
+        a triplet outside of the matrix."""
         if not isinstance(ndarray, Ndarray):
             raise TypeMismatch(f"build_from_ndarray takes an ndarray of (row, column, value), not {ndarray!r}")
         triplets = ndarray.to_numpy()
@@ -246,7 +249,8 @@ class SparseMatrix:
 
 
 def shape_of(rows: Any, columns: Any) -> tuple[int, int]:
-    """Rows and columns; as many columns as rows if there is None. TypeMismatch for what is no number of them."""
+    """Return the numbers of rows and columns. If the latter is None, both are equal. Raises TypeMismatch for another
+    object."""
     shape = rows, rows if columns is None else columns
     if not all(isinstance(number, int | np.integer) and 0 <= number < _MOST for number in shape):
         wanted = f"whole numbers, at least 0 and below {_MOST}"
@@ -257,7 +261,7 @@ def shape_of(rows: Any, columns: Any) -> tuple[int, int]:
 
 
 def vector_of(x: Any, length: int, dtype: Prim, what: str) -> Any:
-    """`x` (a numpy array, a one-dimensional field or ndarray) as an array that a kernel takes, of that type."""
+    """Convert `x` (a numpy array, a one-dimensional field or an ndarray) to an array of that type for a kernel."""
     if not isinstance(x, Ndarray | ScalarField | np.ndarray):
         raise TypeMismatch(f"{what}: a numpy array, a field or an ndarray, not {x!r}")
     if tuple(x.shape) != (length,):

@@ -1,7 +1,7 @@
-"""In which order to eliminate: reverse Cuthill-McKee, which brings the elements of a matrix close to its diagonal.
+"""Compute an elimination order by reverse Cuthill-McKee, which brings the elements of a matrix close to its diagonal.
 
-Neighbours are visited breadth first, those of lower degree first, from a node at the edge of each component; the order
-is then turned around (A. George, "Computer implementation of the finite element method", 1971).
+Nodes are visited breadth first, neighbours of lower degree first, from a node at the edge of each component. The order
+is then reversed (A. George, "Computer implementation of the finite element method", 1971).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ __all__ = ["reverse_cuthill_mckee"]
 
 @kernel
 def _visit(starts: Integers, columns: Integers, order: Integers, seen: Integers, begin: i32, turn: i32) -> Pair:
-    """Append what can be reached from `order[begin]`, marking it `seen` in this turn. Gives where it ends, and how many
-    steps the farthest of it takes."""
+    """Append all nodes that can be reached from `order[begin]`, and mark them `seen` in this turn. Returns the end of
+    the order, and the distance of the farthest node."""
     end, level, depth, at = begin + 1, begin + 1, 0, begin
     seen[order[begin]] = turn
     while at < end:
@@ -52,7 +52,7 @@ def _visit(starts: Integers, columns: Integers, order: Integers, seen: Integers,
 
 
 def reverse_cuthill_mckee(starts: Any, columns: Any) -> Any:
-    """The order of the nodes of a symmetric pattern, given row by row."""
+    """Return the order of the nodes of a symmetric pattern, which is given by rows."""
     size = len(starts) - 1
     starts, columns = starts.astype(np.int32), columns.astype(np.int32)
     if not len(columns):
@@ -64,7 +64,7 @@ def reverse_cuthill_mckee(starts: Any, columns: Any) -> Any:
             continue
         order[done] = node
         depth = -1
-        while True:  # go on from the farthest as long as that is farther
+        while True:  # start again from the farthest node while that increases the distance
             turn += 1
             end, deeper = (int(x) for x in _visit(starts, columns, order, seen, done, turn))
             if deeper <= depth:

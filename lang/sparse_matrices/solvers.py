@@ -1,4 +1,4 @@
-"""Solving A x = b for a sparse matrix: `SparseSolver` by elimination, `SparseCG` by conjugate gradients."""
+"""Solve A x = b for a sparse matrix: `SparseSolver` by elimination, `SparseCG` by conjugate gradients."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _FACTORS: dict[str, Any] = {"LLT": Envelope, "LDLT": Envelope, "LU": Band}
 
 
 class SparseSolver:
-    """Solves A x = b by elimination, for square matrices of `dtype`.
+    """Solve A x = b by elimination, for square matrices of `dtype`.
 
-    `solver_type`: "LLT" for symmetric, positive definite matrices, "LDLT" for symmetric ones, of which both read the
-    lower half; "LU" for any. Rows and columns are brought close to the diagonal first (`ordering` is Taichi's choice of
-    another way to do so, and makes no difference): memory and time are those of the band that is left, so that a matrix
-    with full rows is one for `SparseCG`. Runs in one thread."""
+    `solver_type` is "LLT" for symmetric, positive definite matrices, "LDLT" for symmetric ones, or "LU" for any. The
+    first two read the lower half only. Rows and columns are first reordered to bring the elements close to the diagonal
+    (`ordering` selects another way in Taichi and has no effect here). Memory and time depend on the remaining
+    bandwidth, so use `SparseCG` for a matrix with full rows. Runs in one thread."""
 
     def __init__(self, dtype: Any = f32, solver_type: str = "LLT", ordering: str = "AMD") -> None:
         if not is_one(solver_type, _FACTORS) or not is_one(ordering, ("AMD", "COLAMD")):
@@ -45,14 +45,14 @@ class SparseSolver:
         self._succeeded = False
 
     def compute(self, sparse_matrix: Any) -> SparseSolver:
-        """`analyze_pattern` and `factorize`."""
+        """Run `analyze_pattern` and `factorize`."""
         self.analyze_pattern(sparse_matrix)
         self.factorize(sparse_matrix)
         return self
 
     def analyze_pattern(self, sparse_matrix: Any) -> None:
-        """Find the order of elimination, for this and for other matrices with elements in the same places. TypeMismatch
-        for a matrix of another type, ArgumentError for one that is not square."""
+        """Find the elimination order, for this matrix and for others with elements at the same places. Raises
+        TypeMismatch for a matrix of another type, and ArgumentError for one that is not square."""
         A = _matrix(sparse_matrix)
         if A.dtype is not self.dtype:
             raise TypeMismatch(f"the solver is for {self.dtype}, the matrix is of {A.dtype}")
@@ -66,7 +66,8 @@ class SparseSolver:
         self._factors: Any = _FACTORS[self.solver_type](A.n, self._place[A.rows], self._place[A.columns], self.dtype)
 
     def factorize(self, sparse_matrix: Any) -> None:
-        """Factorize; `info` says whether it worked. ArgumentError if the pattern is not the one analyzed."""
+        """Factorize the matrix; `info` returns whether it worked. Raises ArgumentError if the pattern is not the
+        analyzed one."""
         A = _matrix(sparse_matrix)
         known = self._pattern is not None and A.shape == self._shape
         if not known or not all(map(np.array_equal, self._pattern or (), (A.rows, A.columns))):
@@ -75,8 +76,8 @@ class SparseSolver:
         self._succeeded = self._factors.factorize(rows, columns, A.values, self.solver_type == "LLT")
 
     def solve(self, b: Any) -> Any:
-        """x, as an ndarray where b is one, else as a numpy array. ArgumentError for a b of another length, or without a
-        factorization that worked."""
+        """Return x, as an ndarray if b is one, else as a numpy array. Raises ArgumentError for a b of another length,
+        and without a successful factorization."""
         if not self._succeeded:
             raise ArgumentError("there is no factorization to solve with: info() is False")
         x = vector_of(b, self._shape[0], self.dtype, f"solving with a matrix of shape {self._shape} takes a vector")
@@ -85,13 +86,13 @@ class SparseSolver:
         return _like(b, x[self._place], self.dtype)
 
     def info(self) -> bool:
-        """Whether the last factorization worked."""
+        """Return whether the last factorization succeeded."""
         return self._succeeded
 
 
 class SparseCG:
-    """Conjugate gradients for A x = b: A symmetric and positive definite, `x0` the first guess. Sums are kept in
-    f64."""
+    """Solve A x = b by conjugate gradients, for a symmetric and positive definite A. `x0` is the first guess. Sums are
+    accumulated in f64."""
 
     def __init__(self, A: Any, b: Any, x0: Any = None, max_iter: int = 50, atol: float = 1e-6) -> None:
         if not isinstance(A, SparseMatrix) or A.n != A.m:
@@ -103,7 +104,7 @@ class SparseCG:
         self.x0 = np.zeros_like(self.b) if x0 is None else _host(vector_of(x0, A.n, A.dtype, what))
 
     def solve(self) -> tuple[Any, bool]:
-        """(x, whether the norm of the residual came below `atol` within `max_iter` steps); x is a numpy array."""
+        """Return x as a numpy array, and whether the norm of the residual fell below `atol` within `max_iter` steps."""
         x = self.x0.copy()
         r = self.b - self.A @ x
         p, rr = r.copy(), _dot(r, r)
