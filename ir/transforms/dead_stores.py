@@ -39,8 +39,8 @@ def dead_stores(root: Kernel, config: CompileConfig) -> bool:
         store %p, %b                           store %p, %b
 
     A store before an If is dead if it is dead in both branches. What is dead after a loop is dead in the loop too,
-    unless the loop itself reads it. The pass keeps a store before an op that may end the kernel (an Assert, or a Return
-    inside it), because that store would be the last one.
+    unless the loop itself reads it. The pass keeps a store before an op that may end the kernel (an Assert, or an op
+    with a Return inside), because that store would be the last one.
     """
     return _DeadStores(root).changed
 

@@ -4,8 +4,8 @@
 
     task range_for schedule={lanes=16} ... { %v = load %p, move=adjacent : f32 }
 
-The pass sets `move` of each load, store and atomic that runs in lanes, because the iterations of the task or of a loop
-do. The access is executed once for all lanes, as vectors, as rows with shuffles, or lane by lane. `mapping/moves.py`
+The pass sets `move` of each load, store and atomic in a task or a loop whose iterations run in lanes. The access is
+executed once for all lanes, as vectors, as rows with shuffles, or lane by lane. `mapping/moves.py`
 lists these ways. `move` stays empty for all other accesses and for loads of accumulators, which are part of their sums.
 
     if %p then { store %local, %v }
