@@ -316,8 +316,8 @@ def init(
       `log_level`, `verbose` (False: only errors), `print_ir` and similar ones (texts of the compiler on stderr).
 
     Taichi's other options are accepted with a message that they have no effect. The environment overrides arguments:
-    WEFT_ARCH or TI_ARCH, WEFT_DEBUG ... Raises UnknownOption (a KeyError) for an unknown option, WrongOption
-    (a TypeError and a ValueError) for a wrong type or value, WeftError for instructions that the CPU lacks."""
+    WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ... Raises UnknownOption (a KeyError) for an unknown option,
+    WrongOption (a TypeError and a ValueError) for a wrong type or value, WeftError for instructions the CPU lacks."""
     global _current, _generation
     chosen = collect(options)
     if "cpu_features" in chosen:

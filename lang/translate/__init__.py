@@ -1,10 +1,9 @@
-"""From a Python function to a kernel's tree: everything Python-dynamic is settled here.
+"""Translates a Python function to the tree of a kernel. Everything dynamic in Python is resolved here.
 
-`translator` holds the state and the dispatch tables; `expressions`, `operators`, `indexing`, `attributes`, `calls` with
-`functions`, `methods`, `constructors` and `inlining` say what expressions mean; `statements`, `loops` and `printing`
-what statements do; `values` takes what is known at compile time to run time. All of that is imported by the first
-translation: `import weft` does not wait for it.
-"""
+`translator` holds the state and the dispatch tables. `expressions`, `operators`, `indexing`, `attributes`, `calls` with
+`functions`, `methods`, `constructors` and `inlining` translate expressions. `statements`, `loops` and `printing`
+translate statements. `values` converts values that are known at compile time to run-time expressions. The first
+translation imports these modules; `import weft` does not."""
 
 from __future__ import annotations
 
@@ -22,7 +21,8 @@ __all__ = ["Argument", "Translation", "translate_kernel"]
 def translate_kernel(
     function: Callable[..., Any], arguments: Sequence[Argument], results: tuple[Any, ...], config: CompileConfig
 ) -> Translation:
-    """The tree of one instance of a kernel. CompilationError, with its place, for a mistake of the user."""
+    """Translate one instance of a kernel to its tree. Raises CompilationError, with its place, for a mistake of the
+    user."""
     from weft.lang.translate.kernels import translate
 
     return translate(function, arguments, results, config)

@@ -1,4 +1,4 @@
-"""`a.b`: swizzles, members, methods of values, shapes, and the attributes of compile-time objects."""
+"""Attributes `a.b`: swizzles, members, methods of values, shapes, and the attributes of compile-time objects."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from weft.lang.values.struct import Struct, known_member
 
 __all__ = ["TENSOR_METHODS", "ValueMethod", "swizzle_positions"]
 
-# Methods of vectors and matrices that `constructors` and `functions` write out; the others are Weft functions.
+# Methods of vectors and matrices that `constructors` and `functions` implement. The others are Weft functions.
 TENSOR_METHODS = frozenset({"sum", "max", "min", "any", "all", "transpose", "cast", "fill", "get_shape", "copy"})
 
 
 @dataclass(frozen=True, eq=False)
 class ValueMethod(Unfinished):
-    """A method of a run-time value, not yet called."""
+    """A method of a run-time value that was not called yet."""
 
     name: str
     owner: tree.Expr
 
     @property
     def phrase(self) -> str:  # type: ignore[override]
-        """What messages call it."""
+        """The name of this meaning in messages."""
         return f"the method {self.name}, without the parentheses of a call,"
 
 
 def _what_it_has(kind: Tensor, name: str) -> str:
-    """What to write instead of a name that vectors or matrices do not have."""
+    """The message for a name that vectors or matrices do not have: what to write instead."""
     if len(kind.shape) == 1 and len(name) <= 4 and set(name) <= set("xyzwrgbastpq"):
         return f": its elements are {', '.join('xyzw'[: kind.shape[0]])}"
     return did_you_mean(name, (*TENSOR_METHODS, *LINEAR_ALGEBRA, "n", "m", "shape", "dtype"))
@@ -80,7 +80,8 @@ def _attribute(t: Translator, node: ast.Attribute) -> Any:
 
 
 def _is_static(base: Any, name: str) -> bool:
-    """Facts and elements of captured constants are known at compile time; their methods are those of values."""
+    """Whether the attribute of a captured constant is known at compile time: facts and elements are, methods are
+    not."""
     if isinstance(base, Matrix):
         return name in ("n", "m", "shape") or swizzle(name) is not None
     return name in ("keys", "struct_type", "methods")
@@ -145,7 +146,7 @@ def _of_array(t: Translator, base: tree.Expr, kind: Array, node: ast.Attribute) 
 
 
 def swizzle_positions(kind: Tensor, name: str) -> tuple[int, ...] | None:
-    """The elements of a vector that `name` means, None if it is no swizzle of it."""
+    """The positions of the elements that the swizzle `name` selects. None if it is not a swizzle of this vector."""
     if len(kind.shape) != 1 and kind.shape[1] != 1:
         return None
     positions = swizzle(name)
@@ -173,7 +174,7 @@ def _example(field: Any) -> str:
 
 
 def _noted(t: Translator, base: Any, name: str, value: Any) -> Any:
-    """`value`; what can change meanwhile is remembered."""
+    """Return `value`. If it can change later, record it as a capture."""
     if is_watched(base, value) and (space := space_of(base, name, value)) is not None:
         t.unit.captures[id(base), name] = (space, name, value)
     return value
@@ -188,7 +189,7 @@ def _is_ours(module: ModuleType) -> bool:
 
 
 def _owner(base: Any, node: ast.Attribute) -> str:
-    """What to call something that has no such attribute."""
+    """The name, in messages, of an object that lacks an attribute."""
     if isinstance(base, (Field, StructField)):
         return "a field"
     if isinstance(base, ModuleType):
@@ -197,7 +198,7 @@ def _owner(base: Any, node: ast.Attribute) -> str:
 
 
 def _meant(base: Any, node: ast.Attribute) -> str:
-    """What may have been meant."""
+    """A suggestion for a missing attribute, for the message."""
     if isinstance(base, ModuleType) and _is_method(node.attr):
         return f": vectors and matrices have it, as in v.{node.attr}(...)"
     if isinstance(base, ModuleType) and _is_ours(base) and hasattr(getattr(base, "math", None), node.attr):
@@ -209,12 +210,12 @@ def _of_object(t: Translator, base: Any, node: ast.Attribute) -> Any:
     try:
         return _noted(t, base, node.attr, getattr(base, node.attr))
     except AttributeError as error:
-        if isinstance(base, ModuleType) and " yet: " in str(error):  # known, and not there
+        if isinstance(base, ModuleType) and " yet: " in str(error):  # Weft knows it and does not implement it yet
             raise UnknownName(str(error), t.span(node)) from None
         if isinstance(base, MatrixField) and (swizzle(node.attr) is not None or _is_method(node.attr)):
             right = f"{dotted(node.value)}[{_example(base)}].{node.attr}"
             raise UnknownName(f"a field has no '{node.attr}', its elements have: write {right}", t.span(node)) from None
-        if t.source.file.startswith(LIBRARY):  # of Weft's functions, it is the argument that is wrong
+        if t.source.file.startswith(LIBRARY):  # inside of Weft's functions, the argument is wrong
             raise t.error(f"{t.source.name} does not take {kind_of(base)}", node, TypeMismatch) from None
         raise UnknownName(
             f"{_owner(base, node)} has no attribute '{node.attr}'{_meant(base, node)}", t.span(node)

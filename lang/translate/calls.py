@@ -1,4 +1,4 @@
-"""Calls: which of the many things that look like a call this is. Inlining of `@func`s is in `inlining.py`."""
+"""Calls: decides which kind of call an expression is. `inlining.py` inlines `@func`s."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from weft.lang.values.types import MatrixType, StructType
 
 __all__ = ["call"]
 
-_WRITERS = (float_parts, simt)  # imported for the functions it registers
+_WRITERS = (float_parts, simt)  # imported because they register functions
 
 
 @translates(ast.Call)
@@ -61,7 +61,7 @@ def _call(t: Translator, node: ast.Call) -> Any:
 
 
 def call(t: Translator, function: Any, c: Call) -> Any:
-    """What calling `function`, a compile-time meaning, gives."""
+    """The meaning of a call of `function`, which is known at compile time."""
     if isinstance(function, Builtin):
         return _builtin(t, function.name, c)
     if isinstance(function, ValueMethod):
@@ -113,7 +113,7 @@ _OF_TWO = ("cross", "dot", "outer_product")
 
 
 def _is_tensor(value: Any) -> bool:
-    """Whether a meaning is a vector or matrix."""
+    """Whether a meaning is a vector or a matrix."""
     return isinstance(value, (Matrix, list, tuple)) or (isinstance(value, tree.Expr) and isinstance(value.type, Tensor))
 
 
@@ -123,7 +123,7 @@ def _bound(t: Translator, function: MethodType, c: Call) -> Any:
         return inline(t, fill_field.function, c.with_first(function.__self__))
     _check_scope(t, function, c)
     owner: object = function.__self__
-    if isinstance(owner, Made) and inner.__name__ == "__init__":  # of super()
+    if isinstance(owner, Made) and inner.__name__ == "__init__":  # the __init__ of super()
         return initialize(t, owner, inner, c)
     if getattr(inner, "is_real", False):
         return invoke(t, inner.function, c.with_first(function.__self__), bound=True)
@@ -139,7 +139,7 @@ def _bound(t: Translator, function: MethodType, c: Call) -> Any:
 
 
 def _super(t: Translator, c: Call) -> Any:
-    """`super()`, as Python means it: of the class that the method is written in, and the method's first argument."""
+    """`super()` as in Python: for the class in which the method is defined and the first argument of the method."""
     parameters = t.source.node.args
     first = next(iter([*parameters.posonlyargs, *parameters.args]), None)
     bound = t.names.find(first.arg) if first is not None else None
@@ -153,7 +153,7 @@ def _python_handler(function: Any) -> Callable[[Translator, Call], Any] | None:
     """The handler of a Python builtin, of a function of `math`, or of Matrix, Vector, Struct and their factories."""
     try:
         found = PYTHON.get(function) or constructors.CLASSES.get(function)
-    except TypeError:  # unhashable
+    except TypeError:  # not hashable
         return None
     if found is None and isinstance(function, FunctionType):
         name = function.__name__
@@ -166,7 +166,7 @@ def _python_handler(function: Any) -> Callable[[Translator, Call], Any] | None:
 
 
 def _unbound(method: Callable[[Translator, Any, Call], Any]) -> Callable[[Translator, Call], Any]:
-    """A method written as a function of the class: `Matrix.transpose(m)`."""
+    """A method that is called through the class: `Matrix.transpose(m)`."""
 
     def handle(t: Translator, c: Call) -> Any:
         if not c.args:
@@ -188,7 +188,8 @@ def _check_scope(t: Translator, function: Any, c: Call) -> None:
 
 
 def _python_call(t: Translator, function: Any, c: Call) -> Any:
-    """A Python callable: run now if all arguments are known; a plain function is inlined otherwise."""
+    """Call a Python callable. If all arguments are known at compile time, it runs now. Otherwise a plain function is
+    inlined."""
     if not callable(function):
         raise t.error(f"{kind_of(function)} cannot be called", c.node, TypeMismatch)
     _check_scope(t, function, c)
@@ -203,7 +204,7 @@ def _python_call(t: Translator, function: Any, c: Call) -> Any:
         _check_growth(t, function, c)
         return run_now(t, c.node, function, *settled(t, c.args), **c.keywords)
     if is_known(c.args) and is_known(c.keywords):
-        if t.unit.rehearsed and t.alone is c.node:  # breakpoint() and the like: Python will run it
+        if t.unit.rehearsed and t.alone is c.node:  # a call such as breakpoint(): Python will run it
             return None
         if _draws(function):
             _warn_of_draw(t, c)
@@ -228,7 +229,8 @@ _GROWING = ("append", "extend", "insert", "setdefault", "update")
 
 
 def _check_growth(t: Translator, function: Any, c: Call) -> None:
-    """A list takes values of the kernel where it is a local one, and once: not in a loop or an `if` of run time."""
+    """Raise an error if a container of the program grows by run-time values. Only a container that is a local of this
+    block can grow, because it grows once; in a run-time loop or `if` it would not."""
     owner = c.node.func.value if isinstance(c.node.func, ast.Attribute) else None
     if function.__name__ not in _GROWING or is_known(c.args) or not isinstance(owner, (ast.Name, ast.Attribute)):
         return
@@ -246,14 +248,15 @@ _DRAWING = {"random.Random", "numpy.random.mtrand.RandomState", "numpy.random._g
 
 
 def _draws(function: Any) -> bool:
-    """Whether it is a method of what makes random numbers. The class is compared by name: compiling a kernel must not
-    import `np.random`, which programs can see."""
+    """Whether the function is a method of a random number generator. The class is compared by name, because compiling a
+    kernel must not import `np.random`, which programs could notice."""
     classes = type(getattr(function, "__self__", None)).__mro__
     return any(f"{one.__module__}.{one.__qualname__}" in _DRAWING for one in classes)
 
 
 def _warn_of_draw(t: Translator, c: Call) -> None:
-    """`random.random()` in a kernel is one number, which is seldom meant: SyntaxWarning."""
+    """Warn that `random.random()` in a kernel gives a single number, which is seldom intended. The warning is a
+    SyntaxWarning."""
     span = t.span(c.node)
     text = (
         f"\n{span.render()}\n{ast.unparse(c.node.func)} is called once, when the kernel is compiled: the number is the "

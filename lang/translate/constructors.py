@@ -1,4 +1,5 @@
-"""Making vectors, matrices, structs: `ti.Vector([..])`, `vec3(..)`, `Ray(start, direction)`, `Matrix.identity` ..."""
+"""Constructors of vectors, matrices and structs: `ti.Vector([..])`, `vec3(..)`, `Ray(start, direction)`,
+`Matrix.identity` ..."""
 
 from __future__ import annotations
 
@@ -34,14 +35,14 @@ __all__ = ["CLASSES", "construct"]
 
 
 def construct(t: Translator, kind: MatrixType | StructType, c: Call) -> Any:
-    """A call of a compound type."""
+    """Translate a call of a compound type."""
     if isinstance(kind, StructType):
         return Record(kind, _struct(t, kind, c))
     return _tensor(t, kind.ir, c)
 
 
 def _tensor(t: Translator, kind: Tensor, c: Call) -> tree.Expr:
-    """From one scalar, all scalars, or pieces that together have as many."""
+    """Make a tensor from one scalar, from all scalars, or from parts that together have as many scalars."""
     pieces = c.args
     if c.keywords:
         raise t.error(f"{kind} takes its elements in order, and no '{min(c.keywords)}'", c.node, TypeMismatch)
@@ -59,7 +60,7 @@ def _tensor(t: Translator, kind: Tensor, c: Call) -> tree.Expr:
 
 
 def _struct(t: Translator, kind: StructType, c: Call) -> tree.Expr:
-    """Members in order or by name; what is left out is zero."""
+    """Make a struct from members in order or by name. Missing members are zero."""
     names = list(kind.members)
     if len(c.args) > len(names):
         raise t.error(f"{kind!r} has {len(names)} members, got {len(c.args)} values", c.node, TypeMismatch)
@@ -79,7 +80,7 @@ def _member(t: Translator, annotation: Any, value: Any, name: str, c: Call) -> t
     if isinstance(annotation, StructType):
         if isinstance(value, dict):
             return _struct(t, annotation, Call(c.node, [], value))
-        if struct_kind(value) is None:  # its members, or the first of them
+        if struct_kind(value) is None:  # the members, or the first one
             inner = list(value) if isinstance(value, (list, tuple)) else [value] if annotation.members else []
             return _struct(t, annotation, Call(c.node, inner, {}))
     expr, wanted = to_expr(t, value, c.node), to_ir(annotation)
@@ -111,7 +112,7 @@ def _matrix(t: Translator, c: Call) -> tree.Expr:
 
 
 def _anonymous_struct(t: Translator, c: Call) -> Record:
-    """`ti.Struct(a=1, b=2.0)`, `ti.Struct({"a": 1})`: the members' types are those of the values."""
+    """`ti.Struct(a=1, b=2.0)` or `ti.Struct({"a": 1})`. The types of the members are those of the values."""
     given = dict(c.args[0]) if c.args and isinstance(c.args[0], dict) else {}
     given |= c.keywords
     if not given or len(c.args) > 1:

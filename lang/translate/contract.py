@@ -1,4 +1,4 @@
-"""What a translation is given, and what it gives. Those who only speak of translations import no translator."""
+"""The input and the output of a translation. A module that only names these types does not import the translator."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from weft.lang.errors import PrecisionWarning
 if TYPE_CHECKING:
     from weft.ir import tree
 
-# A function, a line of its file, a column; and the calls that led there, each by file and line, from the inside out.
-# A function or file, line and column; the calls that led there, each by file and line.
+# A function or file, line and column; the calls that led there, each by file and line, innermost first.
 Place = tuple[CodeType | str, int, int] | tuple[CodeType | str, int, int, tuple[tuple[str, int], ...]]
 
 __all__ = ["Argument", "Loss", "Place", "Translation", "loops_of", "with_loops"]
 
-_LOOPS = "__weft_loops__"  # an attribute of functions: settings of `LoopConfig` by their names
+_LOOPS = "__weft_loops__"  # an attribute of functions: settings of `LoopConfig` by name
 
 
 @dataclass(frozen=True, eq=False)
 class Argument:
-    """How one parameter is bound: at run time, to a value of `type` (`annotation` is what the user wrote), or, where
-    `type` is None, at compile time to `value`."""
+    """How one parameter is bound. If `type` is given, it is a run-time value of that type, and `annotation` is what the
+    user wrote. If `type` is None, it is the compile-time value `value`."""
 
     name: str
     type: Type | None = None
@@ -36,7 +35,7 @@ class Argument:
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """A warning of a translation: what it says, where, and the globals of the function that it is about."""
+    """A warning of a translation: its text, its place, and the globals of the function that it is about."""
 
     text: str
     file: str
@@ -45,8 +44,8 @@ class Loss:
     kind: type[Warning] = PrecisionWarning
 
     def warn(self) -> None:
-        """Give it. Python's filters decide what becomes of it. What `exec` runs may have globals without a name; Python
-        drops a warning whose module is None."""
+        """Issue the warning. Python's filters apply. Code that `exec` runs may have globals without `__name__`, and
+        Python drops a warning whose module is None."""
         registry = self.space.setdefault("__warningregistry__", {})
         warning, module = self.kind(self.text), self.space.get("__name__") or self.file
         warnings.warn_explicit(warning, None, self.file, self.line, module, registry)
@@ -54,10 +53,10 @@ class Loss:
 
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """A translated kernel. `trees`: the field trees it reaches, by the numbers that its symbols give them. `kept`: the
-    fields themselves. `captures`: what it took from the program around it, each a (namespace or cell, name, value).
-    `choices`: the types of choices between values and of locals that atomics update, by place, with and without the
-    calls that led there; None where there are several."""
+    """A translated kernel. `trees` are the field trees that it accesses, in the order of the numbers in its symbols.
+    `kept` are the fields themselves. `captures` are the values that it took from the program, each a (namespace or
+    cell, name, value). `choices` are the types of choices between values and of locals that atomics update, by place,
+    with and without the calls that led there. The type is None if there are several."""
 
     tree: tree.KernelTree
     trees: tuple[Any, ...]
@@ -67,7 +66,7 @@ class Translation:
 
 
 def with_loops(function: Any, settings: dict[str, Any]) -> Any:
-    """The same function, where those settings hold for outermost loops whose `loop_config` does not say them."""
+    """Return the same function with these settings for outermost loops whose `loop_config` does not give them."""
     made: Any = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )
@@ -79,6 +78,6 @@ def with_loops(function: Any, settings: dict[str, Any]) -> Any:
 
 
 def loops_of(function: Any) -> dict[str, Any]:
-    """Those settings."""
+    """The settings of `with_loops`."""
     settings: dict[str, Any] = getattr(function, _LOOPS, {})
     return settings

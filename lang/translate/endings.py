@@ -1,12 +1,11 @@
-"""Whether every way through a function ends with a `return`.
+"""Checks that every path through a function ends with a `return`.
 
     def f(a):
-        if a > 0:           <- a function that gives a value must give one on every path: where `a` is 0,
-            return 1           this would go on past the end with none
+        if a > 0:           <- a function that returns a value must do so on every path: where `a` is 0,
+            return 1           this one would reach its end without a value
 
-Decided on the statements of the tree, where `static` has left only what exists. A loop may run no iteration, so a
-`return` inside it ends a path only if the loop is `while True` without `break`.
-"""
+The check runs on the statements of the tree, which contain only the branches that `static` has kept. A loop may run no
+iteration, so a `return` in it ends a path only if the loop is `while True` without `break`."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ __all__ = ["refuse_open_end"]
 
 
 def refuse_open_end(t: Translator) -> None:
-    """CompilationError if the function that `t` has translated, which gives a value, can end without one."""
+    """Raise CompilationError if the function that `t` has translated returns a value, but not on every path."""
     if returns(t.out):
         return
     last = _open(t.out)
@@ -33,7 +32,7 @@ def refuse_open_end(t: Translator) -> None:
 
 
 def returns(body: Sequence[tree.Stmt]) -> bool:
-    """Whether control never goes on past `body`."""
+    """Whether control never reaches the end of `body`."""
     return any(_ends(stmt) for stmt in body)
 
 
@@ -47,7 +46,7 @@ def _ends(stmt: tree.Stmt) -> bool:
 
 
 def _breaks(body: Sequence[tree.Stmt]) -> bool:
-    """Whether a `break` in `body` leaves the loop around it."""
+    """Whether `body` contains a `break` of the loop around it."""
     for stmt in body:
         if isinstance(stmt, tree.Break) or (isinstance(stmt, tree.If) and (_breaks(stmt.then) or _breaks(stmt.orelse))):
             return True
@@ -55,7 +54,7 @@ def _breaks(body: Sequence[tree.Stmt]) -> bool:
 
 
 def _open(body: Sequence[tree.Stmt]) -> tree.Stmt | None:
-    """The last statement of a path that goes on past `body`; None if there are no statements."""
+    """The last statement of a path that reaches the end of `body`. None if there are no statements."""
     if not body:
         return None
     last = body[-1]

@@ -1,4 +1,5 @@
-"""Names, literals, containers and comprehensions. Containers exist at compile time only; what is in them may not."""
+"""Names, literals, containers and comprehensions. Containers exist only at compile time, but may contain run-time
+values."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def _name(t: Translator, node: ast.Name) -> Any:
 
 
 def meaning(t: Translator, binding: Binding, node: ast.AST) -> Any:
-    """What a local name means: the value of a variable, or what is known at compile time."""
+    """The meaning of a local name: the value of a variable, or what is known at compile time."""
     value = binding.value
     if isinstance(value, tree.Variable):
         return tree.Var(value, type=value.type, span=t.span(node))
@@ -86,7 +87,8 @@ def _dict(t: Translator, node: ast.Dict) -> Any:
 
 
 def unpack(t: Translator, value: Any, node: ast.AST) -> list[Any]:
-    """The items of a sequence, or the elements (rows) of a vector (matrix). TypeMismatch for anything else."""
+    """The items of a sequence, the elements of a vector, or the rows of a matrix. Raises TypeMismatch for anything
+    else."""
     if isinstance(value, tree.Expr) and isinstance(value.type, Tensor):
         scalars = tensor_elements(t, value)
         if len(value.type.shape) == 1:
@@ -109,7 +111,7 @@ def unpack(t: Translator, value: Any, node: ast.AST) -> list[Any]:
 
 
 def iterate(t: Translator, target: ast.expr, value: Any) -> None:
-    """Bind the target(s) of a static loop to one item."""
+    """Bind the targets of a static loop to one item."""
     if isinstance(target, ast.Name):
         t.bind(target.id, value, "static loop variable")
         return
@@ -164,7 +166,8 @@ def _comprehend(t: Translator, generators: list[ast.comprehension], add: Any) ->
 
 @translates(ast.JoinedStr)
 def _joined(t: Translator, node: ast.JoinedStr) -> Any:
-    """An f-string known at compile time is a string; otherwise its pieces, which print and assert take."""
+    """Translate an f-string. If all its values are known at compile time, it is a string. Otherwise it is a sequence of
+    pieces that `print` and `assert` accept."""
     pieces = format_pieces(t, node)
     return "".join(map(str, pieces)) if all(isinstance(piece, str) for piece in pieces) else Pieces(pieces)
 

@@ -1,8 +1,7 @@
-"""`frexp`: a float taken apart by its bits, sign | exponent + bias | fraction.
+"""`frexp`: splits a float by its bits, sign | exponent + bias | fraction.
 
-The exponent field of a number in [0.5, 1) is `bias - 1`: put into x it leaves the mantissa, and what it replaces tells
-the exponent. Numbers too small for a full fraction are scaled up first; zero, infinity and NaN have no mantissa.
-"""
+A number in [0.5, 1) has the exponent field `bias - 1`. Replacing the exponent field of x by it gives the mantissa, and
+the replaced field gives the exponent. Denormal numbers are scaled up first. Zero, infinity and NaN have no mantissa."""
 
 from __future__ import annotations
 
@@ -22,7 +21,8 @@ __all__: list[str] = []
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the bits of a float type are: as `integer`, `fraction` low bits, then the exponent's up to `mask`."""
+    """The bits of a float type, seen as `integer`: the lowest `fraction` bits, then the exponent field, whose bits are
+    `mask` after a shift."""
 
     integer: Prim
     fraction: int

@@ -1,6 +1,5 @@
-"""The language's functions, by name: what a call of each means. Where a row of UNARY or BINARY has that name, the call
-is that operator.
-"""
+"""The handlers of the language's functions, by name. A function with the name of a row of UNARY or BINARY is that
+operator."""
 
 from __future__ import annotations
 
@@ -44,20 +43,20 @@ __all__ = ["FUNCTIONS", "Call", "Grouped", "RangeOf", "cast_to", "cast_value_to"
 
 @dataclass(eq=False)
 class Call:
-    """A call with its arguments' meanings."""
+    """A call with the meanings of its arguments."""
 
     node: ast.Call
     args: list[Any]
     keywords: dict[str, Any]
 
     def with_first(self, value: Any) -> Call:
-        """The same with one more argument in front."""
+        """The same call with one more argument in front."""
         return replace(self, args=[value, *self.args])
 
 
 @dataclass(frozen=True, eq=False)
 class RangeOf(Unfinished):
-    """`range(begin, end, step)`, some of which are known only at run time."""
+    """`range(begin, end, step)` with a bound or a step that is known only at run time."""
 
     phrase = "a range whose ends are known only at run time"
 
@@ -66,7 +65,7 @@ class RangeOf(Unfinished):
 
 @dataclass(frozen=True, eq=False)
 class Grouped(Unfinished):
-    """`grouped(over)`: a loop whose indices come as one vector."""
+    """`grouped(over)`: a loop whose indices are one vector."""
 
     phrase = "what ti.grouped gives, which only a loop can use,"
 
@@ -78,7 +77,7 @@ FUNCTIONS: dict[str, Handler] = {}
 
 
 def function(*names: str) -> Callable[[Handler], Handler]:
-    """Register the handler of the functions with those names."""
+    """Register the handler of the functions with these names."""
 
     def register(handler: Handler) -> Handler:
         for name in names:
@@ -89,8 +88,8 @@ def function(*names: str) -> Callable[[Handler], Handler]:
 
 
 def arguments(t: Translator, c: Call, least: int, most: int, *names: str) -> list[Any]:
-    """The positional arguments, those given by `names` included, None for what is missing. TypeMismatch for a wrong
-    number."""
+    """The positional arguments, including those given by a name of `names`. None for each missing one. Raises
+    TypeMismatch for a wrong number of arguments."""
     values = list(c.args)
     for name in names[len(values) :]:
         values.append(c.keywords.get(name))
@@ -110,7 +109,7 @@ def _place(c: Call, position: int) -> ast.AST:
 
 
 def exprs(t: Translator, c: Call, values: list[Any]) -> list[tree.Expr]:
-    """Arguments as run-time expressions."""
+    """The arguments as run-time expressions."""
     return [to_expr(t, value, _place(c, position)) for position, value in enumerate(values)]
 
 
@@ -138,11 +137,11 @@ def _unary_handler(kind: str) -> Handler:
     return handle
 
 
-_OF_BITS = ("bit_shr", "clz", "popcnt")  # what these give of a constant depends on its width
+_OF_BITS = ("bit_shr", "clz", "popcnt")  # the results of these for a constant depend on its width
 
 
 def element_type(t: Translator, value: tree.Expr, node: ast.AST) -> Prim:
-    """The primitive of a scalar or tensor; TypeMismatch for a struct."""
+    """The primitive type of a scalar or tensor. Raises TypeMismatch for a struct."""
     if not isinstance(value.type, (Prim, Tensor)):
         raise t.error(f"a number, vector or matrix is needed, not {kind_of(value)}", node, TypeMismatch)
     return element(value.type)
@@ -233,7 +232,7 @@ def _cast(t: Translator, c: Call) -> Any:
 
 
 def cast_value_to(t: Translator, value: tree.Expr, dtype: Any, node: ast.AST) -> tree.Expr:
-    """`value` with its scalars cast to `dtype`."""
+    """Cast the scalars of `value` to `dtype`."""
     prim = run_now(t, node, primitive, dtype) if not isinstance(dtype, MatrixType) else dtype.dtype
     element_type(t, value, node)
     if isinstance(value, tree.Const) and isinstance(value.value, int) and prim.is_int and prim is not u1:
@@ -244,7 +243,7 @@ def cast_value_to(t: Translator, value: tree.Expr, dtype: Any, node: ast.AST) ->
 
 
 def cast_to(t: Translator, prim: Prim, c: Call) -> tree.Expr:
-    """`ti.f32(x)`. An integer literal may be as wide as the type."""
+    """Translate `ti.f32(x)`. An integer literal may be as wide as the type."""
     (x,) = arguments(t, c, 0, 1, "x")
     x = 0 if x is None else x
     if isinstance(x, int) and not isinstance(x, bool) and prim.is_int and prim is not u1:
@@ -305,7 +304,8 @@ def _random(t: Translator, c: Call) -> Any:
 
 @function("randn")
 def _randn(t: Translator, c: Call) -> Any:
-    """Box and Muller: sqrt(-2 ln(1 - u)) cos(2 pi v) of two uniform numbers in [0, 1)."""
+    """A normally distributed number by the Box-Muller transform: sqrt(-2 ln(1 - u)) cos(2 pi v) for two uniform numbers
+    in [0, 1)."""
     (dtype,) = arguments(t, c, 0, 1, "dtype")
     prim = run_now(t, c.node, primitive, float if dtype is None else dtype)
     u, v = (tree.Random(type=prim, span=t.span(c.node)) for _ in range(2))
@@ -319,11 +319,12 @@ _BITS: dict[int, tuple[Prim, int, int]] = {
     16: (u16, 0x7FFF, 0x7C00),
     32: (u32, 0x7FFFFFFF, 0x7F800000),
     64: (u64, (1 << 63) - 1, 0x7FF << 52),
-}  # as an integer; everything but the sign; infinity
+}  # (integer type, mask of all bits but the sign, infinity)
 
 
 def _float_test(kind: str) -> Handler:
-    """By the bits, which no `fast_math` assumes away: without its sign, NaN is above infinity."""
+    """Test the bits of a float, because `fast_math` may assume that no value is NaN or infinite. Without its sign bit,
+    NaN is greater than infinity."""
 
     def handle(t: Translator, c: Call) -> Any:
         (x,) = arguments(t, c, 1, 1, "x")
@@ -371,7 +372,7 @@ def _atomic_handler(kind: str) -> Handler:
         if kind in ("and", "or", "xor") and element_type(t, place, c.node).is_float:
             raise t.error(f"atomic_{kind} takes integers, not {place.type}", _place(c, 0), TypeMismatch)
         operand = to_expr(t, value, _place(c, 1))
-        if has_effects(place):  # it is found before the value is computed
+        if has_effects(place):  # the place is computed before the value
             place = settled_place(t, place)
         warn_of_loss(t, "the target", place.type, operand, _place(c, 1))
         operand = coerce(t, operand, place.type, c.node)

@@ -1,4 +1,4 @@
-"""`x[i, j]`: elements of fields, arrays, vectors and matrices, of struct fields, and of compile-time containers."""
+"""Subscripts `x[i, j]`: elements of fields, arrays, vectors, matrices, struct fields and compile-time containers."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _key(t: Translator, node: ast.expr) -> Any:
 
 
 def _indices(t: Translator, node: ast.expr) -> list[tree.Expr]:
-    """The scalar indices: vectors are taken apart, `None` stands for none."""
+    """The scalar indices. Vectors are split into their elements, and `None` stands for no index."""
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
     indices: list[tree.Expr] = []
     for part in nodes:
@@ -114,7 +114,7 @@ def _scalar_indices(t: Translator, value: Any, node: ast.AST) -> list[tree.Expr]
 
 
 def field_element(t: Translator, over: Any, indices: list[tree.Expr], node: ast.Subscript) -> Any:
-    """One element of a field; of a struct field, a Record."""
+    """One element of a field. For a struct field, it is a Record."""
     name = dotted(node.value)
     if isinstance(over, StructField):
         indices = [t.frozen(index) for index in indices]
@@ -139,7 +139,7 @@ def _one(t: Translator, over: Any, indices: list[tree.Expr], node: ast.Subscript
 def _forgive(
     t: Translator, name: str, shape: tuple[int, ...], indices: list[tree.Expr], node: ast.Subscript
 ) -> list[tree.Expr]:
-    """`x[0]` of a 0-D field is its element; anything else is a wrong count."""
+    """Accept `x[0]` for the element of a 0-D field. Any other number of indices is an error."""
     only = indices[0] if len(indices) == 1 else None
     if not shape and isinstance(only, tree.Const) and only.value == 0:
         return []
@@ -183,7 +183,7 @@ def _members(whole: tree.ArrayElement, structs: StructType, prefix: str) -> Reco
 
 
 def _clamped(array: tree.ParamRef, index: tree.Expr, axis: int) -> tree.Expr:
-    """The nearest index that lies in the array."""
+    """Clamp the index to the bounds of the array."""
     assert isinstance(array.type, Array)
     prim = array.type.index
     index = index if index.type is prim else tree.Cast(index, type=prim, span=index.span)
@@ -193,7 +193,7 @@ def _clamped(array: tree.ParamRef, index: tree.Expr, axis: int) -> tree.Expr:
 
 
 def dotted(node: ast.expr) -> str:
-    """What the program calls something: `self.x`; "it" where that is no name."""
+    """The text of an expression in the program, such as `self.x`. "it" if it is not a name."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
@@ -205,17 +205,17 @@ def dotted(node: ast.expr) -> str:
 
 
 def subscripts(node: ast.Subscript) -> list[ast.expr]:
-    """What stands between the brackets, one for each axis."""
+    """The subscripts between the brackets, one for each axis."""
     return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
 def keys_of(t: Translator, node: ast.Subscript) -> list[Any]:
-    """What each part of a subscript means; a slice is Python's, of numbers."""
+    """The meaning of each part of a subscript. A slice becomes a Python slice of numbers."""
     return [_key(t, part) for part in subscripts(node)]
 
 
 def element_of(t: Translator, base: tree.Expr, keys: list[Any], node: ast.Subscript) -> tree.Expr:
-    """An element of a tensor, or with slices a smaller tensor."""
+    """An element of a tensor, or a smaller tensor if there are slices."""
     kind = base.type
     assert isinstance(kind, Tensor)
     if not any(isinstance(key, slice) for key in keys):
@@ -227,12 +227,13 @@ def element_of(t: Translator, base: tree.Expr, keys: list[Any], node: ast.Subscr
 
 
 def _settled(t: Translator, base: tree.Expr) -> tree.Expr:
-    """A tensor that may be taken apart: what is left of it is evaluated too, for its effects."""
+    """A tensor of which only a part may be used. It is stored in a local, so that all of it is evaluated once, unless
+    its elements are listed and have no effects."""
     return base if isinstance(base, tree.MakeTensor) and not has_effects(base) else t.local(base)
 
 
 def _element(t: Translator, base: tree.Expr, parts: list[Any], node: ast.Subscript) -> tree.Expr:
-    """The element at those indices, scalars or vectors of them."""
+    """The element at these indices, which are scalars or vectors."""
     kind = base.type
     assert isinstance(kind, Tensor)
     values = [index for part in parts for index in _scalar_indices(t, part, node.slice)]
@@ -252,8 +253,10 @@ def _element(t: Translator, base: tree.Expr, parts: list[Any], node: ast.Subscri
 def sliced(
     t: Translator, base: tree.Expr, keys: Sequence[Any], node: ast.Subscript
 ) -> tuple[list[tree.Expr], tuple[int, ...]]:
-    """The elements of a tensor that a subscript picks whose parts, some of them slices, mean `keys`, row-major, and the
-    shape that they make: axes with a slice remain. `base` may be evaluated more than once."""
+    """The elements of a tensor that a subscript with slices selects, in row-major order, and their shape.
+
+    `keys` are the meanings of the parts of the subscript. Only axes with a slice remain in the shape. `base` may be
+    evaluated more than once."""
     kind, nodes = base.type, subscripts(node)
     assert isinstance(kind, Tensor)
     if len(keys) != len(kind.shape):
@@ -273,7 +276,7 @@ def sliced(
 
 
 def _beside(t: Translator, key: Any, kind: Tensor, axis: int, node: ast.expr) -> tree.Expr:
-    """The index of one axis, next to a slice."""
+    """The index of an axis that has no slice, next to an axis that has one."""
     found = _scalar_indices(t, key, node)
     if len(found) != 1 or shape_of(getattr(key, "type", i32)):
         raise t.error("next to a slice, an index is one integer", node, TypeMismatch)
@@ -285,14 +288,14 @@ def _beside(t: Translator, key: Any, kind: Tensor, axis: int, node: ast.expr) ->
 
 
 def _check_constant(t: Translator, index: tree.Expr, axis: int, kind: Tensor, node: ast.AST) -> None:
-    """WrongIndex where an index that is known lies outside."""
+    """Raise WrongIndex if a constant index is out of bounds."""
     extent = kind.shape[axis]
     if isinstance(index, tree.Const) and not -extent <= index.value < extent:
         raise t.error(f"index {index.value} of axis {axis} lies outside of {kind}: 0 to {extent - 1}", node, WrongIndex)
 
 
 def _element_at(t: Translator, base: tree.Expr, indices: list[tree.Expr], node: ast.AST) -> tree.Expr:
-    """One element; where all is written out, the value itself."""
+    """One element of a tensor. If the tensor lists its elements, it is the listed value."""
     kind = base.type
     assert isinstance(kind, Tensor)
     if isinstance(base, tree.MakeTensor) and all(isinstance(index, tree.Const) for index in indices):

@@ -1,9 +1,9 @@
-"""Inlined functions: arguments bound to parameters, the body translated on the spot, its returns joined.
+"""Inlines functions: binds arguments to parameters, translates the body in place, and joins its returns.
 
     x = f(a, b)        =>        x = call { p = a; q = b; ... return v }
 
-By value, except template parameters, `self`, and what exists at compile time only (fields, functions, strings).
-"""
+Arguments are passed by value, except template parameters, `self`, and values that exist only at compile time (fields,
+functions, strings)."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from weft.lang.values.types import CompoundType, NdarrayType, Ref, StructType, t
 
 __all__ = ["DEEPEST", "argument_node", "declared_type", "inline", "inline_body", "matched"]
 
-DEEPEST = 64  # open calls; template recursion that ends stays below
+DEEPEST = 64  # the most calls that are open at once; template recursion that ends stays below it
 
 
 def inline(t: Translator, function: Callable[..., Any], c: Call, bound: bool = False) -> Any:
-    """The meaning of a call of `function`; `bound`: the first argument is `self`."""
+    """The meaning of a call of `function`. If `bound`, the first argument is `self`."""
     source = source_of(function)
     child = Translator(t.unit, source, Names(function), t.span(c.node))
     child.top = t.top and t.alone is c.node and _loops_freely(source.node)
@@ -63,8 +63,9 @@ def inline_body(
     bound: bool = False,
     body: list[ast.stmt] | None = None,
 ) -> Any:
-    """The meaning of a call of the function that `child` translates, with those (parameter, argument) pairs;
-    `identity` tells it from other functions. `body`: what to translate instead of the function's own."""
+    """The meaning of a call of the function that `child` translates, with these (parameter, argument) pairs. `identity`
+    is the part of its key that identifies the function. `body`, if given, is translated in place of the function's own
+    body."""
     lets: list[tuple[tree.Variable, tree.Expr]] = []
     key: list[Any] = [*identity]
     for position, (name, value) in enumerate(pairs):
@@ -79,8 +80,8 @@ def inline_body(
 
 
 def _loops_freely(function: ast.FunctionDef) -> bool:
-    """Whether the loops of a function that stands as a statement at a kernel's top level are parallel, as if written
-    there: it gives nothing back, and no loop ends early."""
+    """Whether the loops of an inlined function are parallel, as if they were written at the call. The call is a
+    statement at the top level of a kernel. The function must not return, and none of its loops may `break`."""
     return not any(isinstance(node, (ast.Return, ast.Break)) for node in ast.walk(function))
 
 
@@ -96,7 +97,7 @@ def _open(t: Translator, source: Source, key: tuple[Any, ...], c: Call) -> None:
 
 
 def matched(t: Translator, function: Callable[..., Any], source: Source, c: Call) -> list[tuple[str, Any]]:
-    """(parameter, argument) pairs, defaults filled in. TypeMismatch where they do not match."""
+    """The (parameter, argument) pairs, with defaults filled in. Raises TypeMismatch if the arguments do not match."""
     spec = source.node.args
     if c.keywords or spec.vararg or spec.kwarg or spec.kwonlyargs or function.__defaults__:
         return _matched_slowly(t, function, source, c)
@@ -134,7 +135,7 @@ def _bind(
     lets: list[tuple[tree.Variable, tree.Expr]],
     c: Call,
 ) -> Any:
-    """Bind one parameter; gives what tells this instance of the function from others."""
+    """Bind one parameter. Returns its part of the key that identifies this instance of the function."""
     template = by_reference or is_template(annotation)
     if isinstance(annotation, Ref):
         check_reference(t, child.source.name, name, value, annotation, c)
@@ -186,7 +187,7 @@ def _by_value(
 
 
 def check_reference(t: Translator, function: str, name: str, value: Any, annotation: Ref, c: Call) -> None:
-    """TypeMismatch unless the argument for a `ref` parameter is a place of that type."""
+    """Raise TypeMismatch unless the argument of a `ref` parameter is an lvalue of that type."""
     wanted, node = (
         f"argument '{name}' of '{function}' is a reference to {annotation.dtype}",
         argument_node(c, name, value),
@@ -198,17 +199,17 @@ def check_reference(t: Translator, function: str, name: str, value: Any, annotat
 
 
 def argument_node(c: Call, name: str, value: Any) -> ast.AST:
-    """Where the argument for parameter `name` is written; the whole call if it is not."""
+    """The node of the argument for parameter `name`. The whole call if the argument is not written there."""
     written = {keyword.arg: keyword.value for keyword in c.node.keywords}
     if name in written:
         return written[name]
-    extra = len(c.args) - len(c.node.args)  # `self` and the like
+    extra = len(c.args) - len(c.node.args)  # `self` and similar arguments
     places = (place for given, place in zip(c.args[extra:], c.node.args) if given is value)
     return next(places, c.node)
 
 
 def declared_type(annotation: Any) -> Type | None:
-    """The type of the values that an annotation asks for; None if it asks for none."""
+    """The type that an annotation requires for values. None if it requires none."""
     if annotation is MISSING or annotation is Any or isinstance(annotation, NdarrayType):
         return None
     try:
@@ -228,7 +229,7 @@ def _identity(value: Any) -> Any:
 
 
 def _reference(t: Translator, value: Any) -> Any:
-    """`value` to be used through another name: its indices are settled now."""
+    """`value` for use under another name: its indices are evaluated now."""
     if isinstance(value, Record):
         if value.whole is not None:
             return Record(value.type, _reference(t, value.whole))
@@ -255,7 +256,7 @@ class _Result:
         self.wanted = result_annotations(annotation)
 
     def value(self) -> Any:
-        """The meaning of the call; what must run before it is emitted or kept in a `Call`."""
+        """The meaning of the call. Statements that must run before it are emitted, or stored in a `Call`."""
         returns = self.child.returns
         if all(returned.value is None for returned in returns):
             if self.wanted:
@@ -292,7 +293,7 @@ class _Result:
         return self._several([Returned(returned.stmt, value, returned.node)])
 
     def _hoisted(self, value: Any) -> Any:
-        """A tuple, or something known at compile time: the body runs first, then the parts are read."""
+        """A result that is a tuple or is known at compile time: emit the body first, then read the parts."""
         for variable, argument in self.lets:
             self.t.emit(tree.Let(variable, argument, span=argument.span))
         self.child.out.pop()
@@ -308,7 +309,7 @@ class _Result:
         return self._wrapped(returns[0].value, 0, self._call(type))
 
     def _tuples(self, returns: list[Returned]) -> Any:
-        """Several returns of tuples: a struct with a member for each item."""
+        """Several returns of tuples: use a struct with a member for each item."""
         rows = [list(r.value) if isinstance(r.value, (list, tuple)) else [r.value] for r in returns]
         if len({len(row) for row in rows}) != 1:
             raise TypeMismatch("all returns must give the same number of values", self.child.span(returns[-1].node))
@@ -337,7 +338,7 @@ class _Result:
 
     def _type(self, position: int, exprs: list[tree.Expr], returns: list[Returned]) -> Type:
         declared, type = self._declared(position), exprs[0].type
-        if isinstance(declared, Prim) and isinstance(type, Tensor):  # `-> ti.f32` of a vector is about its elements
+        if isinstance(declared, Prim) and isinstance(type, Tensor):  # `-> ti.f32` describes the elements of a vector
             return with_element(type, declared)
         if declared is not None:
             return declared
@@ -351,7 +352,7 @@ class _Result:
         return type
 
     def _wrapped(self, value: Any, position: int, expr: tree.Expr) -> Any:
-        """A Record where the value is a struct."""
+        """Wrap the value in a Record if it is a struct."""
         kind = struct_kind(value)
         if position < len(self.wanted) and isinstance(self.wanted[position], StructType):
             kind = self.wanted[position]

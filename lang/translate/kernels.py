@@ -1,4 +1,4 @@
-"""A whole kernel: parameters bound, body translated, results checked."""
+"""Translates a whole kernel: binds its parameters, translates its body and checks its results."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ from weft.lang.values.types import StructType
 
 __all__ = ["translate"]
 
-# Imported for what they register.
+# Imported because they register handlers.
 _HANDLERS = (attributes, calls, expressions, indexing, loops, named_expressions, operators, statements)
 
 
 def translate(
     function: Callable[..., Any], arguments: Sequence[Argument], results: tuple[Any, ...], config: CompileConfig
 ) -> Translation:
-    """The tree of one instance of a kernel. CompilationError, with its place, for a mistake of the user."""
+    """Translate one instance of a kernel to its tree. Raises CompilationError, with its place, for a mistake of the
+    user."""
     source = source_of(function)
     unit = Unit(source.name, config, results=results, loops=LoopConfig(**loops_of(function)))
     unit.exposed = any(isinstance(one.type, Array) and one.type.exposed for one in arguments)
@@ -74,7 +75,7 @@ def translate(
     if results:
         refuse_open_end(t)
     if unit.config.check_races:
-        from weft.ir.races import shadow_symbol  # which imports the ops, and kernels from the disk cache need none
+        from weft.ir.races import shadow_symbol  # imports the ops, which kernels from the disk cache do not need
 
         unit.hidden.append(shadow_symbol(unit.number(race_shadow(program()))))
     made = t.finish(source.header())

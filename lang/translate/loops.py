@@ -1,4 +1,4 @@
-"""Loops: over ranges, boxes, fields and arrays; unrolled ones. Those at the top level of a kernel are parallel."""
+"""Loops over ranges, boxes, fields and arrays, and unrolled loops. Loops at the top level of a kernel are parallel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from weft.lang.values.matrix import Matrix
 
 __all__ = ["UNROLL_LIMIT"]
 
-# A static loop becomes as many copies of its body; beyond this it would take minutes to compile.
+# A static loop becomes as many copies of its body. More copies than this would take minutes to compile.
 UNROLL_LIMIT = 4096
 
 
@@ -44,7 +44,7 @@ def _while(t: Translator, node: ast.While) -> None:
 
 
 def _fill(t: Translator, into: list[tree.Stmt], statements: list[ast.stmt], kind: str, prepare: Any = None) -> None:
-    """Translate a run-time loop's body; `prepare` binds its indices."""
+    """Translate the body of a run-time loop. `prepare` binds its indices."""
     config, t.loop_config = t.loop_config, None
     with t.block() as out:
         t.loops.append(Loop(kind, t.depth))
@@ -136,7 +136,7 @@ class _Runtime:
         self.kind = "parallel" if self.parallel else "serial"
 
     def loop(self, over: Any) -> None:
-        """Dispatch on what is looped over."""
+        """Dispatch on the object that the loop iterates over."""
         t, node = self.t, self.node
         grouped = isinstance(over, Grouped)
         inner = over.over if isinstance(over, Grouped) else over
@@ -155,7 +155,7 @@ class _Runtime:
             self.refuse(inner)
 
     def refuse(self, over: Any) -> None:
-        """Say what can be looped over instead."""
+        """Raise the error that says what a loop can iterate over."""
         t, node = self.t, self.node.iter
         if isinstance(over, (SNode, Root)):
             raise t.error("the root has one cell: loop over a node below it, or over a field", node)
@@ -172,7 +172,7 @@ class _Runtime:
         )
 
     def names(self, count: int, what: str) -> list[str]:
-        """The loop variables; their number must be right."""
+        """The names of the loop variables. Raises an error if their number is wrong."""
         target = self.node.target
         parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
         names = [part.id for part in parts if isinstance(part, ast.Name)]
@@ -207,7 +207,8 @@ class _Runtime:
         self.fill(made.body, lambda: self.t.bind(name, variable, "loop index"))
 
     def integers(self, values: list[Any]) -> tuple[list[tree.Expr], Prim]:
-        """Bounds as expressions of one type: i32, or i64 where the type of one, or a known number, goes beyond it."""
+        """The bounds as expressions of one type: i32, or i64 if the type of one is wider or a constant does not fit
+        into an i32."""
         t, node = self.t, self.node.iter
         exprs = [to_expr(t, value, node) for value in values]
         for expr in exprs:
@@ -219,18 +220,18 @@ class _Runtime:
         return [_as_type(expr, prim) for expr in exprs], prim
 
     def variable(self, name: str, prim: Prim) -> tree.Variable:
-        """A loop index."""
+        """Make the variable of a loop index."""
         made = tree.Variable(name, prim)
         self.t.unit.fixed.add(made)
         return made
 
     def box(self, over: ndrange, grouped: bool) -> None:
-        """`ndrange`: a variable per axis, or one vector."""
+        """A loop over `ndrange`, with one variable for each axis, or one vector."""
         axes = len(over.bounds)
         if axes == 0 and not grouped:
             raise self.t.error("ti.ndrange() without axes gives no index: write ti.grouped(...)", self.node.iter)
         names = self.names(1 if grouped else axes, f"{'grouped ' if grouped else ''}ndrange of {axes} axes")
-        if axes == 0:  # grouped: an empty index
+        if axes == 0:  # a grouped loop: the index vector is empty
             self.once(names[0])
             return
         exprs, prim = self.integers([bound for pair in over.bounds for bound in pair])
@@ -243,7 +244,7 @@ class _Runtime:
         self.fill(made.body, lambda: self.bind(names, variables, grouped))
 
     def elements(self, over: FieldSymbol | tree.Expr, grouped: bool) -> None:
-        """Over a field or an array: a variable per axis, or one vector."""
+        """A loop over a field or an array, with one variable for each axis, or one vector."""
         if isinstance(over, FieldSymbol):
             axes = len(over.shape)
             index = i64 if any(map(_beyond_i32, over.shape, over.offset or (0,) * axes)) else i32
@@ -253,7 +254,7 @@ class _Runtime:
         if axes == 0 and not grouped:
             raise self.t.error("a 0-D field has one element: write x[None] in place of a loop", self.node.iter)
         names = self.names(1 if grouped else axes, f"a loop over a field of {axes} ax{'i' if axes == 1 else 'e'}s")
-        if axes == 0:  # grouped: an empty index
+        if axes == 0:  # a grouped loop: the index vector is empty
             self.once(names[0])
             return
         hidden = [f"{names[0]}{axis}" for axis in range(axes)] if grouped else names
@@ -263,7 +264,7 @@ class _Runtime:
         self.fill(made.body, lambda: self.bind(names, variables, grouped))
 
     def once(self, name: str) -> None:
-        """Over a 0-D field, or a box without axes: one iteration, whose index vector has no elements."""
+        """A loop over a 0-D field or a box without axes: one iteration, whose index vector is empty."""
         variable = self.variable(name, i32)
         zero, one = tree.Const(0, type=i32), tree.Const(1, type=i32)
         made = tree.RangeFor(variable, zero, one, one, [], self.parallel, self.config, span=self.t.span(self.node))
@@ -271,7 +272,7 @@ class _Runtime:
         self.fill(made.body, lambda: self.t.bind(name, (), "loop index"))
 
     def bind(self, names: list[str], variables: list[tree.Variable], grouped: bool) -> None:
-        """Names for the indices."""
+        """Bind the names of the indices."""
         t = self.t
         if not grouped:
             for name, variable in zip(names, variables, strict=True):
@@ -311,7 +312,7 @@ def _as_type(expr: tree.Expr, prim: Prim) -> tree.Expr:
 
 
 def _first_field(over: Any, name: str) -> tuple[Any, str]:
-    """A field of scalars or tensors: of a struct field, the first member."""
+    """A field of scalars or tensors. For a struct field, it is the field of the first member."""
     while isinstance(over, StructField):
         member = next(iter(over.members))
         over, name = over.members[member], f"{name}.{member}"

@@ -35,7 +35,7 @@ def _transpose(t: Translator, x: tree.Expr, c: Call) -> Any:
 
 
 def transposed(t: Translator, x: tree.Expr, node: ast.AST) -> tree.Expr:
-    """The transposed matrix; of a vector, a matrix of one row."""
+    """The transposed matrix. For a vector, it is a matrix with one row."""
     kind = x.type
     assert isinstance(kind, Tensor)
     if len(kind.shape) == 1:

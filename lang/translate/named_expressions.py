@@ -20,7 +20,8 @@ __all__: list[str] = []
 
 @translates(ast.NamedExpr)
 def _named(t: Translator, node: ast.NamedExpr) -> Any:
-    """The variable after the assignment. To one that is there it is assigned within the expression, in its order."""
+    """The value of the variable after the assignment. An existing variable is assigned within the expression, in order
+    of evaluation."""
     known = t.names.find(node.target.id)
     if known is None:
         return _assigned(t, node)

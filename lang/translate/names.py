@@ -1,7 +1,6 @@
-"""Names and what they mean: block scopes over the function's closure, globals and Python's builtins.
+"""Names and their meanings: block scopes inside the closure, the globals and the builtins of the function.
 
-A variable lives in the block of its first assignment, so that it always has a value and one type where it is visible.
-"""
+A variable belongs to the block of its first assignment. So it always has a value and one type where it is visible."""
 
 from __future__ import annotations
 
@@ -17,9 +16,9 @@ __all__ = ["Binding", "Names"]
 
 @dataclass(eq=False, slots=True)
 class Binding:
-    """A local name. `value` is a `tree.Variable`, a Record of one, or anything known at compile time. `role` says why
-    it cannot be assigned: "loop index", "kernel parameter", "template parameter", "static loop variable",
-    "compile-time value"; "" for an ordinary variable."""
+    """The meaning of a local name. `value` is a `tree.Variable`, a Record of one, or anything known at compile time.
+    `role` says why it cannot be assigned: "loop index", "kernel parameter", "template parameter", "static loop
+    variable", "compile-time value". It is "" for an ordinary variable."""
 
     value: Any
     role: str = ""
@@ -31,27 +30,27 @@ class Names:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         self.scopes: list[dict[str, Binding]] = [{}]
-        self.gone: set[str] = set()  # names whose block has ended
+        self.gone: set[str] = set()  # names whose blocks have ended
 
     def push(self) -> None:
-        """Open a block."""
+        """Open a block scope."""
         self.scopes.append({})
 
     def pop(self) -> None:
-        """Close a block: its names are no longer visible."""
+        """Close a block scope: its names are not visible any more."""
         self.gone.update(self.scopes.pop())
 
     def bind(self, name: str, binding: Binding) -> None:
-        """Give `name` a meaning in the current block."""
+        """Bind `name` to a meaning in the current block."""
         self.scopes[-1][name] = binding
 
     def forget(self, name: str) -> None:
-        """Let `name` have no meaning here."""
+        """Remove the meaning of `name`."""
         for scope in self.scopes:
             scope.pop(name, None)
 
     def find(self, name: str) -> Binding | None:
-        """The local of that name, if there is one."""
+        """The binding of a local name. None if there is none."""
         for scope in reversed(self.scopes):
             binding = scope.get(name)
             if binding is not None:
@@ -59,7 +58,8 @@ class Names:
         return None
 
     def outer(self, name: str) -> tuple[Any, Any]:
-        """What `name` means outside of the function, and where. UnknownName if nothing."""
+        """The meaning of `name` outside of the function, and where it was found. Raises UnknownName if there is
+        none."""
         try:
             return captured(self.function, name)
         except KeyError:

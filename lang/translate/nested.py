@@ -1,7 +1,6 @@
-"""Functions and lambdas written inside a kernel: known at compile time, inlined where they are called.
+"""Functions and lambdas that are defined inside a kernel. They are known at compile time and inlined at each call.
 
-They see the names around them as they are at the call, like Python's; what they assign is their own.
-"""
+As in Python, they see the values that the names around them have at the call. What they assign is local to them."""
 
 from __future__ import annotations
 
@@ -25,13 +24,13 @@ __all__ = ["NestedFunction"]
 
 @dataclass(frozen=True, eq=False)
 class NestedFunction:
-    """A function of the translated program itself. `home` translates the function that it is written in."""
+    """A function that is defined in the translated code. `home` is the translator of the function that contains it."""
 
     source: Source
     home: Translator
 
     def inline(self, t: Translator, c: Call) -> Any:
-        """The meaning of a call."""
+        """The meaning of a call of this function."""
         definition = self.source.node
         child = Translator(t.unit, self.source, self._names(), t.span(c.node))
         annotations = {arg.arg: arg.annotation for arg in _parameters(definition)} | {"return": definition.returns}
@@ -43,7 +42,7 @@ class NestedFunction:
         return inline_body(t, child, self._matched(c), annotation, (definition,), c)
 
     def _names(self) -> Names:
-        """The names around it, without those that it assigns itself."""
+        """The names around the function, without those that it assigns."""
         own = set(_assigned(self.source.node))
         names = Names(self.home.names.function)
         kept = [{name: b for name, b in scope.items() if name not in own} for scope in self.home.names.scopes]

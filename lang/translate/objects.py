@@ -1,10 +1,9 @@
-"""Objects of the program's own classes, made in a kernel of values that are computed there.
+"""Objects of the program's classes that a kernel creates from run-time values.
 
     ray = Ray(eye, towards)        =>        __init__ inlined: its `self.origin = origin` makes a variable
     ray.at(t)                      =>        at inlined, with `ray.origin` the variable
 
-Such an object exists while the kernel is compiled: what is left of it are the variables behind its attributes.
-"""
+Such an object exists only while the kernel is compiled. Its attributes become variables of the kernel."""
 
 from __future__ import annotations
 
@@ -32,7 +31,8 @@ __all__ = ["add_attribute", "attribute_of", "check_assignable", "initialize", "m
 
 
 def attribute_of(t: Translator, owner: Made | Parent, node: ast.Attribute) -> Any:
-    """What `object.name` means: its own, or its class's. Behind `super()`, what the next class says that has it."""
+    """The meaning of `object.name`: an attribute of the object, or of its class. For `super()`, it is that of the next
+    class that has it."""
     name, made = node.attr, owner if isinstance(owner, Made) else owner.made
     if isinstance(owner, Made) and name in made.attributes:
         return made.attributes[name]
@@ -52,7 +52,8 @@ def attribute_of(t: Translator, owner: Made | Parent, node: ast.Attribute) -> An
 
 
 def check_assignable(t: Translator, made: Made, target: ast.Attribute) -> None:
-    """An assignment to an attribute does what it says: nothing of the class's runs instead."""
+    """Raise an error unless an assignment to this attribute only stores a value. A property or `__setattr__` would run
+    code."""
     if getattr(made.kind, "__setattr__", None) is not object.__setattr__:
         raise t.error(f"{made.phrase} that a kernel makes keeps its attributes: its class is frozen", target)
     if isinstance(inspect.getattr_static(made.kind, target.attr, None), property):
@@ -60,7 +61,7 @@ def check_assignable(t: Translator, made: Made, target: ast.Attribute) -> None:
 
 
 def add_attribute(t: Translator, made: Made, target: ast.Attribute, value: Any, node: ast.AST) -> None:
-    """`object.name = value`, the first time."""
+    """Translate the first assignment `object.name = value`."""
     if t.out is not made.home:
         raise t.error(
             f"{made.phrase} would get its '{target.attr}' here, in a block or a function of its own: assign it first "
@@ -71,14 +72,15 @@ def add_attribute(t: Translator, made: Made, target: ast.Attribute, value: Any, 
 
 
 def makes_objects(kind: Any) -> bool:
-    """Whether calling `kind` in a kernel makes an object there: a class of the program's, made in the ordinary way."""
+    """Whether a call of `kind` creates an object in the kernel: `kind` is a class of the program that makes objects in
+    the ordinary way."""
     if type(kind) is not type or getattr(kind, "__new__", None) is not object.__new__:
         return False
     return isinstance(getattr(kind, "__init__", None), FunctionType)
 
 
 def make(t: Translator, kind: Any, c: Call) -> Made:
-    """The object that a call of the class `kind` gives."""
+    """Create the object for a call of the class `kind`."""
     init: FunctionType = kind.__init__
     made = Made(kind, t.out)
     _check_ordinary(t, made, c)
@@ -91,7 +93,7 @@ def make(t: Translator, kind: Any, c: Call) -> Made:
 
 
 def _check_ordinary(t: Translator, made: Made, c: Call) -> None:
-    """Attributes of its objects are read and set in the ordinary way."""
+    """Raise an error unless the class reads and sets attributes of its objects in the ordinary way."""
     frozen = getattr(getattr(made.kind, "__dataclass_params__", None), "frozen", False)
     for name in ("__getattribute__", "__getattr__", *(() if frozen else ("__setattr__",))):
         if getattr(made.kind, name, None) is not getattr(object, name, None):
@@ -99,7 +101,7 @@ def _check_ordinary(t: Translator, made: Made, c: Call) -> None:
 
 
 def initialize(t: Translator, made: Made, init: Any, c: Call) -> None:
-    """Run `__init__`. What is known at compile time stays so, as it would in Python."""
+    """Inline `__init__`. Values that are known at compile time stay known, as they would in Python."""
     source = source_of(init)
     child = Translator(t.unit, source, Names(init), t.span(c.node))
     pairs = matched(t, init, source, c.with_first(made))
@@ -114,13 +116,13 @@ def initialize(t: Translator, made: Made, init: Any, c: Call) -> None:
 
 
 def _gives_first(source: Source) -> ast.Return:
-    """`return self`, behind a constructor's body: its variables are then those of the caller."""
+    """A `return self` after the body of a constructor. Its variables then belong to the caller."""
     first = [*source.node.args.posonlyargs, *source.node.args.args][0]
     return ast.copy_location(ast.Return(ast.copy_location(ast.Name(first.arg, ast.Load()), first)), first)
 
 
 def _fill_dataclass(t: Translator, made: Made, owner: type, c: Call) -> None:
-    """Do what the `__init__` does that was made for the dataclass `owner`: it has no text."""
+    """Do what the generated `__init__` of the dataclass `owner` does. It has no source text."""
     signature = inspect.signature(owner)
     try:
         given = signature.bind(*c.args, **c.keywords).arguments
@@ -131,7 +133,7 @@ def _fill_dataclass(t: Translator, made: Made, owner: type, c: Call) -> None:
         value = given.get(field.name, field.default)
         if value is dataclasses.MISSING:
             raise t.error(f"{made.phrase} that a kernel makes is given its '{field.name}'", c.node, TypeMismatch)
-        if after is not None and is_number(value):  # which may change it
+        if after is not None and is_number(value):  # `__post_init__` may change it
             value = to_expr(t, value, c.node)
         made.attributes[field.name] = kept(t, field.name, value, c.node)
     if after is None:

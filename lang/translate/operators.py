@@ -1,4 +1,4 @@
-"""Operators: arithmetic, comparison, truth. Operands known at compile time are computed now, by Python's own rules."""
+"""Operators: arithmetic, comparison and truth. Operations on compile-time values run now, by Python's rules."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ _KINDS: tuple[tuple[type[Exception], type[CompilationError]], ...] = (
 
 
 def run_now(t: Translator, node: ast.AST, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-    """Call a Python function on compile-time values; what it raises becomes an error at `node`."""
+    """Call a Python function with compile-time values. Its exceptions become errors at `node`."""
     try:
         return function(*args, **keywords)
     except CompilationError as error:
@@ -100,7 +100,7 @@ def run_now(t: Translator, node: ast.AST, function: Callable[..., Any], *args: A
 
 
 def no_field(t: Translator, value: Any, node: ast.AST) -> None:
-    """An error where `value` is a whole field: no operator takes one."""
+    """Raise an error if `value` is a whole field, because no operator takes one."""
     if isinstance(value, (Field, StructField)):
         to_expr(t, value, node)
 
@@ -109,7 +109,8 @@ def no_field(t: Translator, value: Any, node: ast.AST) -> None:
 
 
 def binary(t: Translator, kind: str, a: tree.Expr, b: tree.Expr, node: ast.AST) -> tree.Expr:
-    """Operator `kind` of BINARY, elementwise. TypeMismatch naming the types it does not take."""
+    """Apply operator `kind` of BINARY, element by element. Raises TypeMismatch that names the types if it does not take
+    them."""
     shape = _shape(t, kind, a.type, b.type, node)
     try:
         result = binary_type(kind, element(a.type), element(b.type), t.unit.config.default_fp)[2]
@@ -134,11 +135,11 @@ def _shape(t: Translator, kind: str, a: Type, b: Type, node: ast.AST) -> tuple[i
 
 
 def matmul(t: Translator, a: tree.Expr, b: tree.Expr, node: ast.AST) -> tree.Expr:
-    """`a @ b`. A vector on the left is a row where it is as long as b has rows, else a column."""
+    """Translate `a @ b`. A vector on the left is a row if its length is the number of rows of b, else a column."""
     left, right = shape_of(a.type), shape_of(b.type)
     if not left or not right:
         raise t.error(f"'@' takes matrices and vectors, not {a.type} and {b.type}", node, TypeMismatch)
-    if len(left) == 1 and left == right:  # of two vectors
+    if len(left) == 1 and left == right:  # two vectors of equal length
         product = binary(t, "mul", a, b, node)
         return tree.Reduce("add", product, type=element(product.type), span=t.span(node))
     if len(left) == 1 and left == right[:1]:
@@ -167,7 +168,7 @@ def _unary_op(t: Translator, node: ast.UnaryOp) -> Any:
 
 
 def unary(t: Translator, kind: str, x: tree.Expr, node: ast.AST) -> tree.Expr:
-    """Operator `kind` of UNARY, elementwise."""
+    """Apply operator `kind` of UNARY, element by element."""
     if isinstance(x.type, Struct):
         raise t.error(f"'{kind}' does not work on a struct: use its members", node, TypeMismatch)
     try:
@@ -218,7 +219,7 @@ def _compare_two(t: Translator, op: ast.cmpop, left: Any, right: Any, node: ast.
 
 
 def truth(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
-    """`value` as u1 (a tensor: elementwise)."""
+    """Convert `value` to u1, a tensor element by element."""
     x = to_expr(t, value, node)
     if not isinstance(x.type, (Prim, Tensor)):
         raise t.error(f"a value of type {x.type} is neither true nor false", node, TypeMismatch)
@@ -228,7 +229,7 @@ def truth(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
 
 
 def condition(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
-    """`value` as the scalar u1 that an if, while or assert takes."""
+    """Convert `value` to the scalar u1 that an if, while or assert takes."""
     x = truth(t, value, node)
     if isinstance(x.type, Tensor):
         raise t.error(f"a condition is a scalar, not {x.type}: use .all() or .any()", node, TypeMismatch)
@@ -236,11 +237,12 @@ def condition(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
 
 
 def tested(t: Translator, node: ast.expr) -> Any:
-    """What an expression means where only its truth counts: there `and`, `or` need not say which operand decided."""
+    """The meaning of an expression whose truth alone matters. Then `and` and `or` need not return the deciding
+    operand."""
     if isinstance(node, ast.BoolOp):
         return _decided(t, node, True)
     value = t.expr(node)
-    if not isinstance(node, ast.Call):  # `ti.static(field)` asks whether there is one
+    if not isinstance(node, ast.Call):  # `ti.static(field)` tests whether there is a field
         no_field(t, value, node)
     return value
 
@@ -251,7 +253,8 @@ def _bool_op(t: Translator, node: ast.BoolOp) -> Any:
 
 
 def _decided(t: Translator, node: ast.BoolOp, only_truth: bool) -> Any:
-    """Operands known at compile time decide, or drop out; the others keep their order and short circuit."""
+    """Translate `and` or `or`. Operands that are known at compile time decide the result or are left out. The others
+    keep their order and are evaluated only as far as needed."""
     kind = "and" if isinstance(node.op, ast.And) else "or"
     meaning = tested if only_truth else Translator.expr
     values: list[Any] = []
@@ -275,10 +278,11 @@ def _decided(t: Translator, node: ast.BoolOp, only_truth: bool) -> Any:
 
 
 def _deciding(t: Translator, kind: str, parts: list[tree.Expr], node: ast.BoolOp) -> tree.Expr:
-    """Of numbers, `a and b` is b where a is not 0, else a; `a or b` the other way round; in their common type."""
+    """Translate `and` or `or` of numbers. `a and b` is b if a is not 0, else a; `a or b` is a if a is not 0, else b.
+    The result has their common type."""
     wanted: Type = parts[0].type
     for part in parts:
-        truth(t, part, node)  # says what is neither true nor false
+        truth(t, part, node)  # raises an error for a value that is neither true nor false
         wanted = common_type(t, wanted, part.type, node)
     note_choice(t, wanted, node.lineno + t.source.shift, node.col_offset)
     span = t.span(node)
@@ -296,15 +300,17 @@ def _deciding(t: Translator, kind: str, parts: list[tree.Expr], node: ast.BoolOp
 
 
 def note_choice(t: Translator, type: Type, line: int, column: int) -> None:
-    """A kernel that runs as Python evaluates one of the values, and learns the common type from here. What is chosen
-    there between a function's returns stands at its line 0, the column being the position in a tuple."""
+    """Record the common type of a choice between values, for a kernel that runs as Python: it evaluates only one of
+    them.
+
+    A choice between the returns of a function is recorded at line 0. Its column is the position in a tuple."""
     if not t.unit.rehearsed or t.names.function is None:
         return
     t.unit.note((t.names.function.__code__, line, column), t.caller, type)
 
 
 def _all_or_any(t: Translator, kind: str, parts: list[tree.Expr], node: ast.expr) -> tree.Expr:
-    """Whether all (`and`) or any (`or`) of the conditions hold; of tensors, elementwise."""
+    """Whether all (`and`) or any (`or`) of the conditions hold. Tensors are combined element by element."""
     if len(parts) == 1:
         return parts[0]
     if any(isinstance(part.type, Tensor) for part in parts):
@@ -337,7 +343,7 @@ def _if_exp(t: Translator, node: ast.IfExp) -> Any:
 
 
 def select(t: Translator, decide: tree.Expr, a: tree.Expr, b: tree.Expr, node: ast.AST) -> tree.Expr:
-    """Elementwise choice; scalars spread over the widest shape."""
+    """Choose element by element. Scalars are broadcast to the largest shape."""
     kind = common_type(t, a.type, b.type, node)
     shape = shape_of(decide.type)
     if shape and shape_of(kind) not in ((), shape):

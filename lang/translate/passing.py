@@ -1,12 +1,12 @@
-"""How arguments reach a function that is called for real.
+"""How arguments are passed to a function that is called and not inlined.
 
-    f(field, i, v, x[i, j], array)        the field is known now: it tells this instance of the function from others
+    f(field, i, v, x[i, j], array)        the field is known at compile time and selects this instance of the function
                                           i and v are passed by value
                                           for a template() parameter, x[i, j] is its field, known, and two indices
                                           an array is passed as one parameter, not copied
 
-A template() parameter bound to a variable is passed by value and handed back, so that the function may change it.
-"""
+A variable that is bound to a template() parameter is passed by value and returned, so that the function can change
+it."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ Rebuild = Callable[[Translator], Any]
 
 @dataclass(frozen=True, eq=False)
 class Passed:
-    """One argument: `key` tells what of it is known at compile time, `rebuild` makes its meaning inside the function,
-    adding the parameters that carry the rest. `kept` is what the key tells by identity."""
+    """One argument. `key` is the part of it that is known at compile time. `rebuild` makes its meaning inside the
+    function and adds the parameters that carry the rest. `kept` are the objects that the key identifies by identity."""
 
     name: str
     key: Hashable
@@ -45,13 +45,14 @@ class Passed:
     kept: Any = None
 
     def bind(self, child: Translator) -> None:
-        """Give the parameter its meaning in the function."""
+        """Bind the parameter to its meaning in the function."""
         value = self.rebuild(child)
         child.bind(self.name, value.variable if isinstance(value, tree.Var) else value, self.role)
 
 
 class Passing:
-    """The arguments of one call: what is `given` at run time, and the places that are `returned` new values."""
+    """The arguments of one call: the values `given` at run time, and the places that are assigned the `returned`
+    values."""
 
     def __init__(self, t: Translator, function: str, c: Call) -> None:
         self.t, self.function, self.call, self.node = t, function, c, c.node
@@ -59,7 +60,7 @@ class Passing:
         self.returned: list[tree.Expr] = []
 
     def take(self, name: str, value: Any, annotation: Any, by_reference: bool) -> Passed:
-        """Take an argument apart. TypeMismatch where it does not fit the annotation."""
+        """Split an argument into its parts. Raises TypeMismatch if it does not fit the annotation."""
         if isinstance(value, tree.Expr) and isinstance(value.type, Array):
             return self.array(name, value, annotation)
         if isinstance(annotation, NdarrayType):
@@ -75,7 +76,7 @@ class Passing:
         return self.value(name, value, annotation)
 
     def items(self, name: str, value: Any, by_reference: bool) -> Passed:
-        """A list or tuple: its items one by one."""
+        """A list or tuple: its items, one by one."""
         kind: Any = type(value)
         parts = [self.take(f"{name}_{k}", item, MISSING, by_reference) for k, item in enumerate(value)]
         key = (kind, *(part.key for part in parts))
@@ -84,7 +85,7 @@ class Passing:
     # ---- values ----
 
     def value(self, name: str, value: Any, annotation: Any) -> Passed:
-        """A number, vector, matrix or struct, by value."""
+        """A number, vector, matrix or struct, passed by value."""
         expr, kind = to_expr(self.t, value, self.node), struct_kind(value)
         wanted = declared_type(annotation)
         if wanted is not None:
@@ -102,7 +103,7 @@ class Passing:
         return self.given_value(name, expr, kind)
 
     def given_value(self, name: str, expr: tree.Expr, kind: StructType | None, handed_back: bool = False) -> Passed:
-        """A value that the function keeps in a variable of its own; a struct of that `kind`."""
+        """A value that the function stores in a variable of its own. A struct has the type `kind`."""
         self.given.append(expr)
         type = expr.type
 
@@ -117,7 +118,7 @@ class Passing:
         return Passed(name, (type, id(kind)), rebuild, kept=kind)
 
     def array(self, name: str, value: tree.Expr, annotation: Any) -> Passed:
-        """An array: a parameter itself, so it is not copied. Two of them may be one array of the caller's."""
+        """An array. It is passed as one parameter and not copied. Two parameters may be the same array."""
         if not isinstance(value, tree.ParamRef):
             raise self.t.error("this array cannot be passed on", self.node)
         assert isinstance(value.type, Array)
@@ -151,7 +152,7 @@ class Passing:
     # ---- references ----
 
     def reference(self, name: str, value: Any) -> Passed:
-        """For a `template()` parameter, and `self`."""
+        """The argument of a `template()` parameter, or `self`."""
         if isinstance(value, Record):
             if value.whole is not None:
                 return self.place(name, value.whole, value.type)
@@ -168,7 +169,7 @@ class Passing:
         return _known(name, value)
 
     def place(self, name: str, value: tree.Expr, kind: StructType | None) -> Passed:
-        """Something in memory, or a value that is nowhere."""
+        """A place in memory, or a value that has no place."""
         if not in_memory(value):
             return self.given_value(name, value, kind)
         root = _root(value)
@@ -184,7 +185,7 @@ class Passing:
         return Passed(name, (made.key, id(kind)), lambda child: Record(kind, made.rebuild(child)), kept=(made, kind))
 
     def steps(self, name: str, value: tree.Expr) -> Passed:
-        """An element of a field or array, or a part of one: what it is a part of, and the indices."""
+        """A part of an element of a field or array: the object that it is a part of, and the indices."""
         type = value.type
         if isinstance(value, tree.Member):
             base, member = self.steps(name, value.base), value.name
@@ -203,7 +204,7 @@ class Passing:
     def indexed(
         self, name: str, base: Passed, indices: list[tree.Expr], make: Callable[[Any, list[tree.Expr]], tree.Expr]
     ) -> Passed:
-        """`base[indices]`: the indices are passed, as they are now."""
+        """`base[indices]`. The indices are evaluated now and passed."""
         parts = [self._index(f"{name}_index{k}", index) for k, index in enumerate(indices)]
         key = (base.key, *(part.key for part in parts))
         return Passed(
@@ -220,19 +221,19 @@ class Passing:
 
 
 def _parameter(child: Translator, name: str, type: Type) -> tree.ParamRef:
-    """A further parameter of the function."""
+    """Add a parameter to the function."""
     child.unit.params.append(Param(name, type))
     return tree.ParamRef(len(child.unit.params) - 1, type=type)
 
 
 def _known(name: str, value: Any) -> Passed:
-    """Something known at compile time: numbers are told by value, objects by identity."""
+    """A compile-time value. Its key is its value for a number, and its identity for an object."""
     key = (type(value), value) if is_number(value) or isinstance(value, str) else id(value)
     return Passed(name, key, lambda child: value, "template parameter", value)
 
 
 def _is_object(value: Any) -> bool:
-    """Whether `value` exists at compile time only: a field, a function, a string."""
+    """Whether `value` exists only at compile time: a field, a function or a string."""
     return not isinstance(value, (tree.Expr, Record, Matrix, PyStruct)) and not is_number(value)
 
 

@@ -1,13 +1,12 @@
-"""Warnings where a value that is made to fit its place may lose something.
+"""Warnings for conversions that may lose information.
 
     x = 1                     <- x is i32
     x = v[i]                  <- an f32: PrecisionWarning, its fraction is lost
 
-A value that takes its type from the place (an assignment, an update, an argument, a result) loses something where the
-common type of both is not the place's. Numbers known at compile time are looked at themselves: `x = 2.0` loses nothing,
-`u8s[i] = 300` does, and in 0.1 nobody misses the digits that an f32 does not have. Casts that are written down, and
-annotations of variables, are meant, and warn of nothing.
-"""
+A value that is assigned, passed or returned is converted to the type of its place. It may lose information if that type
+is not the common type of both. Constants are checked by their value: `x = 2.0` loses nothing, `u8s[i] = 300` does. The
+digits of 0.1 that an f32 cannot hold do not count. Explicit casts and annotations of variables are intended and give no
+warning."""
 
 from __future__ import annotations
 
@@ -27,14 +26,16 @@ __all__ = ["warn_of_literal", "warn_of_loss", "warn_of_update"]
 
 
 def warn_of_loss(t: Translator, what: str, place: Type, value: tree.Expr, node: ast.AST) -> None:
-    """PrecisionWarning at `node` if `value` may lose something as a `place`; `what` is what the message calls that."""
+    """Give a PrecisionWarning at `node` if `value` may lose information in the type `place`. `what` is the name of the
+    place in the message."""
     if place is value.type or not _comparable(place, value.type) or _fits(value, element(place)):
         return
     _warn(t, what, element(place), value, element(value.type), node)
 
 
 def warn_of_literal(t: Translator, what: str, place: Type, value: tree.Expr, node: ast.AST) -> None:
-    """The same where the type is written beside the value: it says that a loss is meant, except of a literal."""
+    """As `warn_of_loss`, for a value with an explicit type. The type shows that a loss is intended, unless the value is
+    a literal."""
     if isinstance(value, tree.Const):
         warn_of_loss(t, what, place, value, node)
 
@@ -42,8 +43,8 @@ def warn_of_literal(t: Translator, what: str, place: Type, value: tree.Expr, nod
 def warn_of_update(
     t: Translator, what: str, kind: str, place: tree.Expr, value: tree.Expr, node: ast.AugAssign
 ) -> None:
-    """PrecisionWarning for `place kind= value`. What is in memory is updated by an atomic, in its own type; a variable
-    in the common type of both."""
+    """Give a PrecisionWarning for `place kind= value`. An atomic updates a place in memory in the type of that place. A
+    variable is updated in the common type of both."""
     if not _comparable(place.type, value.type):
         return
     own, other = element(place.type), element(value.type)
@@ -58,7 +59,7 @@ def warn_of_update(
 
 
 def _assignment(node: ast.AugAssign) -> tuple[str, str]:
-    """The two sides of the assignment that an update stands for: `x = `, `x * 2`."""
+    """The two sides of the assignment that an update stands for: `x = ` and `x * 2`."""
     target, symbol, value = ast.unparse(node.target), OPERATORS[type(node.op)][1], ast.unparse(node.value)
     return f"{target} = ", f"{target} {symbol} {value}"
 
@@ -68,7 +69,7 @@ def _comparable(place: Type, value: Type) -> bool:
 
 
 def _fits(value: tree.Expr, place: Prim) -> bool:
-    """Whether nothing of `value` is lost in numbers of type `place`."""
+    """Whether type `place` holds `value` without loss."""
     if isinstance(value, tree.Const):
         return _number_fits(value.value, place)
     if isinstance(value, tree.MakeTensor):
@@ -93,7 +94,7 @@ def _number_fits(number: float, place: Prim) -> bool:
 
 
 def _warn(t: Translator, what: str, place: Prim, value: tree.Expr | None, found: Prim, node: ast.AST) -> None:
-    """`value`: what is stored, None for the result of an update."""
+    """Give the warning. `value` is what is stored, or None for the result of an update."""
     target, written = "", "..."
     if isinstance(node, ast.AugAssign):
         target, written = _assignment(node)
@@ -107,7 +108,7 @@ def _warn(t: Translator, what: str, place: Prim, value: tree.Expr | None, found:
     message += f"; if that is meant, write {target}ti.cast({written}, ti.{place})"
     span = t.span(node)
     text = f"\n{span.render()}\n{message}"
-    if text in t.unit.warned:  # the body of a static loop, say, is translated more than once
+    if text in t.unit.warned:  # the body of a static loop, for example, is translated more than once
         return
     loss = t.unit.warned[text] = Loss(text, span.file, span.line, getattr(t.names.function, "__globals__", {}))
     loss.warn()

@@ -1,4 +1,4 @@
-"""`print`, `assert` and f-strings: pieces of text and values with their format."""
+"""`print`, `assert` and f-strings: texts, and values with their format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Piece = str | tuple[tree.Expr, str]
 
 
 class Pieces(list[Piece]):
-    """An f-string with run-time values in it; `str.format`-like texts as well."""
+    """An f-string or a `str.format` text that contains run-time values."""
 
 
 def format_pieces(t: Translator, node: ast.JoinedStr) -> list[Piece]:
@@ -44,14 +44,14 @@ def format_pieces(t: Translator, node: ast.JoinedStr) -> list[Piece]:
 
 
 def _formatted(t: Translator, value: Any, spec: str, quoted: bool, node: ast.AST) -> list[Piece]:
-    """One value by its format: what is known goes by Python's rules."""
+    """One value with its format. A value that is known at compile time is formatted by Python."""
     if is_known(value) and not isinstance(value, (Matrix, PyStruct, Pieces, list, tuple)):
         return [run_now(t, node, format, run_now(t, node, repr, value) if quoted else value, spec)]
     return _pieces(t, value, spec, node)
 
 
 def format_percent(t: Translator, text: str, values: Any, node: ast.AST) -> Any:
-    """`text % values`."""
+    """Translate `text % values`."""
     given = values if isinstance(values, tuple) else (values,)
     slots = run_now(t, node, parse_percent, text)
     wanted = sum(not isinstance(slot, str) for slot in slots)
@@ -61,7 +61,7 @@ def format_percent(t: Translator, text: str, values: Any, node: ast.AST) -> Any:
 
 
 def format_braces(t: Translator, text: str, c: Call) -> Any:
-    """`text.format(...)`."""
+    """Translate `text.format(...)`."""
     return _filled(t, run_now(t, c.node, parse_braces, text), c.args, c.keywords, c.node)
 
 
@@ -83,7 +83,7 @@ def _filled(t: Translator, slots: Any, values: Any, named: Any, node: ast.AST) -
 
 
 def _whole(t: Translator, value: Any, node: ast.AST) -> Any:
-    """What `%d` prints of a value: floats without their fraction."""
+    """The value that `%d` prints: a float without its fraction."""
     if is_number(value):
         return int(value)
     expr = to_expr(t, value, node)
@@ -92,7 +92,7 @@ def _whole(t: Translator, value: Any, node: ast.AST) -> Any:
 
 
 def _pieces(t: Translator, value: Any, spec: str, node: ast.AST) -> list[Piece]:
-    """How a value prints: structs member by member, tuples item by item."""
+    """The pieces of a value: a struct is printed member by member, a tuple item by item."""
     if isinstance(value, Pieces):
         return list(value)
     if isinstance(value, (Field, StructField)):
@@ -115,7 +115,7 @@ def _pieces(t: Translator, value: Any, spec: str, node: ast.AST) -> list[Piece]:
 
 
 def _check_spec(t: Translator, prim: Prim, spec: str, node: ast.AST) -> None:
-    """Find out now whether numbers of that type have that format."""
+    """Check at compile time that numbers of this type accept this format."""
     try:
         format(prim.np.type(1).item(), spec)
     except ValueError as error:
@@ -147,7 +147,7 @@ def print_call(t: Translator, c: Call) -> None:
 
 
 def _joined(pieces: list[Piece]) -> list[Piece]:
-    """Neighbouring texts as one."""
+    """Join neighbouring texts."""
     joined: list[Piece] = []
     for piece in pieces:
         if isinstance(piece, str) and joined and isinstance(joined[-1], str):
@@ -158,8 +158,8 @@ def _joined(pieces: list[Piece]) -> list[Piece]:
 
 
 def assertion(t: Translator, node: ast.Assert) -> None:
-    """`assert condition, message`; the message may be an f-string, or a text with `{}` and its arguments. The condition
-    is evaluated with and without debug, for its effects; the message where it is needed."""
+    """Translate `assert condition, message`. The message may be an f-string, or a text with `{}` and its arguments. The
+    condition is evaluated with and without `debug`, for its effects. The message is evaluated only if it is needed."""
     test = tested(t, node.test)
     outer, t.out = t.out, []
     try:
@@ -196,7 +196,7 @@ def _message(t: Translator, node: ast.Assert) -> tuple[str, list[tree.Expr]]:
 
 
 def _slot(piece: Piece) -> str:
-    """A piece in a message: a value is `{}`, or `{:spec}`."""
+    """A piece of a message. A value becomes `{}` or `{:spec}`."""
     if isinstance(piece, str):
         return piece
     return f"{{:{piece[1]}}}" if piece[1] else "{}"

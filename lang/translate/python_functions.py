@@ -1,4 +1,5 @@
-"""Python's own functions in kernels: numbers and truth, `range`, and those that only rearrange what is known."""
+"""Python's own functions in kernels: number and truth functions, `range`, and functions that rearrange compile-time
+values."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def _range(t: Translator, c: Call) -> Any:
 
 
 def _whole(t: Translator, bound: Any, c: Call) -> Any:
-    """A float as the bound of a range is cut to an integer, with a warning if that loses something."""
+    """Truncate a float bound of a range to an integer, with a warning if this loses information."""
     place = next((place for given, place in zip(c.args, c.node.args) if given is bound), c.node)
     if isinstance(bound, float):
         warn_of_loss(t, "a bound of a range", i32, to_expr(t, bound, place), place)
@@ -72,7 +73,7 @@ def _number(dtype: Any) -> Handler:
     def handle(t: Translator, c: Call) -> Any:
         (x,) = arguments(t, c, 0, 1, "x")
         if isinstance(x, (Field, StructField)):
-            to_expr(t, x, c.node)  # says that an index is missing
+            to_expr(t, x, c.node)  # raises an error if an index is missing
         if x is None or is_known(x):
             return run_now(t, c.node, dtype, *([] if x is None else [x]))
         if dtype is bool:
@@ -110,7 +111,7 @@ def _is_instance(t: Translator, c: Call) -> Any:
 
 
 def _at_once(container: Callable[..., Any]) -> Handler:
-    """Functions that only rearrange what they are given."""
+    """Make the handler of a function that only rearranges its arguments. It runs at compile time."""
 
     def handle(t: Translator, c: Call) -> Any:
         args = [unpack(t, x, c.node) if isinstance(x, tree.Expr) and isinstance(x.type, Tensor) else x for x in c.args]

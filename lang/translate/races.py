@@ -1,12 +1,11 @@
-"""Warnings where iterations of a parallel loop assign one local of the kernel, so that any of them may win.
+"""Warns if several iterations of a parallel loop assign the same local of the kernel. The result is then undefined.
 
     last = 0
     for i in range(n):     # parallel
         last = i           <- RaceWarning: which iteration's value stays is not defined
 
-What is no race - a sum, a maximum, a flag, a local that each iteration assigns before it reads it - is said in
-`ir/shared_locals.py`. With `debug=True` it is an error.
-"""
+`ir/shared_locals.py` says which uses are not races: a sum, a maximum, a flag, a local that each iteration assigns
+before it reads it. With `debug=True` a race is an error."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ __all__ = ["warn_of_races"]
 
 
 def warn_of_races(t: Translator, root: tree.KernelTree) -> None:
-    """RaceWarning for each such assignment of the kernel `root`, or CompilationError in debug."""
+    """Give a RaceWarning for each such assignment in the kernel `root`, or raise CompilationError in debug mode."""
     loops = loop_locals(root)
     for loop, facts in loops.items():
         for write in facts.races:
@@ -32,7 +31,7 @@ def warn_of_races(t: Translator, root: tree.KernelTree) -> None:
 
 
 def _note_atomics(t: Translator, root: tree.KernelTree, atomics: set[tree.Node]) -> None:
-    """A kernel that runs as Python learns from here which updates of locals are atomics, in the type of the local."""
+    """Record which updates of locals are atomics, with the type of the local, for a kernel that runs as Python."""
     places = {_place(node) for node in atomics}
     for node in walk(root):
         if isinstance(node, (tree.Assign, tree.AugAssign)) and (place := _place(node)) in places:

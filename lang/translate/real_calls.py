@@ -1,9 +1,8 @@
-"""`@real_func`: functions that are compiled once and called, so that they may call themselves.
+"""`@real_func`: functions that are compiled once and called, not inlined. They may call themselves.
 
-Such a function becomes a kernel tree of its own, whose parameters are its arguments and whose loops are serial; a call
-is a `tree.Invoke` of it. How each argument is passed is said in `passing.py`; there is one instance of the function for
-each combination of what is known at compile time.
-"""
+Such a function becomes a kernel tree of its own. Its arguments become the parameters of the tree, and its loops are
+serial. A call is a `tree.Invoke` of it. `passing.py` says how each argument is passed. The function has one instance
+for each combination of compile-time values."""
 
 from __future__ import annotations
 
@@ -34,8 +33,8 @@ _SHARED = (*("symbols", "trees", "kept", "fixed", "captures", "functions", "warn
 
 @dataclass(eq=False)
 class Instance:
-    """A real function for one combination of compile-time arguments. `touched` is filled in when all are translated;
-    `passed` keeps what its key tells by identity."""
+    """A real function for one combination of compile-time arguments. `touched` is filled in when all functions are
+    translated. `passed` keeps alive the objects that its key identifies by identity."""
 
     name: str
     results: tuple[Any, ...]
@@ -45,7 +44,7 @@ class Instance:
 
 
 def invoke(t: Translator, function: Callable[..., Any], c: Call, bound: bool = False) -> Any:
-    """The meaning of a call of `function`; `bound`: the first argument is `self`."""
+    """The meaning of a call of `function`. If `bound`, the first argument is `self`."""
     source = source_of(function)
     passing = Passing(t, source.name, c)
     passed: list[Passed] = []
@@ -62,7 +61,7 @@ def invoke(t: Translator, function: Callable[..., Any], c: Call, bound: bool = F
 
 
 def _result(t: Translator, instance: Instance, passing: Passing, source: Source, c: Call) -> Any:
-    """Emit the call; give back what it returns, and to variables passed by reference their new values."""
+    """Emit the call. Assign the new values to variables that were passed by reference, and return the result."""
     results = instance.results
     parts = [*map(to_ir, results), *(place.type for place in passing.returned)]
     call = tree.Invoke(instance.name, passing.given, instance.touched, type=_whole(parts), span=t.span(c.node))
@@ -90,7 +89,7 @@ def _member(place: tree.Expr, position: int, part: Type) -> tree.Expr:
 
 
 def _translate(t: Translator, function: Callable[..., Any], source: Source, instance: Instance, c: Call) -> None:
-    """The function's own tree."""
+    """Translate the function to a tree of its own."""
     if len(t.unit.open_calls) >= DEEPEST:
         raise t.error(
             f"'{source.name}' calls itself with other compile-time arguments each time, so there is no end to the "
@@ -100,7 +99,7 @@ def _translate(t: Translator, function: Callable[..., Any], source: Source, inst
     unit = Unit(instance.name, t.unit.config, results=instance.results, is_function=True)
     for shared in _SHARED:
         setattr(unit, shared, getattr(t.unit, shared))
-    unit.open_calls = [("a real call",)] * (len(t.unit.open_calls) + 1)  # inside, functions may be inlined anew
+    unit.open_calls = [("a real call",)] * (len(t.unit.open_calls) + 1)  # functions may be inlined again inside of it
     child = Translator(unit, source, Names(function))
     child.is_kernel = True
     for one in instance.passed:
@@ -119,7 +118,8 @@ def _translate(t: Translator, function: Callable[..., Any], source: Source, inst
 
 
 def finish_functions(unit: Unit) -> list[tree.KernelTree]:
-    """The trees of all functions that the kernel calls; their calls learn which fields they reach."""
+    """The trees of all functions that the kernel calls. This also records in each call which fields the function
+    accesses."""
     instances: dict[str, Instance] = {instance.name: instance for instance in unit.functions.values()}
     trees = {name: instance.tree for name, instance in instances.items() if instance.tree is not None}
     reached: dict[str, set[FieldSymbol]] = {}

@@ -1,4 +1,4 @@
-"""Calls that mean something only in Python's scope: made in a kernel they would run once, while it is compiled."""
+"""Rejects calls that only make sense in Python scope. In a kernel, they would run once, when it is compiled."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _REASONS: dict[Any, str] = {
     ),
 }
 
-# What methods of these do happens in Python's scope, but for those that only look.
+# Methods of these types run in Python scope. Only methods that do not change the object are allowed.
 _OWNERS = (Field, StructField, Ndarray, SNode, Root, FieldsBuilder)
 _LOOKS = frozenset(("describe", "get_member_field", "get_scalar_field", "parent", "get_type"))
 _INSTEAD = {
@@ -53,7 +53,7 @@ _INSTEAD = {
 
 
 def why_refused(function: Any) -> str:
-    """Why a kernel cannot call `function`, "" if nothing speaks against it."""
+    """The reason why a kernel cannot call `function`. "" if it can."""
     plain = function.__func__ if isinstance(function, MethodType) else function
     name = getattr(plain, "__name__", "")
     owner = getattr(function, "__self__", None)
@@ -62,6 +62,6 @@ def why_refused(function: Any) -> str:
         return f"'{name}' of {what} belongs to Python's scope: {_INSTEAD.get(name, 'call it outside of the kernel')}"
     try:
         reason = _REASONS.get(plain, "")
-    except TypeError:  # unhashable
+    except TypeError:  # not hashable
         return ""
     return f"'{name}' cannot be called in a kernel: {reason}" if reason else ""

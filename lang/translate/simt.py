@@ -1,4 +1,4 @@
-"""Calls of `ti.simt`: intrinsics of a GPU's threads, and arrays that a block of them shares."""
+"""Calls of `ti.simt`: intrinsics of GPU threads, and arrays that the threads of a block share."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["INTRINSICS"]
 
 _ALL = 2**32 - 1
 
-# For each name: the row of SIMT, and what the user's arguments are called; `None` among the rest stands for the mask of
-# all lanes. A type says what the value is cast to.
+# For each name: the row of SIMT, and the names of the user's arguments. `None` among the others stands for the mask of
+# all lanes. A type is the type that the value is cast to.
 INTRINSICS: dict[str, tuple[str, tuple[str, ...], Prim | None]] = {
     "block.sync": ("block_sync", (), None),
     "block.sync_all_nonzero": ("block_sync_all", ("predicate",), None),
@@ -90,7 +90,7 @@ def _handler(kind: str, names: tuple[str, ...], value_type: Prim | None) -> Hand
 
 
 def _operand(t: Translator, c: Call, value: Any, wanted: Prim | None) -> tree.Expr:
-    """An argument as a number of the type wanted; where any will do, of 32 or 64 bits."""
+    """An argument as a number of the required type. If any type is allowed, it must have 32 or 64 bits."""
     if is_number(value) and wanted is u32:
         return scalar_of(t, int(value) & _ALL, u32, c.node)
     expr = to_expr(t, value, c.node)

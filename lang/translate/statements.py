@@ -79,7 +79,7 @@ def _assign(t: Translator, node: ast.Assign) -> None:
 
 
 def is_static_call(t: Translator, node: ast.expr) -> bool:
-    """Whether an expression is `static(...)`, written so."""
+    """Whether an expression is a call that is written as `static(...)`."""
     if not isinstance(node, ast.Call):
         return False
     function = node.func
@@ -126,9 +126,9 @@ _WHY: dict[str, str] = {
 
 
 def assign_name(t: Translator, target: ast.Name, value: Any, static: bool, node: ast.AST) -> None:
-    """Assign to a variable, or make it; `static`: the value is what `static(...)` gave."""
+    """Assign to a variable, or create it. `static`: the value comes from `static(...)`."""
     if target.id == "_" and not reads(t.source.node, "_"):
-        t.names.forget("_")  # thrown away, also where a loop counts with it
+        t.names.forget("_")  # the value is discarded, even if `_` is the variable of a loop
     binding = t.names.find(target.id)
     if binding is None:
         if static and is_known(value):
@@ -152,7 +152,7 @@ def assign_name(t: Translator, target: ast.Name, value: Any, static: bool, node:
 
 
 def _assign_binding(t: Translator, name: str, binding: Binding, value: Any, node: ast.AST) -> None:
-    """Assign to an existing variable, whose type stays."""
+    """Assign to an existing variable. Its type does not change."""
     known = binding.value
     if isinstance(known, (list, tuple)):
         items = unpack(t, value, node)
@@ -215,7 +215,7 @@ def _assign_place(t: Translator, target: ast.Subscript | ast.Attribute, value: A
 
 
 def _refuse_item_of_tuple(t: Translator, target: ast.expr) -> None:
-    """As in Python, the items of a tuple stay what they are."""
+    """Raise an error: as in Python, items of a tuple cannot be assigned."""
     of = target.value if isinstance(target, ast.Subscript) else None
     if isinstance(of, (ast.Name, ast.Subscript, ast.Tuple)) and isinstance(t.expr(of), tuple):
         what = "a tuple's items cannot be assigned: make it a list, [a, b], or a ti.Vector"
@@ -223,7 +223,7 @@ def _refuse_item_of_tuple(t: Translator, target: ast.expr) -> None:
 
 
 def _object(t: Translator, target: ast.expr) -> Made | None:
-    """The object made in the kernel whose attribute `target` is."""
+    """The object made in the kernel that has the attribute `target`."""
     if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
         return None
     binding = t.names.find(target.value.id)
@@ -231,7 +231,8 @@ def _object(t: Translator, target: ast.expr) -> Made | None:
 
 
 def _parts(t: Translator, target: ast.expr) -> Callable[[], list[tree.Expr]] | None:
-    """What finds the elements that a swizzle or a slice on the left stands for; None for a single place."""
+    """A function that finds the elements of a swizzle or a slice on the left side of an assignment. None for a single
+    place."""
     if isinstance(target, ast.Attribute):
         if len(target.attr) < 2 or any(letter not in "xyzwrgbastpq" for letter in target.attr):
             return None
@@ -257,7 +258,7 @@ def _swizzled(t: Translator, base: tree.Expr, positions: Sequence[int], node: as
 
 
 def store(t: Translator, place: Any, value: Any, node: ast.AST, name: str = "") -> None:
-    """`place = value`, cast to the place's type."""
+    """Store `value` in `place`, cast to the type of the place."""
     if isinstance(place, Record):
         _store_struct(t, place, value, node)
         return
@@ -275,7 +276,7 @@ def store(t: Translator, place: Any, value: Any, node: ast.AST, name: str = "") 
 
 def _refuse(t: Translator, place: Any, node: ast.AST) -> None:
     if isinstance(place, (Field, StructField)):
-        to_expr(t, place, node)  # says that an index is missing
+        to_expr(t, place, node)  # raises an error if an index is missing
     root = place
     while isinstance(root, (tree.Element, tree.Member)):
         root = root.base
@@ -322,9 +323,9 @@ def _aug_assign(t: Translator, node: ast.AugAssign) -> None:
     if isinstance(node.target, ast.Name):
         binding = t.names.find(node.target.id)
         if binding is None:
-            value, _ = t.names.outer(node.target.id)  # says so if there is none
+            value, _ = t.names.outer(node.target.id)  # raises an error if there is none
             if isinstance(value, (Field, StructField)):
-                to_expr(t, value, node.target)  # says that an index is missing
+                to_expr(t, value, node.target)  # raises an error if an index is missing
             raise t.error(f"'{node.target.id}' is a constant in a kernel: keep what changes in a field", node.target)
         if binding.role == "compile-time value" and is_known(value := t.expr(node.value)):
             t.bind(node.target.id, run_now(t, node, function, binding.value, value), binding.role)
@@ -368,7 +369,7 @@ def _update(t: Translator, kind: str, symbol: str, place: Any, value: tree.Expr,
         place = settled_place(t, place)
         t.emit(tree.Assign(place, matmul(t, place, value, node), span=t.span(node)))
         return
-    binary(t, kind, place, value, node)  # for its checks
+    binary(t, kind, place, value, node)  # raises the errors of the operator
     if shape_of(value.type) and not shape_of(place.type):
         raise t.error(f"the target is {place.type}, the value {value.type}: their shapes differ", node, TypeMismatch)
     if shape_of(place.type) and not shape_of(value.type):
@@ -402,7 +403,7 @@ def _if(t: Translator, node: ast.If) -> None:
 
 
 def _static_if(t: Translator, node: ast.If, holds: bool) -> None:
-    """Only the branch that is taken exists. Unless written `ti.static(...)`, loops in it are not at the top level."""
+    """Translate only the branch that is taken. Without `ti.static(...)`, its loops are not at the top level."""
     top = t.top
     t.top = top and is_static_call(t, node.test)
     t.body(node.body if holds else node.orelse)

@@ -1,9 +1,9 @@
-"""The translator's state, and its two dispatch tables.
+"""The state of the translator, and its two dispatch tables.
 
-A `Unit` is a kernel being translated; a `Translator` is one function body in it: the kernel's own, or an inlined
-`@func`. What an expression means is either known now - any Python object: a number, a field, a function, a tuple of
-meanings - or a `tree.Expr` (a struct: a `Record`). Handlers are registered by the class of the `ast` node.
-"""
+A `Unit` is a kernel that is being translated. A `Translator` translates one function body in it: that of the kernel or
+of an inlined `@func`. An expression is translated to its meaning. A meaning that is known at compile time is any Python
+object: a number, a field, a function, a tuple of meanings. Any other meaning is a `tree.Expr`, or a `Record` for a
+struct. Handlers are registered by the class of the `ast` node."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
 def translates(*kinds: type[ast.AST]) -> Callable[[Handler], Handler]:
-    """Register the function that translates those `ast` classes."""
+    """Register the function that translates these `ast` classes."""
 
     def register(function: Handler) -> Handler:
         for kind in kinds:
@@ -48,32 +48,35 @@ def translates(*kinds: type[ast.AST]) -> Callable[[Handler], Handler]:
 
 @dataclass(eq=False)
 class Unit:
-    """What all functions of one kernel share: its parameters, the fields it reaches, and which calls are open."""
+    """What all functions of one kernel share: its parameters, the fields that it accesses, and the open calls."""
 
     name: str
     config: CompileConfig
     params: list[Param] = field(default_factory=list[Param])
     results: tuple[Any, ...] = ()
-    loops: LoopConfig = field(default_factory=LoopConfig)  # what holds for outermost loops that say nothing themselves
+    loops: LoopConfig = field(default_factory=LoopConfig)  # for outermost loops that have no settings of their own
     symbols: dict[int, FieldSymbol] = field(default_factory=dict[int, FieldSymbol])
-    hidden: list[FieldSymbol] = field(default_factory=list[FieldSymbol])  # see `shadows.py` of data
+    hidden: list[FieldSymbol] = field(default_factory=list[FieldSymbol])  # see `data/shadows.py`
     trees: list[Any] = field(default_factory=list[Any])
-    kept: list[Any] = field(default_factory=list[Any])  # the fields behind `symbols`: their ids stay theirs
-    fixed: set[tree.Variable] = field(default_factory=set[tree.Variable])  # locals that are never assigned again
+    # the fields behind `symbols`, kept so that no other object gets their ids
+    kept: list[Any] = field(default_factory=list[Any])
+    fixed: set[tree.Variable] = field(default_factory=set[tree.Variable])  # locals that are assigned once
     captures: dict[tuple[int, str], tuple[Any, str, Any]] = field(default_factory=dict[Any, Any])
-    functions: dict[Any, Any] = field(default_factory=dict[Any, Any])  # the instances of real ones, see `real_calls.py`
-    is_function: bool = False  # whether this is one of those
-    handed_back: list[tree.Variable] = field(default_factory=list[tree.Variable])  # with every return of the function
-    clamped: set[int] = field(default_factory=set[int])  # array parameters whose indices are kept inside
+    # the instances of real functions, see `real_calls.py`
+    functions: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    is_function: bool = False  # whether this unit is a real function
+    # returned with every return of the function
+    handed_back: list[tree.Variable] = field(default_factory=list[tree.Variable])
+    clamped: set[int] = field(default_factory=set[int])  # array parameters whose indices are clamped
     of_structs: dict[int, Any] = field(default_factory=dict[int, Any])  # the struct types of array parameters
     exposed: bool = False  # whether fields and arrays may overlap
     open_calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     returned: bool = False
     choices: dict[Place, Type | None] = field(default_factory=dict[Place, "Type | None"])  # see `Translation`
-    warned: dict[str, Loss] = field(default_factory=dict[str, Loss])  # warnings given, by their texts
+    warned: dict[str, Loss] = field(default_factory=dict[str, Loss])  # warnings that were given, by text
 
     def note(self, place: tuple[CodeType | str, int, int], caller: Span | None, type: Type | None) -> None:
-        """Note the type of a choice there, see `choices`."""
+        """Record the type of a choice at this place, see `choices`."""
         calls = list[tuple[str, int]]()
         while caller is not None:
             calls.append((caller.file, caller.line))
@@ -83,32 +86,32 @@ class Unit:
 
     @property
     def rehearsed(self) -> bool:
-        """Whether the kernel is translated only to find mistakes, and will run as Python."""
+        """Whether the kernel is only translated to find mistakes. It will run as Python."""
         return BACKENDS[self.config.arch].interprets
 
     def current(self) -> list[tree.Expr]:
-        """The values that go back to the caller's variables."""
+        """The current values of the variables that are returned to the caller's variables."""
         return [tree.Var(variable, type=variable.type) for variable in self.handed_back]
 
     @property
     def fields(self) -> tuple[FieldSymbol, ...]:
-        """Those that are reached, and those that instrumentations keep beside them."""
+        """The fields that the kernel accesses, and the hidden fields of instrumentations."""
         return (*self.symbols.values(), *self.hidden)
 
     def number(self, tree: Any) -> int:
-        """That of a tree, which the kernel reaches from now on."""
+        """The number of a tree. It is added to the trees that the kernel accesses."""
         if not any(tree is other for other in self.trees):
             self.trees.append(tree)
         return next(k for k, other in enumerate(self.trees) if other is tree)
 
     def symbol(self, of: Any, name: str) -> FieldSymbol:
-        """The symbol of a field object, made at its first use; `name` is what the program calls it."""
+        """The symbol of a field object, made at its first use. `name` is its name in the program."""
         known = self.symbols.get(id(of))
         if known is not None:
             return known
         parts = of.describe()
         number = self.number(parts.tree)
-        if not name.endswith(f".{parts.name}"):  # a member of a struct knows its own name
+        if not name.endswith(f".{parts.name}"):  # the field of a struct member has a name of its own
             name = parts.name or name
         kept = {kind: parts.tree.shadow(kind) for kind in SHADOWS}
         shadows = tuple(Shadow(k, f"{name}.{k}", self.number(tree)) for k, tree in kept.items() if tree is not None)
@@ -122,7 +125,7 @@ class Unit:
             self.exposed,
         )
         for other in filter(made.shares_with, self.symbols.values()):
-            for one in (made, other):  # a vector field, and the field of a component of it
+            for one in (made, other):  # a vector field, and the field of one of its components
                 object.__setattr__(one, "exposed", True)
         self.symbols[id(of)] = made
         self.kept.append(of)
@@ -131,8 +134,8 @@ class Unit:
 
 @dataclass(eq=False)
 class Loop:
-    """An enclosing loop. `kind`: "static" (unrolled), "serial" or "parallel". `depth`: how many run-time blocks were
-    open around its body."""
+    """An enclosing loop. `kind` is "static" (unrolled), "serial" or "parallel". `depth` is the number of run-time
+    blocks that were open around its body."""
 
     kind: str
     depth: int
@@ -140,7 +143,8 @@ class Loop:
 
 @dataclass(eq=False)
 class Returned:
-    """One `return` of an inlined function: the statement (its values are filled in at the end) and what it returns."""
+    """A `return` of an inlined function: the statement, whose values are filled in at the end, and the meaning that it
+    returns."""
 
     stmt: tree.Return
     value: Any
@@ -148,7 +152,8 @@ class Returned:
 
 
 class Translator:
-    """Translates one function body. `out` is where statements go; `top`: whether that is the kernel's top level."""
+    """Translates one function body. `out` receives the statements. `top` says whether that is the top level of the
+    kernel."""
 
     def __init__(self, unit: Unit, source: Source, names: Names, caller: Span | None = None) -> None:
         self.unit, self.source, self.names, self.caller = unit, source, names, caller
@@ -157,31 +162,31 @@ class Translator:
         self.is_kernel = False
         self.alone: ast.expr | None = None  # the expression that is a whole statement
         self.depth = 0
-        self.scopes_of_blocks: list[int] = []  # where in `names` the open run-time blocks begin
+        self.scopes_of_blocks: list[int] = []  # the indices in `names` at which the open run-time blocks begin
         self.loops: list[Loop] = []
         self.returns: list[Returned] = []
-        self.jump = ""  # why the rest of the current block is not reached: "break", "continue" (static), or "ended"
+        self.jump = ""  # why the rest of the current block cannot be reached: "break", "continue" (static), or "ended"
         self.loop_config: LoopConfig | None = None
         self.counter = 0
-        self._spans: dict[ast.AST, Span] = {}  # what is unrolled is asked for again and again
+        self._spans: dict[ast.AST, Span] = {}  # unrolled nodes are looked up repeatedly
 
     # -- errors --------------------------------------------------------------------------------------------------------
 
     def span(self, node: ast.AST) -> Span:
-        """Where `node` is."""
+        """The place of `node` in the source."""
         found = self._spans.get(node)
         if found is None:
             found = self._spans[node] = self.source.span(node, self.caller)
         return found
 
     def error(self, message: str, node: ast.AST, kind: type[CompilationError] = CompilationError) -> CompilationError:
-        """An error that blames `node`, to be raised."""
+        """Make an error at `node`, for raising."""
         return kind(message, self.span(node))
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
     def expr(self, node: ast.expr) -> Any:
-        """What an expression means."""
+        """The meaning of an expression."""
         handler = EXPRESSIONS.get(type(node))
         if handler is None:
             raise self.error(unsupported(node), node, UnsupportedSyntax)
@@ -205,7 +210,7 @@ class Translator:
             raise
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
-        """Translate statements, as far as they can be reached."""
+        """Translate statements until one of them makes the rest unreachable."""
         for node in statements:
             if self.jump:
                 return
@@ -219,7 +224,7 @@ class Translator:
 
     @contextmanager
     def block(self) -> Generator[list[tree.Stmt]]:
-        """Fill a block that runs under a condition or repeatedly: its own list of statements, its own scope."""
+        """Fill a block that runs conditionally or repeatedly. It has its own list of statements and its own scope."""
         outer, self.out = self.out, []
         top, self.top = self.top, False
         self.depth += 1
@@ -234,13 +239,14 @@ class Translator:
             self.depth -= 1
 
     def lives_here(self, name: str) -> bool:
-        """Whether `name` is a local of this run-time block, not of one around it."""
+        """Whether `name` is a local of this run-time block, and not of an enclosing one."""
         first = self.scopes_of_blocks[-1] if self.scopes_of_blocks else 0
         return any(name in scope for scope in self.names.scopes[first:])
 
     def guarded(self, node: ast.expr, meaning: Callable[[Translator, ast.expr], Any] | None = None) -> Any:
-        """What an expression means that may not be evaluated, or more than once: statements it needs are kept inside
-        it, as an inlined function without arguments. `meaning` translates it in place of `expr`."""
+        """The meaning of an expression that may not be evaluated at all, or more than once. The statements that it
+        needs are kept inside of it, as an inlined function without arguments. `meaning` translates it in place of
+        `expr`."""
         outer, self.out = self.out, []
         try:
             value = self.expr(node) if meaning is None else meaning(self, node)
@@ -256,37 +262,37 @@ class Translator:
         return tree.Call("", [], inner, type=value.type, span=value.span)
 
     def local(self, value: tree.Expr, name: str = "") -> tree.Var:
-        """A fresh local that is assigned once, here."""
+        """Make a local that is assigned once, here."""
         variable = tree.Variable(name, value.type)
         self.unit.fixed.add(variable)
         self.emit(tree.Let(variable, value, span=value.span))
         return tree.Var(variable, type=value.type, span=value.span)
 
     def simple(self, value: tree.Expr) -> bool:
-        """Whether `value` may be written several times: it costs nothing and cannot change meanwhile."""
+        """Whether `value` may be used several times: it costs nothing and cannot change in the meantime."""
         if isinstance(value, tree.Var):
             return value.variable in self.unit.fixed
         return isinstance(value, (tree.Const, tree.ParamRef))
 
     def frozen(self, value: tree.Expr) -> tree.Expr:
-        """`value` as it is now."""
+        """The current value of `value`, in a local if it may change later."""
         return value if self.simple(value) else self.local(value)
 
     def finish(self, span: Span) -> tree.KernelTree:
-        """The kernel."""
+        """Make the tree of the kernel."""
         results: tuple[Type, ...] = tuple(to_ir(result) for result in self.unit.results)
         unit = self.unit
         return tree.KernelTree(unit.name, tuple(unit.params), results, unit.fields, self.out, span=span)
 
     def bind(self, name: str, value: Any, role: str) -> None:
-        """Let `name` mean `value` in the current scope; see `Binding` for roles."""
+        """Bind `name` to `value` in the current scope. See `Binding` for roles."""
         self.names.bind(name, Binding(value, role))
 
 
 _DEFINE_OUTSIDE = "define it outside of the kernel"
 _ERRORS = "what must hold is said by 'assert'; its error reaches the caller of the kernel"
 
-# What to call syntax that a kernel cannot have, and what to write instead.
+# The names of syntax that kernels do not support, and what to write instead.
 _UNSUPPORTED: dict[str, tuple[str, str]] = {
     "GeneratorExp": ("a generator expression", "write a list comprehension"),
     "Set": ("a set", "write a list"),
@@ -313,7 +319,7 @@ _UNSUPPORTED: dict[str, tuple[str, str]] = {
 
 
 def unsupported(node: ast.AST) -> str:
-    """The message about a node that has no meaning in a kernel."""
+    """The error message for a node that kernels do not support."""
     name = type(node).__name__
     what, instead = _UNSUPPORTED.get(name, (f"'{name}'", ""))
     return f"{what} cannot be used in a kernel" + (f": {instead}" if instead else "")

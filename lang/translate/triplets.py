@@ -1,4 +1,4 @@
-"""`A[i, j] += v` where A is a sparse matrix builder."""
+"""Translates `A[i, j] += v` for a sparse matrix builder A."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ __all__ = ["adds_triplet"]
 
 
 def adds_triplet(t: Translator, kind: str, node: ast.AugAssign) -> bool:
-    """Translate such an update; False if it is another one. TypeMismatch for other operators, or not two indices."""
+    """Translate an update of a sparse matrix builder. Returns False for any other update. Raises TypeMismatch for
+    another operator, or unless there are two indices."""
     target = node.target
     if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
         return False

@@ -1,4 +1,5 @@
-"""Compile-time meanings as run-time expressions, and back: literals, captured matrices and structs, records."""
+"""Converts compile-time meanings to run-time expressions, and back: literals, captured matrices and structs,
+records."""
 
 from __future__ import annotations
 
@@ -53,14 +54,15 @@ __all__ = [
 
 
 class Unfinished:
-    """A meaning that is of use only in its place: a range in a loop, a method in a call. `phrase` is what messages
-    call it."""
+    """A meaning that can only be used in its own context: a range in a loop, a method in a call. `phrase` is its name
+    in messages."""
 
     phrase = ""
 
 
 class Record:
-    """A struct's value: one expression (`whole`), or one meaning per member (an element of a struct field)."""
+    """The value of a struct: one expression (`whole`), or one meaning for each member (an element of a struct
+    field)."""
 
     __slots__ = ("parts", "type", "whole")
 
@@ -68,7 +70,7 @@ class Record:
         self.type, self.whole, self.parts = type, whole, parts
 
     def member(self, name: str, span: Span | None = None) -> Any:
-        """One member; KeyError if there is none."""
+        """The meaning of one member. Raises KeyError if there is none."""
         annotation = self.type.members[name]
         if self.parts is not None:
             return self.parts[name]
@@ -77,8 +79,8 @@ class Record:
 
 
 class Made(Unfinished):
-    """An object that the kernel makes, of class `kind`; see `objects.py`. `home` is the list of statements in which it
-    can get further attributes."""
+    """An object of class `kind` that the kernel makes; see `objects.py`. It can get further attributes in the list of
+    statements `home`."""
 
     def __init__(self, kind: type, home: list[tree.Stmt]) -> None:
         self.kind, self.home = kind, home
@@ -86,29 +88,29 @@ class Made(Unfinished):
 
     @property
     def phrase(self) -> str:  # type: ignore[override]
-        """What messages call it."""
+        """The name of this meaning in messages."""
         return f"an object of class {self.kind.__name__}"
 
 
 class Parent(Unfinished):
-    """What `super()` means in a method of class `of`: the object, with what the classes behind that one say."""
+    """The meaning of `super()` in a method of class `of`: the object, with the attributes of the classes after `of`."""
 
     def __init__(self, made: Made, of: type) -> None:
         self.made, self.of = made, of
 
     @property
     def phrase(self) -> str:  # type: ignore[override]
-        """What messages call it."""
+        """The name of this meaning in messages."""
         return f"super() of {self.made.phrase}"
 
 
 def wrap(annotation: Any, expr: tree.Expr) -> Any:
-    """`expr`, as a Record if `annotation` is a struct type."""
+    """`expr`, wrapped in a Record if `annotation` is a struct type."""
     return Record(annotation, expr) if isinstance(annotation, StructType) else expr
 
 
 def struct_kind(value: Any) -> StructType | None:
-    """The struct type of a meaning, None if it is no struct."""
+    """The struct type of a meaning. None if it is not a struct."""
     if isinstance(value, Record):
         return value.type
     return value.as_constant().struct_type if isinstance(value, PyStruct) else None
@@ -125,7 +127,7 @@ def is_constant(value: Any) -> bool:
 
 
 def is_known(value: Any) -> bool:
-    """Whether `value`, and all in it, is known at compile time."""
+    """Whether `value` and everything in it is known at compile time."""
     if isinstance(value, (tree.Expr, Record, Made)):
         return False
     if isinstance(value, (list, tuple)):
@@ -136,7 +138,7 @@ def is_known(value: Any) -> bool:
 
 
 def to_expr(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
-    """`value` as a run-time expression. TypeMismatch where it is no value of a kernel."""
+    """Convert `value` to a run-time expression. Raises TypeMismatch if kernels have no such values."""
     if isinstance(value, tree.Expr):
         if isinstance(value.type, Array):
             raise t.error("an array is not a value here: write an index, as in a[i]", node, TypeMismatch)
@@ -164,7 +166,7 @@ def _no_value(value: Any) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """What to call a meaning in messages."""
+    """The name of a meaning's kind in messages."""
     if isinstance(value, Record):
         return f"a struct {value.type!r}"
     if isinstance(value, tree.Expr):
@@ -221,12 +223,13 @@ def _fits(number: int, prim: Prim) -> bool:
 
 
 def scalar_of(t: Translator, number: int | float, prim: Prim, node: ast.AST) -> tree.Const:
-    """A constant of a given type."""
+    """A constant of the given type."""
     return tree.Const(number, type=prim, span=t.span(node))
 
 
 def _matrix(t: Translator, value: Matrix, node: ast.AST) -> tree.Expr:
-    """A captured matrix is a constant; what Python made 64 bits wide takes the kernel's default types."""
+    """A captured matrix as a constant. If Python made its elements 64 bits wide, they get the default types of the
+    kernel."""
     config, own = t.unit.config, value.dtype
     return _tensor(t, value, config.default_fp if own is f64 else config.default_ip if own is i64 else own, node)
 
@@ -244,7 +247,7 @@ def _struct(t: Translator, value: PyStruct, node: ast.AST) -> tree.Expr:
 
 
 def _member(t: Translator, value: Any, type: Type, node: ast.AST) -> tree.Expr:
-    """A member of a captured struct: at once in its own type, so that a double keeps its digits."""
+    """A member of a captured struct, made in its own type at once, so that an f64 keeps its digits."""
     if isinstance(value, np.generic):
         return scalar_of(t, value.item(), element(type), node)
     if isinstance(value, Matrix):
@@ -260,7 +263,8 @@ def _record(t: Translator, value: Record, node: ast.AST) -> tree.Expr:
 
 
 def sequence_of(t: Translator, value: Any, wanted: Prim | None, node: ast.AST) -> tree.Expr:
-    """A list of scalars is a vector, a list of rows a matrix; of `wanted` elements, else of their common type."""
+    """A list of scalars as a vector, or a list of rows as a matrix. The elements have type `wanted`, or their common
+    type."""
     rows = [
         sequence_of(t, item, wanted, node) if isinstance(item, (list, tuple)) else to_expr(t, item, node)
         for item in value
@@ -281,7 +285,8 @@ def sequence_of(t: Translator, value: Any, wanted: Prim | None, node: ast.AST) -
 
 
 def tensor_elements(t: Translator, value: tree.Expr) -> list[tree.Expr]:
-    """The scalars of a tensor (or the scalar itself), row-major; a tensor that is computed is put in a local first."""
+    """The scalars of a tensor in row-major order, or the scalar itself. A computed tensor is stored in a local
+    first."""
     kind = value.type
     if not isinstance(kind, Tensor):
         return [value]
@@ -300,7 +305,8 @@ def _element_at(base: tree.Expr, prim: Prim, position: tuple[int, ...]) -> tree.
 
 
 def coerce(t: Translator, value: tree.Expr, wanted: Type, node: ast.AST) -> tree.Expr:
-    """`value` as type `wanted`: cast, or a scalar to every element. TypeMismatch if shapes differ."""
+    """Convert `value` to type `wanted`: cast it, or use a scalar for every element. Raises TypeMismatch if the shapes
+    differ."""
     if value.type is wanted:
         return value
     if isinstance(wanted, Prim) and isinstance(value.type, Prim):
@@ -331,7 +337,7 @@ def _member_casts(t: Translator, value: tree.Expr, wanted: Struct, node: ast.AST
 
 
 def common_type(t: Translator, a: Type, b: Type, node: ast.AST) -> Type:
-    """The type of a value that is either: promoted scalars, equal shapes. TypeMismatch if there is none."""
+    """The common type of two values: promoted scalars, equal shapes. Raises TypeMismatch if there is none."""
     if a is b:
         return a
     if isinstance(a, Struct) or isinstance(b, Struct):
@@ -342,14 +348,14 @@ def common_type(t: Translator, a: Type, b: Type, node: ast.AST) -> Type:
 
 
 def in_memory(value: tree.Expr) -> bool:
-    """Whether `value` is (a part of) a variable, field or array: something that can be assigned."""
+    """Whether `value` is a variable, a field, an array, or a part of one, so that it can be assigned."""
     while isinstance(value, (tree.Element, tree.Member)):
         value = value.base
     return isinstance(value, (tree.Var, tree.FieldElement, tree.ArrayElement))
 
 
 def settled_place(t: Translator, place: tree.Expr) -> tree.Expr:
-    """The same place, its indices as they are now."""
+    """The same place, with its indices evaluated now."""
     if isinstance(place, tree.Element):
         base, indices = settled_place(t, place.base), [t.frozen(index) for index in place.indices]
         return tree.Element(base, indices, type=place.type, span=place.span)
@@ -382,7 +388,7 @@ def _indices(place: tree.Expr) -> Iterator[tree.Node]:
 
 
 def assignable(value: Any, t: Translator) -> TypeGuard[tree.Expr]:
-    """Whether `value` is in memory, and not the value that something had (see `Translator.frozen`)."""
+    """Whether `value` is in memory, and is not the stored copy of a value (see `Translator.frozen`)."""
     root = value
     while isinstance(root, (tree.Element, tree.Member)):
         root = root.base
@@ -391,7 +397,7 @@ def assignable(value: Any, t: Translator) -> TypeGuard[tree.Expr]:
 
 
 def settled(t: Translator, value: Any) -> Any:
-    """A container with every run-time value in it as it is now."""
+    """A container with the current value of each run-time value in it."""
     if isinstance(value, tree.Expr):
         return value if isinstance(value.type, Array) else t.frozen(value)
     if isinstance(value, Record):
@@ -406,13 +412,14 @@ def settled(t: Translator, value: Any) -> Any:
 
 
 def evaluated(t: Translator, value: Any) -> Any:
-    """`value`, of which a part may be used or none, or all more than once: what has effects is evaluated here."""
+    """`value` for a use in which a part of it may be evaluated, or none, or all of it more than once. If it has
+    effects, it is evaluated here."""
     return settled(t, value) if _has_inside(value, has_effects) else value
 
 
 def aliased(t: Translator, value: Any) -> Any:
-    """What `static` makes of its argument: scalars that are known only at run time as they are now; vectors, matrices
-    and structs in memory, which it gives another name, at their places as these are now."""
+    """The result of `static`. A run-time scalar gets its current value. A vector, matrix or struct in memory gets
+    another name: it stays the same place, with its indices evaluated now."""
     return _aliased(t, value) if _has_inside(value, lambda _: True) else value
 
 
@@ -435,8 +442,8 @@ def _member_alias(t: Translator, part: Any) -> Any:
 
 
 def _has_inside(value: Any, wanted: Callable[[tree.Expr], bool], around: tuple[Any, ...] = ()) -> bool:
-    """Whether `value` is, or holds, such an expression."""
-    if any(value is one for one in around):  # a list that holds itself
+    """Whether `value` is such an expression or contains one."""
+    if any(value is one for one in around):  # a list that contains itself
         return False
     parts: Any = ()
     if isinstance(value, Record):
@@ -452,12 +459,12 @@ EFFECTS = (tree.Call, tree.Invoke, tree.Atomic, tree.Random)
 
 
 def has_effects(value: tree.Expr) -> bool:
-    """Whether evaluating `value` may change something, or give another value the next time."""
+    """Whether evaluating `value` may have an effect, or may give another value the next time."""
     return any(isinstance(inner, EFFECTS) for inner in walk(value))
 
 
 def as_int(t: Translator, value: Any, node: ast.AST, what: str) -> int:
-    """A compile-time integer. CompilationError naming `what` must be one."""
+    """A compile-time integer. Raises a CompilationError that names `what` for anything else."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return int(value)
     if isinstance(value, tree.Expr):

@@ -1,4 +1,4 @@
-"""The first assignment of a name: a variable, or a name for something known at compile time."""
+"""The first assignment to a name. It makes a variable, or binds the name to something known at compile time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["define", "kept", "right_of"]
 def define(
     t: Translator, name: str, value: Any, node: ast.AST, wanted: Type | None = None, kind: StructType | None = None
 ) -> None:
-    """The first assignment of a name: a variable of the value's type, or a name for something known only now."""
+    """Translate the first assignment to a name: a variable of the value's type, or a name for a compile-time value."""
     if isinstance(value, (list, tuple)) and wanted is None:
         t.bind(name, _variables(t, name, value, node), "")
         return
@@ -52,7 +52,7 @@ def _variable(t: Translator, name: str, value: Any, node: ast.AST, wanted: Type 
 
 
 def _variables(t: Translator, name: str, value: Any, node: ast.AST) -> Any:
-    """A list or tuple whose numbers, vectors and structs are variables of their own."""
+    """A list or tuple. Each number, vector and struct in it becomes a variable."""
     items: list[Any] = []
     for item in value:
         if isinstance(item, (list, tuple)):
@@ -66,14 +66,14 @@ def _variables(t: Translator, name: str, value: Any, node: ast.AST) -> Any:
 
 
 def _is_value(value: Any) -> bool:
-    """Whether assigning `value` makes a variable, not a name for something known at compile time."""
+    """Whether assigning `value` makes a variable, and not a name for a compile-time value."""
     if isinstance(value, tree.Expr):
         return not isinstance(value.type, Array)
     return isinstance(value, Matrix) or is_number(value) or struct_kind(value) is not None
 
 
 def kept(t: Translator, name: str, value: Any, node: ast.AST) -> Any:
-    """`value` as what something else can keep: run-time values as variables of their own, what is known as it is."""
+    """`value` as another object can keep it: run-time values become variables, compile-time values stay as they are."""
     if isinstance(value, (list, tuple)):
         return _variables(t, name, value, node)
     if is_number(value) or not _is_value(value):
@@ -83,7 +83,7 @@ def kept(t: Translator, name: str, value: Any, node: ast.AST) -> Any:
 
 
 def right_of(node: ast.AST) -> ast.AST:
-    """What stands on the right of an assignment."""
+    """The meaning of the right side of an assignment."""
     if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
         return node.value
     return node
