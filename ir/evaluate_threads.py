@@ -90,6 +90,7 @@ def _threads(
         parts = Parts(machine.stepped(before), in_steps, machine.stepped(after), own)
 
         def interleaved(env: Env, box: list[range]) -> None:
+            machine.afford(box)
             copies.clear()
             run_interleaved(machine, schedule, env, groups([*enumerate(points(box))]), parts)
             copies.merge()
@@ -98,6 +99,7 @@ def _threads(
     first, last = machine.block(before), machine.block(after)
 
     def in_order(env: Env, box: list[range]) -> Flow | None:
+        machine.afford(box)
         done, outer = 0, course.moved
         copies.clear()
         for share in _shares(box, max(1, machine.config.threads)):

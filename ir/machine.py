@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -217,6 +218,11 @@ class Machine:
         """Count a loop iteration."""
         self.course.fuel -= 1
         if self.course.fuel < 0:
+            raise Fault("endless", "the program runs too many loop iterations")
+
+    def afford(self, box: Sequence[range]) -> None:
+        """Raise where the iterations of a box are more than may still run, before a list of them is made."""
+        if prod(max(0, axis.stop - axis.start) for axis in box) > self.course.fuel:  # `len` stops at 63 bits
             raise Fault("endless", "the program runs too many loop iterations")
 
     def draw(self, prim: Prim, stream: int) -> Any:

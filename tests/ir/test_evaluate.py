@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from weft.ir import ops
+from weft.ir.adversary import Schedule
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Builder
 from weft.ir.evaluate import Fault, Memory, evaluate
+from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.storage.dense import Term
 from weft.ir.symbols import FieldSymbol, Param
@@ -44,6 +46,26 @@ def test_a_wrong_address_is_no_fault_until_it_is_used() -> None:
     kernel, build = small()
     build.add(ops.FieldPtr(LINE, [build.add(ops.Const(99, type=i32))]))
     evaluate(kernel, [], Memory.of([LINE]), CONFIG)
+
+
+HUGE = """kernel @k() -> () {{
+  task range_for{schedule} bounds {{
+    %begin = const -9223372036854775807 : i64
+    %end = const 9223372036854775807 : i64
+    yield begins=[%begin], ends=[%end]
+  }} body (%i: i64) {{
+    %0 = binary add %i, %i : i64
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize("schedule", ["", " schedule={lanes=8}", " schedule={across=4, busy=1024}"])
+@pytest.mark.parametrize("order", [None, Schedule(1)])
+def test_a_box_of_too_many_iterations_is_refused_before_it_is_listed(schedule: str, order: Schedule | None) -> None:
+    kernel = parse(HUGE.format(schedule=schedule))
+    with pytest.raises(Fault, match="too many loop iterations"):
+        evaluate(kernel, [], Memory.of([]), CONFIG, limit=1000, schedule=order)
 
 
 def test_failed_assertions_and_endless_loops_are_faults() -> None:
