@@ -1,1 +1,1 @@
-"""Weft's multi-level SSA IR: types, ops, text, passes, layout, and the evaluator that says what programs mean."""
+"""Weft's multi-level SSA IR: types, ops, text, passes, layout, and the evaluator, which defines what programs mean."""

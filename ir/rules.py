@@ -68,12 +68,12 @@ def truth(m: Match) -> bool:
 
 
 def truth_inside(m: Match) -> bool:
-    """`x` itself is a u1, whatever stands around it."""
+    """`x` itself is a u1, whatever the type of its context."""
     return element(m.values["x"].type) is u1
 
 
 def integral_inside(m: Match) -> bool:
-    """`x` itself is an integer, whatever stands around it."""
+    """`x` itself is an integer, whatever the type of its context."""
     return element(m.values["x"].type).is_int
 
 

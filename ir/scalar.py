@@ -1,13 +1,13 @@
-"""Scalar operators: one row each, read by typing, folding, the evaluator, `arch=python` and every code generator.
+"""Scalar operators: one row each. Typing, folding, the evaluator, `arch=python` and every code generator read it.
 
-A row says how operands are promoted (`typing`), what the operator computes (`evaluate`, in numpy, on operands already
-of one type) and how LLVM spells it for floats, signed and unsigned integers (`llvm`; None where codegen has its own
-expansion). The rules hold on every arch and at every level:
+A row says how operands are promoted (`typing`), what the operator computes (`evaluate`, in numpy, on operands of one
+type), and its LLVM spelling for floats, signed and unsigned integers (`llvm`; None if codegen has its own expansion).
+These rules hold on every arch and at every level:
 
 - integers wrap; shifts use the amount modulo the width; `x // 0`, `x % 0` and `x / 0` of integers are 0;
 - `//` floors and `%` has the divisor's sign, as in Python; `raw_div` and `raw_mod` truncate, as in C;
 - a float cast to an integer saturates, NaN becomes 0; a cast to u1 is `!= 0`;
-- `min`/`max` give the number when one side is NaN; -0.0 is smaller than 0.0 (with `fast_math` either is the smaller).
+- `min`/`max` give the number if one side is NaN; -0.0 is smaller than 0.0 (with `fast_math` either is the smaller).
 """
 
 from __future__ import annotations

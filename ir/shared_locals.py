@@ -337,7 +337,7 @@ def _extreme_kind(branch: tree.If, write: tree.Assign) -> str | None:
 
 
 def _fits(value: Type, place: Type) -> bool:
-    """Whether the numbers are compared in the type of the place: then what is compared is what is stored."""
+    """Whether the numbers are compared in the type of the place, so that the compared value is the stored one."""
     return isinstance(value, Prim) and isinstance(place, Prim) and promote(value, place) is place
 
 

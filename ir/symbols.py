@@ -25,12 +25,12 @@ __all__ = ["FieldSymbol", "LoopConfig", "Param", "scopes_of", "shadow_of"]
 class FieldSymbol:
     """A field as a kernel sees it.
 
-    `shape` are the extents, `offset` the index of the first element per axis (user indices run from `offset[k]` to
-    `offset[k] + shape[k]`; empty: from 0). `tree` numbers the kernel's SNode trees: the base comes with each launch.
-    `path` says how to come from there to the cell of an element, and what that holds. `order` lists the axes from
-    slowest to fastest varying in memory. Fields do not overlap one another, save a field and one of a component of it
-    (`shares_with`); an `exposed` one may overlap exposed arrays and fields. A `hidden` field is none of the program's:
-    an instrumentation keeps it, and this is the row of SHADOWS that says what for.
+    `shape` holds the extents, and `offset` the index of the first element per axis. User indices run from `offset[k]`
+    to `offset[k] + shape[k]`; empty: from 0. `tree` is the number of the SNode tree, whose base each launch passes.
+    `path` leads from the base to the cell of an element, and describes the cell. `order` lists the axes from slowest to
+    fastest varying in memory. Fields do not overlap one another, except a field and a field of one of its components
+    (`shares_with`). An `exposed` field may overlap exposed arrays and fields. A `hidden` field is not part of the
+    program: an instrumentation uses it, and `hidden` is the row of SHADOWS that says for what.
     """
 
     name: str
@@ -126,6 +126,6 @@ class LoopConfig:
     simd: int = 0
 
     def over(self, usual: LoopConfig) -> LoopConfig:
-        """This, and where it says nothing, `usual`."""
+        """This configuration, with unset options taken from `usual`."""
         numbers = {name: getattr(self, name) or getattr(usual, name) for name in ("block_dim", "parallelize", "simd")}
         return LoopConfig(self.serialize, **numbers)

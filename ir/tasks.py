@@ -60,7 +60,7 @@ def parallel_tasks(kernel: Kernel) -> list[Task]:
 
 
 def box_of(task: Task) -> Yield:
-    """The op that says what the task iterates over."""
+    """The op that yields the box of the task."""
     limits = task.bounds.last
     if not isinstance(limits, Yield):
         raise InternalError(f"the bounds of {task!r} do not end in a yield")
@@ -73,8 +73,8 @@ def closed_tasks(kernel: Kernel) -> list[Task]:
 
 
 def separate_tasks(kernel: Kernel) -> list[Task]:
-    """Closed tasks whose iterations never wait for one another: no barriers, no shared memory, and no access with a
-    memory order, behind which other iterations have written."""
+    """Closed tasks whose iterations never wait for one another: they have no barriers, no shared memory, and no access
+    with a memory order, after which memory may hold writes of other iterations."""
     return [task for task in closed_tasks(kernel) if not task.all_of(Simt, Shared) and not synchronizes(task)]
 
 
@@ -101,7 +101,7 @@ def is_masked(op: Op) -> bool:
 
 
 def usual_ops(block: Block) -> list[Op]:
-    """Every op inside, in program order, but for what is seldom needed."""
+    """Every nested op in program order, except rarely needed ones."""
     found: list[Op] = []
     for op in block:
         found.append(op)
@@ -119,14 +119,14 @@ def touched_spaces(root: Op, kernel: Kernel) -> set[Hashable]:
 
 
 def memory_space(ptr: Value) -> Hashable:
-    """What `alias.space_of` says, but each temporary is a space of its own."""
+    """As `alias.space_of`, but each temporary is a space of its own."""
     root = root_of(ptr)
     return ("temp", root.offset) if isinstance(root, TempPtr) else space_of(ptr)
 
 
 class Region:
-    """What does not change while a block runs again and again: all that is defined outside, and what is computed from
-    nothing else. `hoist` gives such a value at a place before the block."""
+    """The values that do not change while a block runs repeatedly: all values defined outside, and values computed only
+    from these. `hoist` provides such a value before the block."""
 
     def __init__(self, block: Block) -> None:
         inside = ops_of(block)
@@ -157,12 +157,15 @@ _SMALL = 2**16  # factors of an index
 def private_spaces(
     task: Task | ParallelFor | StructFor, indices: Sequence[Value] | None = None, readers: bool = True
 ) -> set[Hashable]:
-    """Of a range_for or parallel loop, or of a nest of loops over `indices` in it: the spaces of which no two
-    iterations write one place, nor does one read what another writes (without `readers`: it may).
+    """The private spaces of a range_for, of a parallel loop, or of a nest of loops over `indices` in it: no two
+    iterations write the same memory, and none reads memory that another one writes. (Without `readers`, reads are
+    allowed.)
 
-    So it is where every access names every loop index in the same position and the same way: all of `x[i, j]`, or
-    `x[i, 0]` and `x[i, k + 1]` in a loop over `i`. An exposed array may overlap another one, so it must be the only one
-    written; reading others is no obstacle: what such a read would see has never been sure."""
+    A space is private if every access contains every loop index in the same position and in the same way: all are `x[i,
+    j]`, or `x[i, 0]` and `x[i, k + 1]` in a loop over `i`. An exposed array may overlap another one, so it must be the
+    only exposed array that is written. Reads of others are no obstacle, because such a read may see the old or the new
+    value in any case.
+    """
     touches = accesses(task)
     written = {memory_space(op.ptr) for op in touches if not isinstance(op, Load)}
     roots = [root_of(op.ptr) for op in touches if not isinstance(op, Load)]
@@ -198,7 +201,7 @@ def _slots(root: Value, loop_indices: Sequence[Value]) -> list[set[Slot]]:
 
 
 def _tells_apart(factor: int, index: Value) -> bool:
-    """Whether multiples of a loop's index, of which 32 bits are kept, are different numbers. Those of a power of two
-    come round again; a small multiple leaves its field on the way, and that is told."""
+    """Whether multiples of a loop's index, truncated to 32 bits, are different numbers. Multiples of a power of two
+    repeat. A small multiple leaves its field first, which is reported."""
     low, high = interval(index)
     return abs(factor) < _SMALL or (high - low) * (factor & -factor) < 2**32

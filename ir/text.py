@@ -1,6 +1,6 @@
-"""The printer: IR as text that people read and `parse.py` reads back.
+"""The printer: IR as text that people can read and `parse.py` can parse.
 
-Everything follows from an op's declared fields, in their order:
+The text follows from the declared fields of an op, in their order:
 
     kernel @step(dt: f32) -> () {
       field @x: f32[8] tree=0 components=(0) terms=((0, 1, 8, 4)) order=(0)
@@ -12,10 +12,10 @@ Everything follows from an op's declared fields, in their order:
       }
     }
 
-Operands stand as `%name`, a variable number of them in brackets, symbols as `@name`, `kind` and `value` bare, other
-attributes as `name=value` where they differ from their default, then `: type`, then the regions (named where an op
-has several; an empty one is left out). Commas are decoration. Names come from the user's variables, made unique;
-values without one are numbered.
+Operands are printed as `%name`, a variable number of them in brackets. Symbols are printed as `@name`, and `kind` and
+`value` without a name. Other attributes are printed as `name=value` if they differ from their default. Then follow `:
+type` and the regions, which are named if an op has several. Empty ones are omitted. Commas are optional. Names come
+from the user's variables and are made unique. Values without a name are numbered.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def print_ir(what: Op | Block, spans: bool = False) -> str:
 
 
 class Lister:
-    """Lists one program time and again, as passes change it: what stays the same value keeps its name, its number too,
-    so that two lists can be compared line by line."""
+    """Prints one program repeatedly, as passes change it. A value that stays the same keeps its name and its number, so
+    that two listings can be compared line by line."""
 
     def __init__(self) -> None:
         self._printer = _Printer(False)
@@ -153,7 +153,7 @@ class _Printer:
         self.line(indent + "}", None)
 
     def items(self, op: Op) -> str:
-        """The operands and attributes, each with what separates it from what stands before."""
+        """The operands and attributes, each with its separator from the previous one."""
         groups = sum(field.role == "operands" for field in op.declared)
         text, separator = "", " "
         for field in op.declared:
@@ -190,12 +190,12 @@ class _Printer:
 
 
 def is_bare(field: Field) -> bool:
-    """Whether an attribute stands without its name."""
+    """Whether an attribute is printed without its name."""
     return field.name in ("kind", "value", "field") and field.default is ...
 
 
 def _indexes(op: Op) -> bool:
-    """Whether the op's bracketed operands index what stands before them, as in `@x[%i]`."""
+    """Whether the op's bracketed operands index the item before them, as in `@x[%i]`."""
     return op.opname.endswith("_ptr")
 
 

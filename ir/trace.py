@@ -62,7 +62,7 @@ class Trace:
 
     @property
     def active(self) -> bool:
-        """Whether anything is asked for."""
+        """Whether any output is selected."""
         return self.timed or bool(self.dumps)
 
     @property
@@ -71,7 +71,7 @@ class Trace:
         return self.observe if self.active or self.listener is not None else None
 
     def wants(self, name: str) -> bool:
-        """Whether the dump of that pass or text ("tree", "llvm", "asm") is asked for."""
+        """Whether the dump of that pass or text ("tree", "llvm", "asm") is selected."""
         return name in self.dumps or ("all" in self.dumps and name not in ("llvm", "asm"))
 
     def observe(self, name: str, kernel: Kernel, changed: bool, began: float, ended: float) -> None:
@@ -93,7 +93,7 @@ class Trace:
 
     @contextmanager
     def stage(self, name: str) -> Generator[None, None, None]:
-        """Time what runs inside: `with trace.stage("emit"): ...`."""
+        """Time the code inside: `with trace.stage("emit"): ...`."""
         start = perf_counter()
         yield
         if self.timed:

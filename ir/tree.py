@@ -360,7 +360,8 @@ class Continue(Stmt):
 
 @dataclass(eq=False, slots=True)
 class Return(Stmt):
-    """Of the innermost `Call`, or of the kernel. Kernel results and their types go pairwise (values are cast)."""
+    """Returns from the innermost `Call`, or from the kernel. Results and types of a kernel correspond pairwise, and
+    values are cast."""
 
     values: list[Expr]
 

@@ -53,7 +53,8 @@ def describe(tree: KernelTree) -> tuple[str, list[Span | None]]:
 
 @cache
 def _described(kind: Any) -> tuple[str, Callable[[Any], Any], bool]:
-    """The name of a class, what gives the parts of its objects but spans, the last first, and whether it is a node."""
+    """The name of a class, a function that gives the parts of its objects except spans, last part first, and whether it
+    is a node."""
     name = str(kind.__name__)
     if issubclass(kind, Type):
         return name, lambda type: (type.text,), False

@@ -141,13 +141,13 @@ class Struct(Type):
 
 
 class Array(Type):
-    """An n-D array argument in caller's memory: its base, its extents and its byte strides come with the launch.
+    """An n-D array argument in the caller's memory. The launch passes its base, its extents and its byte strides.
 
-    `contiguous` arrays are C-ordered without gaps, so the strides follow from the extents. Elements may be
-    primitives, tensors or structs; the scalars of one element lie side by side. Extents, and the indices of loops over
-    the array, are i32; of a `wide` one, which has more elements along an axis than an i32 counts, i64.
+    `contiguous` arrays are C-ordered without gaps, so the strides follow from the extents. Elements may be primitives,
+    tensors or structs. The scalars of one element are adjacent. Extents, and the indices of loops over the array, are
+    i32. They are i64 for a `wide` array, which has more elements along an axis than an i32 can count.
 
-    What a kernel does to an array it does to nothing else, unless that is `exposed`: all exposed memory may overlap.
+    An access to an array does not affect other memory, unless the array is `exposed`: all exposed memory may overlap.
     """
 
     __slots__ = ("contiguous", "elem", "exposed", "ndim", "wide")
@@ -209,7 +209,7 @@ _made: dict[tuple[Any, ...], Any] = {}
 
 
 def _one(kind: Callable[..., T], *facts: Any) -> T:
-    """The type with those facts; the same one where two threads ask for it at once, as both fill a `cache` then."""
+    """The interned type with these attributes. If two threads request it at the same time, both get the same object."""
     found: T = _made.setdefault((kind, *facts), kind(*facts))
     return found
 

@@ -84,9 +84,9 @@ class Uniformity:
         return root_of(ptr) in self.split
 
     def index_step(self, value: Value) -> Step:
-        """The step of an index, which does not wrap: an index that did would be outside its field. (Not so of u32: of
-        `x[u32(%j) - 5]` under a condition, lanes that are not here have indices of 2**32 less than nothing. Nor where a
-        few steps lead all the way round, so that lanes on both sides of it are inside: `x[%j * 2**30]`.)"""
+        """The step of an index. It does not wrap, because an index that did would be outside its field. This does not
+        hold for u32: in `x[u32(%j) - 5]` under a condition, inactive lanes have indices that wrapped modulo 2**32. Nor
+        does it hold if a few steps wrap around completely, so that lanes on both sides are inside: `x[%j * 2**30]`."""
         step = self.step(value)
         if step is not None:
             return step
@@ -229,8 +229,8 @@ def target_of(op: Op) -> Op:
 
 
 def _loop_of(local: Alloca) -> Op | None:
-    """The only loop that stores to a scalar local, if it stands beside it and never starts its next round early; other
-    stores stand beside them, too."""
+    """The only loop that stores to a scalar local, if both are in the same block and the loop never starts its next
+    iteration early. Other stores are in the same block too."""
     stores = [user for user in local.users if isinstance(user, Store)]
     if not all(isinstance(user, (Load, Store)) for user in local.users):
         return None
@@ -242,7 +242,7 @@ def _loop_of(local: Alloca) -> Op | None:
 
 
 def _beside(op: Op, local: Alloca) -> Op | None:
-    """The op that stands in the block of the local and that `op` is in."""
+    """The ancestor of `op` (or `op` itself) in the block of the local."""
     around: Op | None = op
     while around is not None and around.block is not local.block:
         around = around.parent
@@ -261,7 +261,7 @@ def _is_stale(old: Op, store: Store) -> bool:
 
 
 def _wraps(cast: Cast) -> bool:
-    """Whether the cast makes numbers far apart of unsigned ones that follow one another, at 2**32."""
+    """Whether the cast maps consecutive unsigned numbers to distant ones, at 2**32."""
     assert isinstance(cast.x.type, Prim)
     return not cast.x.type.is_signed and _bits(cast) > _bits(cast.x)
 

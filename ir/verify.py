@@ -75,8 +75,8 @@ class _Verifier:
         self.uses[value] = {}
 
     def block(self, block: Block, owner: Op, around: list[Op]) -> list[Value]:
-        """Check a block inside `owner`, itself inside the ops `around`; gives what the block defines. The caller ends
-        its scope."""
+        """Check a block inside `owner`, which is itself inside the ops `around`. Gives the values that the block
+        defines. The caller ends its scope."""
         start, stack = len(self.defined), [*around, owner]
         require(block.owner is owner, owner, "a region does not know its owner")
         for arg in block.args:
@@ -131,7 +131,7 @@ class _Verifier:
 
 
 def _storage(symbol: FieldSymbol, kernel: Kernel) -> None:
-    """A field's path is collapsed, its halo fits its shape, and its shadows are what their kinds say."""
+    """A field's path is collapsed, its halo fits its shape, and its shadows match their kinds."""
     path, cell, name = symbol.path, symbol.path.cell, f"field '{symbol.name}'"
     require(path.is_collapsed, kernel, f"{name} is stored by a path that is not collapsed: {path}")
     require(symbol.hidden in ("", *SHADOWS), kernel, f"{name} is hidden for '{symbol.hidden}', which is no shadow")

@@ -334,7 +334,7 @@ def _fence(op: ops.Fence, _: Kernel) -> None:
 
 
 def _word(op: Op, ptr: Value, *values: Value) -> None:
-    """An address of a scalar that GPUs and CPUs exchange at once, and values of its type."""
+    """The address of a scalar that GPUs and CPUs can exchange atomically, and values of its type."""
     type = _pointee(op, ptr)
     require(isinstance(type, Prim) and type.bits in (32, 64), op, f"is of {type}, which is no scalar of 32 or 64 bits")
     require(all(value.type is type for value in values), op, "has a value of another type than its address")

@@ -61,8 +61,8 @@ class WeakMemory:
 
 @dataclass
 class View:
-    """What one thread may find there. `found`: what its relaxed loads would have taken in, had they been acquires, for
-    a fence behind them; `fenced`: its view at its last release fence, which its relaxed stores carry."""
+    """The values that one thread may find. `found`: the views that its relaxed loads would have merged as acquires, for
+    a later fence. `fenced`: its view at its last release fence, which its relaxed stores carry."""
 
     memory: WeakMemory
     seen: Seen = field(default_factory=Seen)
@@ -81,8 +81,7 @@ class View:
             self._store(place, k, scalar, order, {})
 
     def update(self, place: Place, value: Callable[[Any, int], Any], type: Type, order: str) -> Any:
-        """Put there what `value` makes of each scalar that is there, and of its number, unless that is None. Gives what
-        was there."""
+        """Replace each scalar by `value` of the scalar and its number, unless that is None. Gives the old values."""
         place.check()
         olds: list[Any] = []
         for k in range(len(place.offsets)):

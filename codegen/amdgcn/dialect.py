@@ -73,7 +73,7 @@ class _Wave:
         return f.set(f"call i32 @{f.module.declare('i32 @llvm.amdgcn.mbcnt.hi(i32, i32)')}(i32 -1, i32 {number})")
 
     def votes(self, f: FunctionWriter, truth: str) -> str:
-        """For which lanes of this warp that is true (i32, a bit each); 0 for lanes that are not here."""
+        """The lanes of this warp for which the condition is true (i32, one bit each). Inactive lanes have 0."""
         type = f"i{self._lanes}"
         bits = f.set(
             f"call {type} @{f.module.declare(f'{type} @llvm.amdgcn.ballot.{type}(i1)', _CONVERGENT)}(i1 {truth})"
@@ -103,7 +103,7 @@ def _fence(scope: str) -> SimtEmitter:
 
 
 def _warp_sync(f: FunctionWriter, op: Simt, mask: str) -> None:
-    """(Lanes of a wave are never apart in time.)"""
+    """Emits nothing: the lanes of a wave always run in lockstep."""
     f.do('fence syncscope("wavefront") acq_rel')
     f.do(f"call void @{f.module.declare('void @llvm.amdgcn.wave.barrier()', _CONVERGENT)}()")
 

@@ -40,7 +40,7 @@ def own_operators(fast: bool) -> dict[tuple[str, Prim], Callable[..., str]]:
 
 
 def library_options(target: AmdTarget) -> dict[str, str]:
-    """The constants by which ocml asks how exact it must be and what it runs on, by name."""
+    """The constants that tell ocml the required accuracy and the hardware, by name."""
     values = dict.fromkeys(("unsafe_math_opt", "finite_only_opt", "daz_opt"), "i8 0")
     values |= {"correctly_rounded_sqrt32": "i8 1", "wavefrontsize64": f"i8 {target.lanes // 64}"}
     values["ISA_version"] = f"i32 {target.version}"

@@ -25,8 +25,8 @@ __all__ = ["write_by_lane"]
 
 
 def write_by_lane(f: LaneWriter, block: Block, done: str) -> bool:
-    """Write such a block: one lane that is here after another, then on to `done`. False where that is not possible;
-    nothing is written then."""
+    """Emit such a block for one active lane after another, then continue at `done`. False if that is not possible.
+    Nothing is emitted then."""
     inside = ops_of(block)
     own: set[Value] = {*inside, *(arg for op in inside for region in op.regions for arg in region.args)}
     taken = dict.fromkeys(value for op in inside for value in op.operands if value not in own)

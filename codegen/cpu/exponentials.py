@@ -104,7 +104,7 @@ def _polynomial(f: FunctionWriter, type: Prim, r: str) -> str:
 
 
 def _power_of_two(f: FunctionWriter, type: Prim, n: str) -> str:
-    """2^n of an integer in the exponent's range: in the sum with 1.5 * 2^23, n + 127 stands in the last bits."""
+    """2^n of an integer in the exponent's range: the last bits of the sum with 1.5 * 2^23 hold n + 127."""
     format, name = _FORMATS[type], f.spell(type)
     shifted = f.set(f"fadd {name} {n}, {f.literal(1.5 * 2**format.mantissa + format.bias, type)}")
     whole = f.spell(format.bits)

@@ -27,8 +27,9 @@ __all__ = ["Together"]
 
 @dataclass
 class Together:
-    """Atomics to be made together, each with the slots of its pointers and of its values, and how far from the pointers
-    it is; the fields they are in. `slots` are those in use, by type and what is in them; `free` others, by type."""
+    """Atomics that will be emitted together, each with the slots of its pointers and of its values and its distance
+    from the pointers, and the fields that they are in. `slots` are the slots in use, by type and content. `free` are
+    other slots, by type."""
 
     waiting: list[tuple[Atomic, str, int, str]] = field(default_factory=list[tuple[Atomic, str, int, str]])
     scopes: set[Scope] = field(default_factory=set[Scope])

@@ -68,8 +68,8 @@ def _round(f: LaneWriter, op: For, first: str) -> None:
 
 
 def _groups(f: LaneWriter, op: For, begin: str, end: str, many: int, turn: Turn | None) -> str:
-    """The rounds that fill `many` vectors, with sums of their own; gives where they end. `turn` writes what comes after
-    those of one group."""
+    """The iterations that fill `many` vectors, which have sums of their own. Gives where they end. `turn` emits what
+    comes after one group."""
     totals, kinds = f.totals, {store.ptr: FAMILY[kind] for store, (kind, _) in f.facts.sums.items()}
     head, body, latch, added, done = (f.fresh_label(hint) for hint in ("many", "body", "latch", "added", "done"))
     f.side_by_side(many)
@@ -101,13 +101,13 @@ def _groups(f: LaneWriter, op: For, begin: str, end: str, many: int, turn: Turn 
 
 
 def _another(f: LaneWriter, index: str, end: str) -> str:
-    """Whether there is a whole group from that index on. (What is no further than `end` may lie close to the last of
-    all numbers, and their distance may need all the bits.)"""
+    """Whether there is a whole group from that index on. (`end` may be close to the largest number, and the distance
+    may need all bits.)"""
     return f.set(f"icmp uge i64 {f.set(f'sub i64 {end}, {index}')}, {f.span}")
 
 
 def _cleared(f: LaneWriter, local: Value, kind: str) -> Mask:
-    """A stack slot for each vector, with what changes no sum."""
+    """A stack slot for each vector, filled with the neutral element."""
     type = _held(local)
     with f.wide():
         vector, zero = f"<{f.lanes} x {in_memory(type)}>", f.literal(identity(kind, type), type)
@@ -118,7 +118,7 @@ def _cleared(f: LaneWriter, local: Value, kind: str) -> Mask:
 
 
 def _add_up(f: LaneWriter, local: Value, kind: str, slots: Mask) -> None:
-    """Add what has come together in several vectors to the one that the rest of the loop sums up in."""
+    """Add the sums of several vectors to the vector that the rest of the loop adds to."""
     type, (total,) = _held(local), f.totals[local]
     vector = f"<{f.lanes} x {in_memory(type)}>"
     sums = [f.set(f"load {vector}, ptr {slot}, align 64") for slot in (total, *slots)]

@@ -24,8 +24,8 @@ __all__ = ["anchor_of", "gather_part", "pointers_of"]
 
 
 def gather_part(f: LaneWriter, ptr: Address, size: int, type: Prim) -> str:
-    """The lanes' parts at `ptr`, which are in cells of `size` bytes; what was loaded for other parts is not loaded
-    again."""
+    """The lanes' parts at `ptr`, which are in cells of `size` bytes. Cells that were loaded for other parts are not
+    loaded again."""
     inner, span = in_cell(f.layouts, ptr, size, type)
     key, count = (*place_of(ptr), ptr.offset - inner, f.mask, f.which), span // type.size
     if key not in f.gathered:
@@ -35,8 +35,8 @@ def gather_part(f: LaneWriter, ptr: Address, size: int, type: Prim) -> str:
 
 
 def _pointers_of_lanes(f: LaneWriter, ptr: Address, inner: int) -> list[str]:
-    """Where the lanes' cells are, of which `ptr` is so many bytes inside. They are taken out of the vector once for all
-    cells at constant distances from one another, as neighbours in a grid are."""
+    """The addresses of the lanes' cells. `ptr` is this many bytes inside them. They are extracted from the vector once
+    for all cells at constant distances from one another, such as neighbours in a grid."""
     pointers, distance = anchor_of(f, ptr)
     lanes = f.anchors.get((pointers, f.mask))
     if lanes is None:
@@ -60,8 +60,8 @@ def anchor_of(f: LaneWriter, ptr: Address) -> tuple[str, int]:
 
 
 def _some_lane(f: LaneWriter, ptr: Address) -> str:
-    """The pointer of a lane that is here, for those that are not: they read what it reads. (Of several vectors, one has
-    it for all: others may have no lane here.)"""
+    """The pointer of an active lane, for inactive lanes: they read the same memory. If there are several vectors, one
+    provides it for all, because others may have no active lane."""
     bits, number = f"i{f.lanes}", f.module.declare(f"i{f.lanes} @llvm.cttz.i{f.lanes}(i{f.lanes}, i1)")
     chosen = ""
     for _ in f.each_vector():

@@ -46,7 +46,7 @@ def load_row(f: LaneWriter, row: Row, ptr: Value, type: Prim) -> str:
 
 
 def store_row(f: LaneWriter, row: Waiting) -> None:
-    """Store what has come together for the cells of a row."""
+    """Store the values collected for the cells of a row."""
     assert isinstance(row.ptr.type, Pointer)
     type = element(row.ptr.type.elem)
     values, count, tag = row.values, row.step // type.size, _tag(f, row.ptr)
@@ -69,8 +69,8 @@ def _moved(f: LaneWriter, pointer: str, by: int) -> str:
 
 
 def _mask(f: LaneWriter, part: int, count: int, used: Sequence[int] | dict[int, str]) -> str:
-    """Which elements of one of the `count` vectors to move: those in `used` of each cell whose lane is here. The mask
-    is spread as words, since LLVM has no good way to shuffle single bits."""
+    """The elements of one of the `count` vectors to move: those in `used` of each cell whose lane is active. The mask
+    is shuffled as words, because LLVM has no efficient shuffle of single bits."""
     none = f.lanes  # an element of the second vector
     places = range(part * f.lanes, (part + 1) * f.lanes)
     order = ", ".join(f"i32 {k // count if k % count in used else none}" for k in places)
@@ -100,7 +100,7 @@ def join(f: LaneWriter, vectors: Sequence[str], size: int, type: Prim) -> tuple[
 
 
 def load_adjacent(f: LaneWriter, pointer: str, type: Prim, tag: str, mask: str = "") -> str:
-    """Lanes side by side; those that are not here (or not in the mask) read nothing."""
+    """Load adjacent lanes. Inactive lanes, and lanes not in the mask, read nothing."""
     vector = f"<{f.lanes} x {in_memory(type)}>"
     name = f.module.declare(f"{vector} @llvm.masked.load.v{f.lanes}{short(type)}.p0(ptr, {f.mask_type}, {vector})")
     given = f"ptr align {type.size} {pointer}, {f.mask_type} {mask or f.mask}, {vector} zeroinitializer"
@@ -108,7 +108,7 @@ def load_adjacent(f: LaneWriter, pointer: str, type: Prim, tag: str, mask: str =
 
 
 def store_adjacent(f: LaneWriter, pointer: str, value: str, type: Prim, tag: str, mask: str = "") -> None:
-    """Lanes side by side; those that are not here (or not in the mask) write nothing."""
+    """Store adjacent lanes. Inactive lanes, and lanes not in the mask, write nothing."""
     vector = f"<{f.lanes} x {in_memory(type)}>"
     name = f.module.declare(f"void @llvm.masked.store.v{f.lanes}{short(type)}.p0({vector}, ptr, {f.mask_type})")
     given = f"{vector} {value}, ptr align {type.size} {pointer}, {f.mask_type} {mask or f.mask}"

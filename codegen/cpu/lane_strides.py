@@ -20,7 +20,7 @@ __all__ = ["find_row"]
 
 
 def find_row(f: LaneWriter, op: Address) -> None:
-    """Note where the lanes of an uneven address are if its indices are as even as they look."""
+    """Record the addresses of the lanes of an uneven address if its indices turn out to be evenly spaced."""
     likely = likely_bytes(f.facts, op)
     if f.facts.step(op) is not None or not likely:
         return

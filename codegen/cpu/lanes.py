@@ -111,15 +111,24 @@ class Together(Protocol):
 
 @dataclass
 class LaneWriter(FunctionWriter):
-    """A function whose iterations run in `lanes`, in `many` vectors. `here`: the lanes that are here; `region`:
-    where to go when none is left; `homes`: the mask where each split local was made; `common`: where it is kept
-    what lanes have in common in it; `leaving`: the loop that lanes missing in `here` have left; `rows`: addresses
-    that may stand in a row (see `lane_strides`); `waiting`: stores that others may join; `folds`: loops whose
-    rounds run in lanes, and loops around these, which `write_fold` writes; `totals`: the vectors that they sum up
-    in; `gathered`: cells that were loaded here, while nothing is
-    written; `spread`: vectors of addresses computed here, but for constant distances, by what of; `anchors`: the
-    address of each lane of such a vector; `together`: atomics that wait for others. `which` of the vectors is being
-    written; what each has of its `own`."""
+    """A function whose iterations run in `lanes`, in `many` vectors.
+
+    - `here`: the active lanes
+    - `region`: the label to jump to when no lane is left
+    - `homes`: the mask at the place where each split local was allocated
+    - `common`: where the common value of lanes in a split local is stored
+    - `leaving`: the loop that the lanes missing in `here` have left
+    - `rows`: addresses that may form a row (see `lane_strides`)
+    - `waiting`: stores that others may join
+    - `folds`: loops whose iterations run in lanes, and loops around these, which `write_fold` emits
+    - `totals`: the vectors that they sum into
+    - `gathered`: cells that were loaded here, while nothing is written
+    - `spread`: vectors of addresses computed here, without constant distances, by their operands
+    - `anchors`: the address of each lane of such a vector
+    - `together`: atomics that wait for others
+    - `which`: the current vector
+    - `own`: the values that each vector has for itself
+    """
 
     lanes: int = 1
     many: int = 1
@@ -283,8 +292,8 @@ class LaneWriter(FunctionWriter):
         return self.set(f"add {self.spell(value.type)} {same}, {self.ramp(step, value.type, self.which * self.lanes)}")
 
     def _is_spread(self, value: Value) -> bool:
-        """Whether the value is a vector of addresses in a local of which each lane has its own, though they are at even
-        distances in what the lane has."""
+        """Whether the value is a vector of addresses in a split local, although they are evenly spaced within each
+        lane's copy."""
         return isinstance(value.type, Pointer) and self.facts.is_split(value)
 
     def _moved(self, value: Value, by: int) -> str:

@@ -34,7 +34,7 @@ _SHARED = re.compile(r"\s*define internal [^@]*@(?!weft_task)(\w+)\(")
 
 
 class Parts:
-    """The modules of a kernel that is cut behind those tasks: `give(text, lines)` gets each of them, that with the
+    """The modules of a kernel that is split after these tasks. `give(text, lines)` gets each of them, the one with the
     entry last."""
 
     def __init__(self, cuts: frozenset[int], header: str, give: Callable[[str, int], None]) -> None:
@@ -56,14 +56,14 @@ class Parts:
             self._pending.clear()
 
     def finish(self, module: ModuleWriter) -> None:
-        """All is written: hand over what is left."""
+        """Everything is emitted: hand over the rest."""
         self._sort(module, self._staying)
         declared = [f"declare void @{name}(ptr, ptr, i64, i64) nounwind" for name in self._elsewhere]
         functions = [*self._shared.values(), *self._pending, *self._staying]
         self._give(module.text(self._header, [*declared, "", *functions]), _lines(functions))
 
     def _sort(self, module: ModuleWriter, where: list[str]) -> None:
-        """Put what is new where it belongs."""
+        """Assign new functions to their module."""
         for text in module.functions[self._seen :]:
             shared = _SHARED.match(text)
             if shared is None:
@@ -78,12 +78,12 @@ def _lines(functions: Sequence[str]) -> int:
 
 
 def _stays(task: Task) -> bool:
-    """What is written into the entry, and what calls functions: there is one of each."""
+    """Functions that belong to the entry, and functions that calls use: there is one of each."""
     return task.kind == "serial" or bool(task.all_of(Invoke))
 
 
 def cuts_of(kernel: Kernel) -> frozenset[int]:
-    """The numbers of the tasks behind which to cut a kernel; none if it stays whole."""
+    """The numbers of the tasks after which to split a kernel, or none if it stays whole."""
     cuts = list[int]()
     staying = pending = 0
     for number, task in enumerate(op for op in kernel.body if isinstance(op, Task)):

@@ -37,12 +37,12 @@ _LINE, _MERGE = 64, 512
 
 
 def extra_words(shares: Sequence[Privatized]) -> int:
-    """The words of the box behind its limits: where the copies are, and where each field is."""
+    """The words of the box after its limits: the addresses of the copies and of each field."""
     return 1 + len(shares) if shares else 0
 
 
 def prepare(f: FunctionWriter, shares: Sequence[Privatized], box: str, axes: int) -> None:
-    """In the entry: say that the fields are in their trees."""
+    """In the entry: record that the fields are in their trees."""
     for number, share in enumerate(shares):
         f.do(f"store ptr {_tree(f, share)}, ptr {_word(f, box, 2 * axes + 1 + number)}, align 8")
 
@@ -57,8 +57,8 @@ def homes(f: FunctionWriter, shares: Sequence[Privatized], axes: int) -> dict[Sc
 
 
 def sharing(f: FunctionWriter, shares: Sequence[Privatized], each: float, count: str, inner: str) -> str:
-    """Whether threads are faster together, at `count` rows of `inner` iterations of price `each`: they save all of the
-    work but one part, and fill and add up a copy each."""
+    """Whether several threads are faster, at `count` rows of `inner` iterations of price `each`: they save all of the
+    work except one share, and each fills and merges a copy."""
     copy = max(1, round(_WORD * sum(share.words for share in shares)))
     threads = service(f, "threads", "i64")
     work = f.set(f"mul i64 {f.set(f'mul i64 {count}, {inner}')}, {max(1, round(each))}")
@@ -131,7 +131,7 @@ def write_merge(module: ModuleWriter, shares: Sequence[Privatized], body: str, a
 
 
 def _take(f: FunctionWriter, copies: str) -> tuple[str, str]:
-    """Try one copy after the other until one is free; gives its number and what its word said."""
+    """Try one copy after another until one is free. Gives its number and the old state in its word."""
     attempt, taken = f.fresh_label("attempt"), f.fresh_label("taken")
     number, following = f.register("copy"), f.register("next")
     before = f.label
@@ -155,7 +155,7 @@ def _fill(f: FunctionWriter, share: Privatized, place: str) -> None:
 
 
 def _add_up(f: FunctionWriter, share: Privatized, copy: str, home: str) -> None:
-    """home[k] = home[k] kind copy[k]: whole lines, then what the last one holds of the field."""
+    """home[k] = home[k] kind copy[k]: whole cache lines, then the words of the field in the last line."""
     each = _LINE // share.type.size
     whole, rest = divmod(share.words, each)
     smaller = f.module.declare("i64 @llvm.smin.i64(i64, i64)")
@@ -221,7 +221,7 @@ def _bytes(share: Privatized) -> int:
 
 
 def _slack(share: Privatized) -> int:
-    """What lies on either side of a copy, and is never filled or added up: room for two indices."""
+    """The unused bytes on either side of a copy, which are never filled or merged: room for two indices."""
     return -(-2 * share.reach // _LINE) * _LINE
 
 

@@ -10,5 +10,5 @@ __all__ = ["cpu_target"]
 
 
 def cpu_target(config: CompileConfig, threads: int) -> Target:
-    """The host, as far as `config.cpu_features` lets code use it, with so many threads."""
+    """The host, restricted to the features that `config.cpu_features` allows, with this many threads."""
     return Target("cpu", features=host_cpu(config.opt_level, config.cpu_features).features, threads=threads)

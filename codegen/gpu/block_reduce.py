@@ -50,7 +50,7 @@ def is_first_thread(f: FunctionWriter) -> str:
 
 
 def barrier(f: FunctionWriter) -> None:
-    """All threads of the block wait here for one another, and see each other's shared memory."""
+    """All threads of the block wait for one another here, and then see each other's writes to shared memory."""
     body = "\n  ".join([*dialect_of(f).barrier(f.module), "ret void"])
     name = "weft_barrier"
     f.module.declarations.setdefault(name, f"define internal void @{name}() convergent nounwind {{\n  {body}\n}}\n")

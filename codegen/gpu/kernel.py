@@ -79,7 +79,7 @@ def _leave_if_failed(f: FunctionWriter) -> None:
 
 
 def _floor(room: int) -> tuple[str, ...]:
-    """How an entry finds where the stack of its thread must end: a quarter is left for what does not call itself."""
+    """How an entry finds the end of the stack of its thread: a quarter is left for functions that are not recursive."""
     return (
         "  %floor.local = alloca i64, align 8",
         "  %floor.here = ptrtoint ptr %floor.local to i64",
@@ -98,8 +98,8 @@ def shared_of(task: Task | None) -> int:
 
 
 def check_limits(kernel: Kernel, emitted: Emitted, gpu: str, arguments: int, shared: int) -> None:
-    """CompilationError for more than so many bytes of arguments, or of arrays that the threads of a block share, on
-    that GPU."""
+    """Raise CompilationError if the arguments, or the shared arrays of a block, have more bytes than
+    that GPU allows."""
     used = 8 * emitted.module.slots.result_start
     if used > arguments:
         raise CompilationError(

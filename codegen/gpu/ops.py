@@ -59,11 +59,18 @@ _WRITERS = (call_ops, philox, scalar_ops)  # imported for the ops they register
 
 @dataclass
 class DeviceWriter(FunctionWriter):
-    """A function of the device. `stops`: a `return` here must keep later launches of the kernel from running; `temps`
-    is the word of the state where the temporaries begin; `steps` says of an index that it is another one plus a
-    constant, `multiples` that it is a multiple of a number; `words` are the bases and strides of arrays that are known
-    to be multiples of 16 bytes; `inside`: clamps do nothing here; `shares` has the fields that the block copied, by
-    scope; `phased`: whether rows of taps may begin anywhere in a word, `phases`: where they do."""
+    """A function of the device.
+
+    - `stops`: a `return` here must prevent later launches of the kernel from running
+    - `temps`: the word of the state where the temporaries begin
+    - `steps`: indices that are known to be another index plus a constant
+    - `multiples`: indices that are known to be a multiple of a number
+    - `words`: the bases and strides of arrays that are known to be multiples of 16 bytes
+    - `inside`: clamps have no effect here
+    - `shares`: the fields of which the block has a private copy, by scope
+    - `phased`: whether rows of taps may begin anywhere in a word
+    - `phases`: where they begin
+    """
 
     stops: bool = False
     temps: int = 0
@@ -235,10 +242,10 @@ def _atomic(f: DeviceWriter, op: Atomic) -> str | None:
 
 
 def _extreme(f: DeviceWriter, op: Atomic, type: Prim) -> str:
-    """min and max of floats by those of their bits: positive floats are ordered as signed integers are, negative ones
-    the other way round as unsigned ones. Not where the value is a NaN, or no better than what is there; and a NaN that
-    is there, which would pass for a very large number, gives way to the value by itself. Where nobody wants to know
-    what was there, it may be what this multiprocessor saw last: what was good enough once is so still."""
+    """min and max of floats by atomics on their bits: positive floats have the order of signed integers, negative ones
+    the reverse order of unsigned integers. Nothing is written if the value is a NaN, or no better than the current one.
+    A current NaN, which would count as a very large number, is replaced by the value. If the old value is not used, the
+    current one may be a value that this multiprocessor cached: a value that was good enough once stays good enough."""
     name, bits = in_register(type), f"i{type.bits}"
     value, address, scope = f.use(op.value), f.use(op.ptr), f.module.sync_scope
     some, clear, number, up, down, done = (

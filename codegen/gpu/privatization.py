@@ -27,8 +27,8 @@ _SIZE = 4
 
 @dataclass(frozen=True)
 class OpenShare:
-    """Copies in use: their variable, how many there are (a power of two), the number of this thread's as bytes, and
-    where the field lies."""
+    """Copies in use: their variable, their number (a power of two), the offset of this thread's copy in bytes, and the
+    address of the field."""
 
     share: Privatized
     variable: str
@@ -66,7 +66,7 @@ def add_to_share(f: FunctionWriter, opened: OpenShare, op: Atomic) -> None:
 
 
 def flush(f: FunctionWriter, opened: OpenShare) -> None:
-    """Put what the block has into the field; a barrier must come before."""
+    """Merge the block's copies into the field. A barrier must come before."""
     share, name = opened.share, in_register(opened.share.type)
     with _each_word(f, share.words) as number:
         some, after = f.fresh_label("some"), f.fresh_label("none")
@@ -97,7 +97,7 @@ def _total(f: FunctionWriter, opened: OpenShare, number: str) -> str:
 
 @contextmanager
 def _each_word(f: FunctionWriter, words: int) -> Generator[str, None, None]:
-    """A loop of the block's threads over so many words; gives the number of this thread's word (i32)."""
+    """A loop of the block's threads over this many words. Gives the number of this thread's word (i32)."""
     head, body, done = (f.fresh_label(hint) for hint in ("head", "word", "done"))
     threads = threads_in_block(f)
     counter, here, following = f.stack("i32", 4), f.register("p"), f.register("n")

@@ -73,7 +73,7 @@ def _known(index: Value, ops: Sequence[Op], places: Sequence[Values]) -> bool:
 
 
 def _along(stride: Value) -> bool:
-    """Whether neighbours lie within a word or two."""
+    """Whether neighbours are within a word or two."""
     return isinstance(stride, Const) and abs(int(stride.value)) <= WORD
 
 

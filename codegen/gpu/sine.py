@@ -74,7 +74,7 @@ def _rounded(f: FunctionWriter, ahead: int) -> tuple[str, str]:
 
 
 def _reduce_far(f: FunctionWriter, rest: str, turns: str, ahead: int) -> None:
-    """The same in f64; what is no angle any more becomes the result for 0, but not a NaN."""
+    """The same in f64. A value that is too large for an angle gives the result for 0. A NaN stays a NaN."""
     half, x = constant(0.5 * ahead, f64), f.set("fpext float %x to double")
     between = f.set(f"fsub double {f.set(f'fmul double {x}, {constant(_TURN, f64)}')}, {half}")
     below = _call(f, "double", "rint", between)

@@ -41,9 +41,9 @@ _FROZEN = ", !invariant.load !{}"
 
 @dataclass
 class Launch:
-    """One launch of a kernel: the serial tasks that one thread runs, and the boxes it then measures (task, first word
-    of the state); or one parallel loop, whose box lies in the state from word `box` on if that is not 0. `guards`:
-    whether an earlier launch may have ended the kernel; `stops`: whether a later one must hear of it."""
+    """One launch of a kernel: the serial tasks that one thread runs, and the boxes that it then computes (task, first
+    word of the state); or one parallel loop, whose box is in the state from word `box` on if that is not 0. `guards`:
+    an earlier launch may have ended the kernel. `stops`: a later launch must know that this one ended it."""
 
     name: str
     serial: list[Task] = field(default_factory=list[Task])
@@ -105,9 +105,10 @@ def write_launch(module: DeviceModule, launch: Launch, temps: int, threads: int)
 
 
 def _block_size(dialect: GpuDialect, task: Task | None, threads: int) -> str:
-    """What the target is told of the blocks: their size, exactly where the program counts its threads. Left to itself
-    it saves registers so that many blocks fit a multiprocessor. Loops that live on what one thread has under way at a
-    time get all that they want, but not where threads wait for one another: meanwhile other blocks must have work."""
+    """The size of the blocks for the target. It is exact if the program counts its threads. By default, the target
+    saves registers so that many blocks fit a multiprocessor. Loops whose speed depends on the operations that one
+    thread has in flight get all the registers that they need, except if threads wait for one another, because other
+    blocks must then have work."""
     if task is None:
         return dialect.block_size(1, False, False)
     return dialect.block_size(threads, task.schedule.numbered, task.schedule.few_blocks)
@@ -414,7 +415,8 @@ def _side_by_side(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
 
 
 def _at_all(f: DeviceWriter, task: Task, group: list[list[str]], aligned: tuple[Value, ...]) -> None:
-    """The body at all places together, but place by place from where the thread's own sums come in."""
+    """The body for all iterations together, and for one iteration after another from the first op that uses the
+    thread's own sums."""
     apart, in_turn = split_at_shared(task.body, accumulators(task))
     outside = f.values
     words = _words(f, aligned)

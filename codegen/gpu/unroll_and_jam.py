@@ -142,8 +142,8 @@ def _rounds(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Val
 
 
 def _whole_rounds(f: DeviceWriter, type: str, begin: str, end: str, digits: int) -> str:
-    """How many times 2**digits rounds there are from `begin` to `end`. The distance may need all the bits, as one
-    without sign; and the end may lie so far before the beginning that it looks like one."""
+    """The number of groups of 2**digits iterations from `begin` to `end`. The distance may need all bits, as an
+    unsigned number, and `end` may be so far below `begin` that the distance looks like one."""
     some = f.set(f"icmp slt {type} {begin}, {end}")
     whole = f.set(f"lshr {type} {f.set(f'sub {type} {end}, {begin}')}, {digits}")
     return f.set(f"select i1 {some}, {type} {whole}, {type} 0")
@@ -172,7 +172,8 @@ class _Rounds:
         return self.op.schedule.jam
 
     def beside(self, number: str) -> list[list[Values]]:
-        """Of each of the rounds that begin at round `number` times their count, the values at all places."""
+        """The values, in all iterations of the task, of each iteration of the group that begins at `number` times the
+        group's size."""
         indices = _side_by_side(self.f, number, self.f.use(self.op.begin), _index_type(self.op), self.count)
         return [[{**values, self.index: here} for values in self.places] for here in indices]
 
@@ -247,7 +248,7 @@ def _fetched(rounds: _Rounds) -> tuple[list[Op], list[Op]]:
 
 
 def _side_by_side(f: DeviceWriter, number: str, begin: str, type: str, count: int) -> list[str]:
-    """The indices of round `number` and of those written beside it."""
+    """The indices of iteration `number` and of those emitted with it."""
     first = f.set(f"shl {type} {number}, {count.bit_length() - 1}")
     first = first if begin == "0" else f.set(f"add {type} {first}, {begin}")
     places = [first, *(f.set(f"add {type} {first}, {ahead}") for ahead in range(1, count))]

@@ -1,7 +1,7 @@
-"""Iterations that a warp makes, where its lanes share the rounds of a loop (see the pass `warps_per_row`).
+"""Iterations that run on a warp whose lanes share the iterations of a loop (see the pass `warps_per_row`).
 
-before the loop: all lanes;  the loop: lane l makes rounds l, l + 32, l + 64 ...;  behind it: the first lane, with
-what all lanes have in sum, by shuffles
+All lanes run the ops before the loop. In the loop, lane l runs the iterations l, l + 32, l + 64 ... The first lane runs
+the ops after the loop, with the sums of all lanes, which shuffles compute.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def write_warp(f: DeviceWriter, task: Task, loop: For, lane: str) -> None:
 
 
 def _write_share(f: DeviceWriter, loop: For, lane: str) -> None:
-    """The rounds of one lane, some of them side by side."""
+    """The iterations of one lane, with unroll-and-jam."""
     index, trips, outside = loop.body.args[0], trips_of(loop) or 0, f.values
     assert isinstance(index.type, Prim)
     type = in_register(index.type)

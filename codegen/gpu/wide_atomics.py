@@ -39,7 +39,7 @@ def write_row(f: FunctionWriter, op: AtomicRow) -> None:
 
 
 def _add(f: FunctionWriter, place: str, values: Sequence[str]) -> None:
-    """So many at once."""
+    """Add this many numbers with one instruction."""
     if len(values) == 1:
         f.do(f"atomicrmw fadd ptr {place}, float {values[0]} {f.module.sync_scope}monotonic, align {_SIZE}")
         return
@@ -47,7 +47,7 @@ def _add(f: FunctionWriter, place: str, values: Sequence[str]) -> None:
 
 
 def _helper(f: FunctionWriter, width: int) -> str:
-    """The function that adds so many."""
+    """The function that adds this many numbers."""
     name, define = f"weft_add_v{width}", dialect_of(f).add_floats
     assert define is not None
     f.module.declarations.setdefault(name, define(name, width))

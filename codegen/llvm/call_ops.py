@@ -50,7 +50,7 @@ class Callee:
 
 
 def survey(functions: Sequence[Kernel], looks: Callable[[Op], bool] = lambda _op: False) -> dict[str, Callee]:
-    """What the functions of a kernel do, by name. `looks`: whether an op may end the function where it stands."""
+    """The behaviour of the functions of a kernel, by name. `looks`: whether an op may end the function at its place."""
     reached, kernels = closures(functions), {kernel.symbol: kernel for kernel in functions}
     looped = {name for name in kernels if name in reached[name]}
 
@@ -75,7 +75,7 @@ def _result(types: Sequence[Type]) -> str:
 
 @emits(Arg)
 def _arg(f: FunctionWriter, op: Arg) -> str:
-    """An array to be handed on: `_invoke` spells out its words."""
+    """An array that is passed on: `_invoke` emits its words."""
     return ""
 
 
@@ -182,7 +182,7 @@ def write_function(
 
 @emits(StackLeft)
 def _stack_left(f: FunctionWriter, op: StackLeft) -> str:
-    """Whether the stack has not grown down to the floor: the address of a local says how far it is."""
+    """Whether the stack is still above the floor: the address of a local shows how far it has grown."""
     here = f.set(f"ptrtoint ptr {f.stack('i64')} to i64")
     return f.set(f"icmp ugt i64 {here}, %floor")
 

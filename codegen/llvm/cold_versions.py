@@ -26,7 +26,7 @@ _LEAST = 60  # lines: a shorter one is not worth a call
 
 
 def write_apart(f: FunctionWriter, block: Block, done: str) -> None:
-    """Write a block that is seldom needed, and that nothing behind it takes values of; it goes on to `done`."""
+    """Emit a block that is rarely needed and whose values no later op uses. It continues at `done`."""
     name, f.apart = f.apart, ""
     seldom, f.seldom = f.seldom, True
     first, slots, label = len(f.lines), len(f.slots), f.label

@@ -45,13 +45,14 @@ def _if(f: FunctionWriter, op: If) -> None:
 
 
 def looks(f: FunctionWriter, op: For | While) -> int:
-    """How many rounds of the loop go between two looks whether the launch shall end (see `Stretches`)."""
+    """The number of iterations of the loop between two tests whether the launch must end (see `Stretches`)."""
     known: Stretches | None = f.module.stretches
     return NEVER if known is None else known.of(op)
 
 
 def counted_turn(f: FunctionWriter, rounds: int) -> Turn | None:
-    """Before a loop that counts so many rounds down, as a number below 0: what comes after each. None: nothing."""
+    """Before a loop that counts this many iterations down, as a number below 0: what comes after each iteration. None:
+    nothing."""
     return counted(f, -rounds) if rounds < NEVER else None
 
 
@@ -67,7 +68,7 @@ def _while(f: FunctionWriter, op: While) -> None:
 
 @contextmanager
 def _round(f: FunctionWriter, turn: Turn | None, latch: str, stop: str) -> Generator[None, None, None]:
-    """Write the body of a loop, and behind it what comes after each round."""
+    """Emit the body of a loop, followed by what comes after each iteration."""
     after = f.fresh_label("turn") if turn else latch
     f.jumps.append(Jump(stop, after))
     yield
@@ -89,7 +90,7 @@ def _for(f: FunctionWriter, op: For) -> None:
 
 
 def _write_twice(f: FunctionWriter, op: For, begin: str, end: str, rounds: int, step: int) -> None:
-    """A loop that looks only if it is long."""
+    """A loop that tests only if it is long."""
     some, long, short, done = (f.fresh_label(hint) for hint in ("some", "long", "short", "done"))
     type = op.begin.type
     assert isinstance(type, Prim)
@@ -97,7 +98,7 @@ def _write_twice(f: FunctionWriter, op: For, begin: str, end: str, rounds: int, 
     distance = f.set(f"sub {name} {end}, {begin}" if step > 0 else f"sub {name} {begin}, {end}")  # without a sign
 
     def within(rounds: int) -> str:
-        """Whether there are so many rounds at most, and one at least."""
+        """Whether there is at least one iteration and at most this many."""
         most = min(rounds * abs(step), (1 << type.bits) - 1)
         return f.set(f"icmp ult {name} {less}, {most}")
 
@@ -119,7 +120,7 @@ def _write_twice(f: FunctionWriter, op: For, begin: str, end: str, rounds: int, 
 
 
 def _looking_loop(f: FunctionWriter, op: For, begin: str, end: str, rounds: int) -> None:
-    """The index is compared before each round; where a step may lead out of its type, before the step."""
+    """The index is compared before each iteration. If a step may leave its type, it is compared before the step."""
     write, type = _loop_to_the_last if may_overflow(op) else _loop, op.begin.type
     assert isinstance(type, Prim)
     size = _stretch(op, rounds, type)
@@ -131,7 +132,7 @@ def _looking_loop(f: FunctionWriter, op: For, begin: str, end: str, rounds: int)
 
 
 def _stretch(op: For, rounds: int, type: Prim) -> int:
-    """How far an index goes in a stretch of so many rounds; 0 where there are none."""
+    """The distance of an index in a stretch of this many iterations, or 0 if there are no stretches."""
     if rounds <= NEVER or not type.is_signed or not isinstance(op.step, Const):
         return 0
     step = int(op.step.value)

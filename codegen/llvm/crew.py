@@ -23,8 +23,8 @@ Work = Callable[[Note], T]
 
 
 class Seats:
-    """How many threads may compile at once, `count`. `with seats:` is for those that must, whether there is a seat or
-    not; helpers `take` one if one is free, and `leave` it."""
+    """The number of threads that may compile at once, `count`. `with seats:` is for threads that must compile, even
+    without a free seat. Helpers `take` a seat if one is free, and `leave` it."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -53,7 +53,7 @@ class Seats:
 
 @dataclass(frozen=True)
 class Helpers:
-    """Where helpers sit. `heard(stage, began, ended)` is told, on their threads, what they did."""
+    """The seats of helpers. `heard(stage, began, ended)` is called on their threads after each stage."""
 
     seats: Seats
     heard: Callable[[str, float, float], None]
@@ -74,8 +74,9 @@ class _Laps:
 
 
 class Crew(Generic[T]):
-    """Pieces of work, and who does them: `with Crew(helpers, note) as crew: crew.give(...); results = crew.finish()`.
-    When the block is left nobody works any more. `note(stage)` is told what this thread does."""
+    """Pieces of work and the threads that do them: `with Crew(helpers, note) as crew: crew.give(...); results =
+    crew.finish()`. When the block ends, no thread works any more. `note(stage)` is called for the stages of this
+    thread."""
 
     def __init__(self, helpers: Helpers, note: Note) -> None:
         self._helpers, self._note = helpers, note
@@ -87,8 +88,8 @@ class Crew(Generic[T]):
         self._errors: list[BaseException] = []
 
     def give(self, size: int, work: Work[T]) -> None:
-        """One more piece, and one more helper if there can be one. `work` is given what it shall tell of the stages
-        that it comes to; what is larger is done first."""
+        """Add a piece, and a helper if possible. `work` gets a function that it calls for its stages. Larger pieces are
+        done first."""
         with self._lock:
             self._waiting.append((size, -self._given, work))
             self._given += 1
@@ -103,7 +104,8 @@ class Crew(Generic[T]):
             self._threads.append(thread)
 
     def finish(self) -> list[T]:
-        """Work until all is done; the results in the order of the pieces. Raises what one of them raised."""
+        """Work until all pieces are done. Gives the results in the order of the pieces, or raises an exception that one
+        of them raised."""
         self._work(self._note)
         self._note("wait")
         self._join()

@@ -46,7 +46,8 @@ def header(target: CrossTarget) -> str:
 
 
 def object_code(text: str, target: CrossTarget, opt_level: int) -> bytes:
-    """The object file of a module. WeftError, with LLVM's words, where the target cannot do what the module asks."""
+    """The object file of a module. Raises WeftError with LLVM's message if the target cannot do what the module asks
+    for."""
     return _run("object", text, target, opt_level)
 
 

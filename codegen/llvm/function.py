@@ -54,7 +54,8 @@ class Jump:
 
 @dataclass(frozen=True)
 class Body:
-    """Where the body of a counted loop lies: the block `label` in the lines [begin, end), before the block `latch`."""
+    """The position of the body of a counted loop: the block `label` in the lines [begin, end), before the block
+    `latch`."""
 
     label: str
     latch: str
@@ -67,14 +68,22 @@ class Body:
 
 @dataclass
 class FunctionWriter:
-    """The function being written. `plain` turns atomics into ordinary reads and writes (one thread runs). `frozen` is
-    put on loads of memory that the task does not write. `width` is how many lanes the values being written have (see
-    `lanes.py`). `moved` has the base addresses, by scope, of fields that lie elsewhere than in their tree, `alignments`
-    those of addresses that are multiples of more than an element. `emitters` says how to write ops. `draws`, `lane`,
-    `stream` number the random numbers (`stream`: where the caller says which), `floor` is where the stack must end,
-    `record` the error record, where that is looked at. `lines_from` knows the lines of the program, if wanted. `apart`
-    begins the names of functions that are cut out of it (see `cold_versions.py`; empty: none are). `seldom`: what is
-    being written is seldom needed. `joined` are the trees whose parts have one scope (see `joined_trees.py`)."""
+    """The function that is being emitted.
+
+    - `plain`: atomics become ordinary reads and writes, because one thread runs
+    - `frozen`: metadata for loads of memory that the task does not write
+    - `width`: the number of lanes of the current values (see `lanes.py`)
+    - `moved`: the base addresses, by scope, of fields that are not in their tree
+    - `alignments`: the alignment of addresses that are multiples of more than an element
+    - `emitters`: the functions that emit ops
+    - `draws`, `lane`, `stream`: number the random numbers (`stream`: if the caller provides it)
+    - `floor`: the end of the stack
+    - `record`: the error record, if it is tested
+    - `lines_from`: the source lines of the program, if wanted
+    - `apart`: the prefix of the names of functions that are split off (see `cold_versions.py`; empty: none are)
+    - `seldom`: the current code is rarely needed
+    - `joined`: the trees whose parts have one scope (see `joined_trees.py`)
+    """
 
     module: ModuleWriter
     plain: bool = False
@@ -171,8 +180,8 @@ class FunctionWriter:
         type: str = "i64",
         turn: Turn | None = None,
     ) -> Generator[str, None, None]:
-        """A counted loop [begin, end) by one; gives the index. `continue` and `break` of the body go to its ends.
-        `turn` writes what comes after each round."""
+        """A loop that counts [begin, end) by one. Gives the index. `continue` and `break` of the body jump to its ends.
+        `turn` emits what comes after each iteration."""
         head, body, latch, done = (self.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
         after = self.fresh_label("turn") if turn else latch
         index, following = self.register("i"), self.register("n")
@@ -266,7 +275,7 @@ class FunctionWriter:
 
 
 def spell(type: Type) -> str:
-    """The LLVM type of any value that codegen meets."""
+    """The LLVM type of any value in code generation."""
     if isinstance(type, Prim):
         return in_register(type)
     if isinstance(type, Pointer):

@@ -32,7 +32,7 @@ LEVELS: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True)
 class InstructionSet:
-    """What LLVM is told of a processor (its name, features as `+avx2,-avx512f`) and the features that it has."""
+    """The processor as LLVM sees it (its name, and features as `+avx2,-avx512f`), and the features that it has."""
 
     processor: str
     switches: str
@@ -67,7 +67,8 @@ def host_features() -> frozenset[str]:
 
 @cache
 def instruction_set(name: str = NATIVE) -> InstructionSet:
-    """The instruction set of that name. (Of the host it has all features: LLVM may not know the processor's name.)"""
+    """The instruction set of that name. For the host it lists all features, because LLVM may not know the processor's
+    name."""
     import llvmlite.binding as llvm
 
     if name == NATIVE:

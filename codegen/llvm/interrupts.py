@@ -41,7 +41,7 @@ _SELDOM = '!"branch_weights", i32 1, i32 1000000'
 
 
 def look(f: FunctionWriter) -> None:
-    """Leave the function if the launch shall end."""
+    """Leave the function if the launch must end."""
     if not f.record:
         f.record = f.register("record") if f.seldom else "%record"
         f.slots.append(f"  {f.record}.at = getelementptr inbounds i8, ptr %ctx, i64 8")
@@ -56,7 +56,7 @@ def look(f: FunctionWriter) -> None:
 
 
 def counted(f: FunctionWriter, rounds: int) -> Callable[[FunctionWriter], None]:
-    """Before a loop: what writes, at the end of a round, a look in every so many rounds."""
+    """Before a loop: gives a function that emits, at the end of an iteration, a test in every n-th iteration."""
     left, rounds = f.stack("i32", align=4), min(rounds, MOST_ROUNDS)
     f.do(f"store i32 {rounds}, ptr {left}, align 4")
 
@@ -77,10 +77,10 @@ def counted(f: FunctionWriter, rounds: int) -> Callable[[FunctionWriter], None]:
 def stretches(
     f: FunctionWriter, begin: str, end: str, size: int, type: str = "i64", even: bool = False
 ) -> Generator[tuple[str, str, str], None, None]:
-    """A loop over the stretches of [begin, end), of `size` or less, with a look before each but the last: a short loop
-    pays for two comparisons. (A negative size: it goes down from `begin`.) Gives the limits of one, and where `break`
-    goes. The type of the index is signed. Where the distance is more than the type holds, there may be one stretch
-    only. `even`: they are all of that size, which is how LLVM knows it."""
+    """A loop over the stretches of [begin, end), of `size` or less, with a test before each one except the last: a
+    short loop costs two comparisons. A negative size counts down from `begin`. Gives the limits of one stretch, and the
+    target of `break`. The type of the index is signed. If the distance does not fit the type, there may be only one
+    stretch. `even`: all have that size, and LLVM is told so."""
     head, more, inside, done = (f.fresh_label(hint) for hint in ("stretch", "more", "inside", "done"))
     here, last, before = f.register("p"), f.register("q"), f.label
     down = size < 0

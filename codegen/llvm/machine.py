@@ -71,8 +71,9 @@ def _check_version(found: tuple[int, ...]) -> None:
 
 
 def _host_machine(opt_level: int, cpu_features: str) -> Any:
-    """A target machine of one's own: takes 0.1 ms. Above level 1 LLVM schedules instructions once more when they have
-    their registers: an eighth of the time of emitting them, for what CPUs do by themselves; nothing ran faster."""
+    """A target machine of its own, which takes 0.1 ms to create. Above level 1, LLVM schedules instructions again after
+    register allocation. That takes an eighth of the time of code generation, CPUs reorder instructions by themselves,
+    and no program ran faster."""
     import llvmlite.binding as llvm
 
     used = instruction_set(cpu_features)
@@ -124,8 +125,8 @@ _builder_that_stays = cache(_builder)
 
 
 class _Benches:
-    """Target machines with their pass builders, used by one thread at a time and then by others: llvmlite frees a
-    builder only in part, so that each one made leaves 1.5 KiB behind."""
+    """Target machines with their pass builders, used by one thread at a time and reused by others. llvmlite frees a
+    builder only in part: each one leaks 1.5 KiB."""
 
     def __init__(self, level: int, cpu_features: str) -> None:
         self._level, self._cpu_features = level, cpu_features
@@ -152,8 +153,8 @@ def compile_object(
     note: Callable[[str], None] = lambda _stage: None,
     cpu_features: str = NATIVE,
 ) -> bytes:
-    """The object file of a module for the host, or for that instruction set of its. Any number of threads may be in
-    here at once. `note(stage)` is called as each stage begins (optimize, codegen)."""
+    """The object file of a module for the host, or for one of its instruction sets. Any number of threads may run this
+    at once. `note(stage)` is called as each stage begins (optimize, codegen)."""
     import llvmlite.binding as llvm
 
     note("optimize")

@@ -182,7 +182,7 @@ def _native(kind: str, type: Prim) -> str:
 
 
 def _compare_exchange(f: FunctionWriter, kind: str, type: Prim, address: str, value: str) -> str:
-    """A read-modify-write that no instruction does: repeat until nobody came between."""
+    """A read-modify-write without an instruction of its own: repeat until no other thread has written in between."""
     bits, scope = f"i{type.size * 8}", f.module.sync_scope
     retry, done = f.fresh_label("retry"), f.fresh_label("done")
     first = f.set(f"load atomic {bits}, ptr {address} {scope}monotonic, align {type.size}")

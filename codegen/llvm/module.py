@@ -39,15 +39,16 @@ class MathLibrary(Protocol):
 
 @dataclass
 class ModuleWriter:
-    """The module being written.
+    """The module that is being emitted.
 
-    `callees` are the functions that are called, by name; `floor` is how an entry of the arch finds out where the stack
-    must end, `leave_if_failed` leaves a function where one that it called has failed. `stretches` says where loops look
-    whether the launch shall end, if they do.
+    `callees` are the called functions, by name. `floor` computes the end of the stack in an entry of the arch.
+    `leave_if_failed` leaves a function after a called one has failed. `stretches` says where loops test whether the
+    launch must end, if they do.
 
-    What an arch wants otherwise: `own` writes an operator on a type in its own way, `sync_scope` says who else takes
-    part in atomics (nothing: everybody), `tree_base` is metadata on the addresses of SNode trees, `local_space` the
-    address space of locals (nothing: the default one)."""
+    An arch may override the following. `own` emits an operator on a type in its own way. `sync_scope` says which
+    threads take part in atomics (empty: all). `tree_base` is metadata on the addresses of SNode trees. `local_space` is
+    the address space of locals (empty: the default one).
+    """
 
     config: CompileConfig
     slots: Slots
@@ -161,7 +162,7 @@ class ModuleWriter:
 
 
 def _bounded(scopes: Iterable[Scope]) -> list[Scope]:
-    """The scopes as the metadata names them: the components of a field by themselves, or all alike where they are many.
-    (The metadata lists each pair that is apart, and LLVM sees by itself that components are.)"""
+    """The scopes that the metadata names: the components of a field separately, or as one if there are many. (The
+    metadata lists each pair of distinct scopes, and LLVM finds by itself that components are distinct.)"""
     components = Counter(scope.whole for scope in scopes)
     return [scope.whole if components[scope.whole] > _MOST_COMPONENTS else scope for scope in scopes]

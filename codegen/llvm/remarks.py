@@ -23,15 +23,15 @@ _SECONDS = 120
 
 @dataclass(frozen=True)
 class Remark:
-    """LLVM's words about the loop at that line (of the debug metadata; 0: nobody knows which)."""
+    """LLVM's remark about the loop at that line (of the debug metadata; 0: unknown)."""
 
     line: int
     text: str
 
 
 def remarks(llvm: str, opt_level: int, cpu_features: str) -> list[Remark]:
-    """What the vectorizer says of that module, for that instruction set, in LLVM's order, each thing once. Nothing if
-    the other process fails."""
+    """The vectorizer's remarks about that module, for that instruction set, in LLVM's order, without duplicates. Empty
+    if the other process fails."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
     command = [sys.executable, "-m", "weft.codegen.llvm.remarks", str(opt_level), cpu_features]
     try:

@@ -65,8 +65,8 @@ _OF_EQUALS = {"min": "or", "max": "and"}  # of the bits of two zeros: the sign o
 
 
 def _with_zeros_ordered(f: FunctionWriter, kind: str, type: Prim, a: str, b: str, result: str) -> str:
-    """The extreme `result` of a and b, where -0.0 is smaller than 0.0. Of other equal numbers the bits are the same.
-    (`llvm.minimumnum` would say it, but with AVX-512 its code loses numbers beside NaN.)"""
+    """The minimum or maximum `result` of a and b, where -0.0 is smaller than 0.0. Other equal numbers have the same
+    bits. (`llvm.minimumnum` has this meaning, but with AVX-512 its code loses numbers next to NaN.)"""
     floats, bits = f.spell(type), f.spell({16: i16, 32: i32, 64: i64}[type.bits])
     both = [f.set(f"bitcast {floats} {x} to {bits}") for x in (a, b)]
     equal = f.set(f"{_OF_EQUALS[kind]} {bits} {both[0]}, {both[1]}")

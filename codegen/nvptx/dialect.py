@@ -33,7 +33,7 @@ _SHUFFLES = {
 
 
 def dialect(target: CudaTarget, stack_bytes: int = 0) -> GpuDialect:
-    """The dialect of that target. `stack_bytes`: of a thread, if the program says so."""
+    """The dialect of that target. `stack_bytes`: the stack of a thread, if the program sets it."""
     add = _add_floats if adds_vectors(target) else None
     return replace(_NVPTX, add_floats=add, stack_bytes=stack_bytes or _STACK_BYTES)
 

@@ -59,8 +59,9 @@ def host_module(
 
 
 def _enter(f: FunctionWriter, services: _Services) -> Callable[[], None]:
-    """Make the device's context current, unless it is. Gives what writes, behind all else, how the thread gets back the
-    one it had: other libraries take the current context for the device that their user chose."""
+    """Make the device's context current, unless it is. Gives a function that emits, after everything else, the code
+    that restores the thread's previous context: other libraries use the current context as the device that their user
+    chose."""
     place, context = f.stack("ptr"), services.word("context")
     f.do(f"call i32 {services.word('get_current')}(ptr {place})")
     before = f.set(f"load ptr, ptr {place}, align 8")
@@ -158,8 +159,8 @@ def _unknown_grid(f: FunctionWriter, services: _Services, task: Task) -> list[st
 def _grid(
     f: FunctionWriter, services: _Services, launch: Launch, task: Task, shape: Sequence[int], after: str, resident: int
 ) -> list[str]:
-    """Blocks along x, y and z for the box; goes on after the launch where the box is empty. `resident`: which word
-    behind the functions says how many blocks a multiprocessor holds."""
+    """The blocks along x, y and z for the box. It continues after the launch if the box is empty. `resident`: the
+    number of the word after the functions that says how many blocks a multiprocessor can hold."""
     limits = box_of(task)
     for op in task.bounds:
         if op is not limits:
@@ -199,7 +200,7 @@ def _length(f: FunctionWriter, begin: Value, end: Value) -> str:
 
 
 def _group_sizes(f: FunctionWriter, services: _Services, area: str, schedule: Schedule) -> Callable[[int], str]:
-    """Gives how many neighbours a thread shall take: all, unless that leaves processors idle."""
+    """The number of neighbours that a thread takes: all, unless that leaves multiprocessors idle."""
     enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {schedule.busy * schedule.across * schedule.rows}")
     many = f.set(f"icmp uge i64 {area}, {enough}")
     return lambda size: f.set(f"select i1 {many}, i64 {size}, i64 1") if size > 1 else "1"
@@ -233,7 +234,7 @@ def _flush(f: FunctionWriter, services: _Services) -> None:
 
 
 def _answer(f: FunctionWriter, services: _Services, slots: Slots, wary: bool) -> None:
-    """Fetch the error record and the results, if there can be any, and put them where the launcher looks for them."""
+    """Fetch the error record and the results, if there can be any, and store them where the launcher reads them."""
     results = sum(map(flat_size, slots.results))
     if not results and not wary:
         return

@@ -1,21 +1,21 @@
-"""Negations, differences and absolute values, written so that NVIDIA's assembler wraps what leaves the range.
+"""Rewrites negations, differences and absolute values in PTX so that NVIDIA's assembler wraps results that overflow.
 
     neg.s16  %rs2, %rs1;         { .reg .b32 w; cvt.u32.u16 w, %rs1; neg.s32 w, w; cvt.u16.u32 %rs2, w; }
     abs.s32  %r2, %r1;           { .reg .b32 m, x; shr.s32 m, %r1, 31; xor.b32 x, %r1, m; sub.s32 %r2, x, m; }
     neg.s32  %r2, %r1;           { .reg .b32 w; not.b32 w, %r1; add.s32 %r2, w, 1; }
 
-Of the left ones, ptxas (13.0, and the driver's of that time) takes it that nothing leaves the range. It computes in 32
-bits and drops the sign extension behind `neg.s16` and `abs.s16`, so that -(-32768) widened is 32768; it does so of
-`sub.s16` as well where it finds the minuend to be 0. It takes `abs.s32` and `abs.s16` for numbers of at least 0, in
-comparisons and (13.5 too) in conversions to floats as unsigned numbers. And where it makes one instruction of two
-`min.s32` or two `max.s32`, it forgets that the second operand is negated: max(max(a, -b), c) becomes max(a, b, c).
+For the code on the left, ptxas (13.0, and the driver's of that time) assumes that no result overflows. It computes in
+32 bits and drops the sign extension after `neg.s16` and `abs.s16`, so that -(-32768) widened is 32768. It does the same
+for `sub.s16` if it finds that the minuend is 0. It treats the results of `abs.s32` and `abs.s16` as numbers of at least
+0 in comparisons, and (13.5 too) as unsigned numbers in conversions to floats. If it merges two `min.s32` or two
+`max.s32` into one instruction, it forgets that the second operand is negated: max(max(a, -b), c) becomes max(a, b, c).
 
     st.b8 [%rd1], %rd2;          { .reg .b16 w; cvt.u16.u64 w, %rd2; st.b8 [%rd1], w; }
 
-And a store that is narrower than its register, where that holds a float that `cvt` made of an integer, stores the float
-converted back to an integer in place of its low bits.
+If a store is narrower than its register, and `cvt` has converted the register from an integer to a float, ptxas stores
+the float converted back to an integer instead of its low bits.
 
-LLVM makes such code of narrow types by itself, whatever the IR says, so it is mended in PTX. See docs/adr/0037.
+LLVM emits such code for narrow types by itself, whatever the IR says, so the PTX is rewritten. See docs/adr/0037.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class CudaMath(LibraryMath):
 
 
 def own_operators(math: CudaMath, fast: bool) -> dict[tuple[str, Prim], Callable[..., str]]:
-    """Operators that LLVM writes badly, or more exactly than asked for. Keyed by kind and type of the operands."""
+    """Operators for which LLVM emits slow code, or more exact code than required, by kind and type of the operands."""
 
     def remainder(type: Prim) -> Callable[..., str]:
         return lambda f, a, b: math(f, "fmod", type, a, b)

@@ -96,8 +96,9 @@ def header(target: CudaTarget, opt_level: int = 3) -> str:
 
 @cache
 def libdevice() -> Path | None:
-    """Where NVIDIA's math library is: the file in WEFT_LIBDEVICE, else a package of NVIDIA's (nvidia-nvvm), else what
-    `cuda.pathfinder` finds (conda, CUDA_HOME), else a CUDA toolkit of the system, else another package's copy."""
+    """The path of NVIDIA's math library: the file in WEFT_LIBDEVICE, else the one in an NVIDIA package (nvidia-nvvm),
+    else what `cuda.pathfinder` finds (conda, CUDA_HOME), else a CUDA toolkit of the system, else another package's
+    copy."""
     named = os.environ.get("WEFT_LIBDEVICE")
     if named:
         return Path(named)

@@ -103,7 +103,7 @@ def _name(code: bytes, place: int) -> tuple[str, int]:
 
 
 def _number(code: bytes, place: int) -> tuple[int, int]:
-    """An unsigned number in LEB128, and the place behind it."""
+    """An unsigned number in LEB128, and the position after it."""
     value = shift = 0
     while True:
         byte, place = code[place], place + 1

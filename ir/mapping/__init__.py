@@ -1,1 +1,1 @@
-"""Decisions about how a target runs tasks, as analyses of IR: which of these fit, and what each costs."""
+"""Analyses for the mapping of tasks to a target: which decisions are legal, and what each costs."""

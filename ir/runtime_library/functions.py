@@ -17,8 +17,8 @@ __all__ = ["call", "copies", "define", "lowered"]
 
 
 def define(signature: str, body: str, fields: Mapping[str, FieldSymbol]) -> Kernel:
-    """The function `signature`, `@name(x: type, ...) -> (types)`, with that body. `fields` are those that the body
-    names, and what they are in the kernel that calls it."""
+    """The function `signature`, `@name(x: type, ...) -> (types)`, with that body. `fields` maps the fields that the
+    body names to those of the calling kernel."""
     stubs = "\n".join(f"field @{name}: {_stub(symbol)}" for name, symbol in fields.items())
     made = parse(f"kernel {signature} called=true {{\n{stubs}\n{body}\n}}\n")
     for op in made.walk():
@@ -29,7 +29,7 @@ def define(signature: str, body: str, fields: Mapping[str, FieldSymbol]) -> Kern
 
 
 def _stub(symbol: FieldSymbol) -> str:
-    """A field of that type and number of axes, which stands for it in a text."""
+    """A field of that type and number of axes, which represents it in a text."""
     components = ", ".join("0" for _ in symbol.components)
     extents = ", ".join(map(str, symbol.shape))
     return f"{symbol.dtype}{f'[{extents}]' if extents else ''} tree=0 components=({components})"
@@ -53,8 +53,8 @@ def copies(functions: Iterable[Kernel]) -> list[Kernel]:
 
 
 def lowered(functions: Iterable[Kernel], config: CompileConfig) -> list[Kernel]:
-    """Those functions as lowered CHI, as a target is given them. They are none of the program's: their indices are
-    right if those are that they are called with, so what is checked in programs is not checked in them."""
+    """These functions as lowered CHI for a target. They are not part of the program: their indices are correct if their
+    arguments are, so the checks of programs are not applied to them."""
     own = replace(
         config,
         debug=False,

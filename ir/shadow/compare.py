@@ -35,8 +35,8 @@ _UNITS, _FACTOR = 16, 8
 
 @dataclass(frozen=True)
 class Difference:
-    """What is not as it should be: `what` is an element such as "x[3]", "result", "print" or "fault"; `count` of the
-    numbers in the same field or array differ."""
+    """An unexpected result. `what` is an element such as "x[3]", "result", "print" or "fault". `count` numbers in the
+    same field or array differ."""
 
     what: str
     found: str
@@ -55,8 +55,8 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Part:
-    """Numbers of one type that a launch leaves: of a field or an array (a member of it, if they are structs), or of the
-    results. `values` takes them out of an outcome, `name` tells what the one at an index is called."""
+    """Numbers of one type that a launch writes: those of a field or an array (of one member, if they are structs), or
+    of the results. `values` extracts them from an outcome, and `name` names the one at an index."""
 
     values: Callable[[Outcome], Any]
     name: Callable[[tuple[int, ...]], str]
@@ -71,8 +71,8 @@ def compare(
     variants: Iterable[Outcome],
     loose: bool,
 ) -> Comparison:
-    """Where `found` is not what was `expected`, nor explained by the `variants`, which are asked for as far as needed.
-    `loose`: something in the kernel may be rounded otherwise."""
+    """The differences between `found` and `expected` that the `variants` do not explain. Variants are requested only as
+    needed. `loose`: something in the kernel may be rounded differently."""
     suspects = list(_suspects(kernel, launch, expected, found, loose))
     result, pending = Comparison([]), list(suspects)
     for variant in variants if pending else ():
@@ -162,13 +162,13 @@ class _Numbers:
         return int(self.open.sum())
 
     def distance(self, values: Any) -> Any:
-        """From what is expected; NaN where one of the two is not finite."""
+        """The distance from the expected number, or NaN if one of the two is not finite."""
         with np.errstate(all="ignore"):
             apart = np.abs(values.astype(np.float64) - self.expected.astype(np.float64))
             return np.where(np.isfinite(values) & np.isfinite(self.expected), apart, np.nan)
 
     def explained_by(self, variant: Outcome) -> bool:
-        """Take from what is left what that variant explains; whether that was all."""
+        """Remove the differences that the variant explains. Gives whether none is left."""
         if variant.fault is not None:
             return False
         values = self.part.values(variant)
@@ -237,7 +237,7 @@ def _result(number: int, prim: Prim) -> Callable[[Outcome], Any]:
 
 
 class _Field:
-    """Where the numbers of a field lie."""
+    """The location of the numbers of a field."""
 
     def __init__(self, symbol: FieldSymbol, launch: Launch) -> None:
         self.symbol, self.tree = symbol, launch.trees[symbol.tree]
@@ -246,7 +246,7 @@ class _Field:
 
     @cached_property
     def offsets(self) -> Any:
-        """Of each scalar of each element, from the beginning of the tree."""
+        """The offset of each scalar of each element from the beginning of the tree."""
         return offsets_of(self.symbol)
 
     @property
@@ -317,7 +317,7 @@ def _member(image: Image, place: ArrayPlace, type: Type, offset: int) -> Any:
 
 
 def _rest(kernel: ops.Kernel, launch: Launch) -> Part:
-    """What lies between fields and arrays: bytes that nobody writes."""
+    """The bytes between fields and arrays, which nothing writes."""
 
     def values(outcome: Outcome) -> Any:
         image = outcome.image.copy()

@@ -22,7 +22,7 @@ __all__ = ["ArrayPlace", "Image", "Launch", "places_of", "size_of"]
 
 @dataclass(frozen=True)
 class ArrayPlace:
-    """Where an array lies. Shape and byte strides have the axes of its elements, too; a struct is one item."""
+    """The location of an array. Shape and byte strides include the axes of its elements. A struct is one item."""
 
     address: int
     shape: tuple[int, ...]
@@ -90,8 +90,8 @@ class Launch:
 def places_of(
     kernel: Kernel, trees: Sequence[int], args: Sequence[Any], value: Callable[[Any, Type], Any]
 ) -> tuple[tuple[tuple[int, int], ...], tuple[Any, ...]]:
-    """`trees` and `args` of a Launch, for what a loaded kernel is called with: addresses, and arguments of which arrays
-    are numpy's or (address, shape, byte strides). `value` makes a value of another argument."""
+    """`trees` and `args` of a Launch from the inputs of a loaded kernel: addresses, and arguments of which arrays are
+    numpy's or (address, shape, byte strides). `value` converts any other argument."""
     used = {symbol.tree for symbol in kernel.fields}
     ends = [(base, base + span_of(kernel, k)[1]) if k in used else (base, base) for k, base in enumerate(trees)]
     types = [param.type for param in kernel.params]

@@ -34,9 +34,9 @@ __all__ = ["AS_WRITTEN", "ORDERS", "VARIANTS", "Outcome", "Variant", "is_loose",
 
 @dataclass(frozen=True)
 class Variant:
-    """`schedule`: in which order the iterations of parallel loops run, and how they interleave; None: one after the
-    other. `moves`: 1 moves what is rounded up, -1 down, None leaves it; any other number is the seed of a generator
-    that moves each result by chance."""
+    """`schedule`: the order in which the iterations of parallel loops run, and how they interleave; None: serially.
+    `moves`: 1 moves rounded results up, -1 down, None leaves them. Any other number is the seed of a generator that
+    moves each result at random."""
 
     schedule: Schedule | None = None
     moves: int | None = None
@@ -53,8 +53,8 @@ VARIANTS = (
 
 @dataclass
 class Outcome:
-    """What a launch left: memory, the scalars of its results, what each of its prints wrote, and the fault that ended
-    it, if one did. `work`: how many ops it took."""
+    """The result of a launch: memory, the scalars of its results, the text of each print, and the fault that ended it,
+    if any. `work`: the number of ops that it ran."""
 
     image: Image
     results: Sequence[Any] = ()
@@ -212,7 +212,7 @@ class _Replay(Machine):
         return run
 
     def move(self, value: Any, units: int) -> Any:
-        """A float, or a tensor of floats, moved by up to so many units in the last place; zero stays."""
+        """A float, or a tensor of floats, moved by up to this many units in the last place. Zero stays."""
         if not units or getattr(value, "dtype", None) is None or value.dtype.kind != "f":
             return value
         sign = self.variant.moves

@@ -23,8 +23,8 @@ _WHOLE = "uninitialised"
 
 @dataclass
 class Kept:
-    """Copies of a kernel, and of the functions that it calls: `written` is what they mean, `lowered` what code is made
-    of."""
+    """Copies of a kernel, and of the functions that it calls: `written` is their meaning, `lowered` is the IR from
+    which code is generated."""
 
     written: list[Kernel] = field(default_factory=list[Kernel])
     lowered: list[Kernel] = field(default_factory=list[Kernel])
@@ -36,8 +36,8 @@ class Kept:
 
 @dataclass(frozen=True)
 class Culprit:
-    """A pass that changed what a kernel means. `stage` is the row of the pipeline that it ran in; `text` is the IR that
-    it was given."""
+    """A pass that changed the meaning of a kernel. `stage` is the row of the pipeline that it ran in. `text` is its
+    input IR."""
 
     name: str
     stage: str
@@ -100,7 +100,7 @@ class _Search:
         self.level, self.text = "", ""  # of the kernel as it was last seen
 
     def observe(self, name: str, kernel: Kernel, changed: bool, *_: float) -> None:
-        """An observer of the pipeline. (It cannot end that: what comes after the first change is not looked at.)"""
+        """An observer of the pipeline. It cannot stop the pipeline, so it ignores everything after the first change."""
         if self.found is not None:
             self.found = self._placed(self.found, name)
             return

@@ -17,8 +17,8 @@ SHADOWS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Shadow:
-    """A hidden field that tells something of each element: `kind` is a row of SHADOWS, `field` its name, and `tree` the
-    number of the tree that it lies in."""
+    """A hidden field that holds a fact about each element. `kind` is a row of SHADOWS, `field` is its name, and `tree`
+    is the number of its tree."""
 
     kind: str
     field: str
@@ -27,10 +27,10 @@ class Shadow:
 
 @dataclass(frozen=True)
 class Cell:
-    """One element. `type`: of its value, a primitive, tensor or struct. `components`: for each scalar of that type, how
-    many bytes behind the begin of the cell it lies. `shadows`: the hidden fields that tell of it. `halo`: for each axis
-    of the field, how many elements at its begin and at its end are copies of what others own; loops over the field
-    leave them out. Empty: this program owns all."""
+    """One element of a field. `type`: the type of its value, a primitive, tensor or struct. `components`: for each
+    scalar of that type, its offset in the cell in bytes. `shadows`: the hidden fields that describe it. `halo`: for
+    each axis of the field, the number of elements at its beginning and at its end that are copies of elements with
+    another owner. Loops over the field skip them. Empty: this program owns all."""
 
     type: Type
     components: tuple[int, ...]
@@ -49,7 +49,7 @@ class Cell:
 
     @property
     def end(self) -> int:
-        """The byte behind its last scalar."""
+        """The byte after its last scalar."""
         return max(start + bits // 8 for start, bits in zip(self.components, self.bits, strict=True))
 
     @property

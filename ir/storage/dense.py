@@ -51,7 +51,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Dense:
-    """Cells at `offset + sum of the terms` bytes behind the begin of the group."""
+    """Cells at `offset + sum of the terms` bytes from the beginning of the group."""
 
     terms: tuple[Term, ...]
     offset: int = 0
@@ -92,7 +92,7 @@ class Dense:
 
     @property
     def reach(self) -> int:
-        """How many bytes the last cell lies behind the first one."""
+        """The distance in bytes from the first cell to the last."""
         return sum(term.reach for term in self.terms)
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ class Dense:
 
 
 def _add_digits(chi: Chi, place: Place, index: Value, terms: Sequence[Term], first: int, extent: int) -> None:
-    """One axis that is cut into blocks: each digit of the index has a stride of its own."""
+    """One axis that is split into blocks: each digit of the index has a stride of its own."""
     known = chi.literal(index)
     if known is not None:
         place.offset += sum(term.bytes(known - first) for term in terms)
@@ -114,8 +114,8 @@ def _add_digits(chi: Chi, place: Place, index: Value, terms: Sequence[Term], fir
 
 
 def merged(levels: Iterable[Dense]) -> Dense:
-    """Dense levels that follow one another as one. Digits of extent 1 are always 0: they have no term, unless the axis
-    has no other. Two digits of one axis that lie at one stride (blocks of one line) are one digit."""
+    """Consecutive dense levels as one. Digits of extent 1 are always 0 and have no term, unless the axis has no other
+    digit. Two digits of one axis with the same stride (blocks of one line) are one digit."""
     levels = list(levels)
     terms = [term for level in levels for term in level.terms]
     alone = {term.axis for term in terms} - {term.axis for term in terms if term.modulus > 1}

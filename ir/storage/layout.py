@@ -54,7 +54,7 @@ def layout_tree(root: SNode) -> TreeLayout:
 
 
 def _measure(node: SNode, sizes: dict[SNode, tuple[int, int]], cells: dict[SNode, tuple[int, int]]) -> tuple[int, int]:
-    """(bytes, alignment) of everything `node` stands for; fills in where each child lies in its cell."""
+    """(bytes, alignment) of everything that `node` contains. Sets the offset of each child in its cell."""
     if node.kind == "place":
         assert node.dtype is not None
         sizes[node] = (node.dtype.size, node.dtype.size)

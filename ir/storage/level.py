@@ -104,7 +104,7 @@ class Level(Protocol):
         ...
 
     def activate(self, chi: Chi, place: Place, index: Sequence[Value], space: Space) -> None:
-        """Write what makes the cell of `index` exist, in the group that begins at `place`."""
+        """Emit code that creates the cell of `index`, in the group that begins at `place`."""
         ...
 
     def enumerate(self, space: Space, halo: Sequence[tuple[int, int]], constant: Any) -> Box:
@@ -112,6 +112,6 @@ class Level(Protocol):
         ...
 
     def locate(self, index: Any) -> Any:
-        """How many bytes behind the begin of the group the cell of `index` is. Indices count from 0; they are integers,
-        or arrays of these. What the evaluator computes: it does not run the CHI of `address`."""
+        """The offset in bytes of the cell of `index` from the beginning of the group. Indices count from 0. They are
+        integers, or arrays of integers. The evaluator uses this: it does not run the CHI of `address`."""
         ...

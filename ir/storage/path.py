@@ -54,8 +54,8 @@ class Window:
 
 @dataclass(frozen=True)
 class Cells:
-    """Cells of several scalars, `size` bytes from one to the next: the first one begins at byte `low`, and all scalars
-    of a cell lie within `span` bytes."""
+    """Cells of several scalars, `size` bytes from one to the next. The first one begins at byte `low`, and all scalars
+    of a cell are within `span` bytes."""
 
     size: int
     low: int
@@ -77,7 +77,7 @@ class Path:
             level.address(chi, place, index, space)
 
     def activate(self, chi: Chi, place: Place, index: Sequence[Value], space: Space) -> None:
-        """Write what makes the element exist, from the address of the tree's base on: before it is written."""
+        """Emit code that creates the element before it is written, starting from the address of the tree's base."""
         partial = [number for number, level in enumerate(self.levels) if not level.is_full]
         for level in self.levels[: partial[-1] + 1] if partial else ():
             level.activate(chi, place, index, space)
@@ -95,19 +95,19 @@ class Path:
         return all(level.is_full for level in self.levels)
 
     def locate(self, index: Any) -> Any:
-        """How many bytes behind the tree's base the cell of an index is that counts from 0."""
+        """The offset in bytes, from the tree's base, of the cell of an index that counts from 0."""
         return sum((level.locate(index) for level in self.levels), 0)
 
     @property
     def span(self) -> tuple[int, int]:
-        """The first byte of the tree that the field takes, and the one behind its last."""
+        """The first byte of the tree that the field uses, and the byte after its last."""
         dense = self.dense
         if dense is None:
             raise InternalError(f"the elements at {self} do not lie in one piece of memory")
         return dense.offset + self.cell.first, dense.offset + dense.reach + self.cell.end
 
     def is_within(self, bytes: int) -> bool:
-        """Whether the field takes no byte so far behind the tree's base."""
+        """Whether the field uses only bytes below this offset in the tree."""
         return self.dense is not None and self.span[1] < bytes
 
     @property
@@ -119,7 +119,7 @@ class Path:
 
     @property
     def cells(self) -> Cells | None:
-        """How cells of several scalars lie, if each is a piece of memory of its own."""
+        """The layout of cells of several scalars, if each cell is contiguous."""
         if self.dense is None or len(self.cell.components) < 2:
             return None
         strides = [term.stride for term in self.dense.terms if term.modulus > 1]
@@ -158,8 +158,8 @@ class Path:
         return self.levels[0] if self.levels else Dense(())
 
     def collapsed(self) -> Path:
-        """The same path with each run of dense levels as one. Where a run leads to the cell, it begins where the group
-        does: the components say the rest."""
+        """The same path with each run of dense levels merged into one. A run that leads to the cell begins where the
+        group does, because the components hold the rest of the offset."""
         levels = list(_collapsed(self.levels))
         last = levels[-1] if levels else None
         if not isinstance(last, Dense):

@@ -22,8 +22,8 @@ class SNode:
     """A node of a layout tree.
 
     `kind` is "root", "dense" or "place". A dense node has `axes` (numbers 0..7, slowest first) and an extent for each.
-    A place has a `dtype`, a name and what it is a component of. Children lie one after another in the parent's cell,
-    each aligned to its scalar size: this is what makes `root.dense(i, n).place(x, y)` an array of structures.
+    A place has a `dtype`, a name and the field that it is a component of. Children are consecutive in the parent's
+    cell, each aligned to its scalar size. `root.dense(i, n).place(x, y)` is therefore an array of structures.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class SNode:
         return nodes[::-1]
 
     def step(self) -> int:
-        """How many of its cells are one index apart along its slowest axis."""
+        """The number of its cells between two consecutive indices along its slowest axis."""
         return prod(self.extents[1:])
 
     def fields(self) -> set[object]:

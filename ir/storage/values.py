@@ -21,7 +21,7 @@ def size_of(type: Type) -> int:
 
 
 def member_offset(type: Struct, index: int) -> int:
-    """Where member number `index` lies in such a value; for the number of members: the byte after the last."""
+    """The offset of member number `index` in such a value. For the number of members: the byte after the last."""
     cursor = 0
     for position, (_, member) in enumerate(type.members):
         align = alignment_of(member)
