@@ -146,7 +146,7 @@ def MatrixFreeBICGSTAB(  # noqa: N802
         A.matvec(p, Ap)
         against = space.dot(r0, Ap)
         if against == 0.0 or rho == 0.0:
-            return False  # breakdown: the shadow residual is orthogonal to the search direction
+            return False  # breakdown: r0 is orthogonal to A p or to r
         alpha = rho / against
         _combine(x, x, alpha, p)
         _combine(r, r, -alpha, Ap)

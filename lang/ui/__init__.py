@@ -1,9 +1,10 @@
-"""Pictures: images and videos in files, and windows to draw in. `weft.tools` and `weft.ui` are made of this.
+"""Images and videos in files, and windows to draw in. `weft.tools` and `weft.ui` consist of these modules.
 
-Everywhere `x` goes right and `y` goes up: an image is an array of shape (width, height) or (width, height, channels)
-whose [0, 0] is the lower left corner. Pillow does the files; it is imported when first needed.
+Everywhere, `x` points right and `y` points up: an image is an array of shape (width, height) or (width, height,
+channels), and [0, 0] is the lower left corner. Pillow reads and writes files. It is imported when it is first needed.
 
-What has a name here is imported when it is first asked for: drawing brings kernels along, files do not need.
+The names of this package are imported at their first access, because drawing imports kernels, and files do not need
+them.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ __all__ = [
     "rgb_to_hex",  # pyright: ignore[reportUnsupportedDunderAll]
 ]
 
-# In which file each is.
+# The module of each name.
 _HOMES: dict[str, str] = {
     **dict.fromkeys(("Camera", "ProjectionMode", "make_camera"), "camera"),
     **dict.fromkeys(("GUI", "rgb_to_hex"), "gui"),

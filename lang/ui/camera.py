@@ -1,4 +1,4 @@
-"""`ti.ui.Camera`: from where, and how, a scene is seen."""
+"""`ti.ui.Camera`: the position, direction and projection with which a scene is seen."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from weft.lang.values.matrix import Vector
 
 __all__ = ["Camera", "ProjectionMode", "make_camera"]
 
-_FARTHEST = 1e18  # whose square is a number of 32 bits
-_STEEPEST = 0.495 * math.pi  # how far up or down a walker can look
+_FARTHEST = 1e18  # whose square fits an f32
+_STEEPEST = 0.495 * math.pi  # the steepest view upwards or downwards while walking
 
 
 class ProjectionMode(enum.IntEnum):
-    """How depth changes sizes: `Perspective`: what is far is small; `Orthogonal`: not at all."""
+    """How depth changes sizes: with `Perspective`, distant objects are smaller; with `Orthogonal`, they are not."""
 
     Perspective = 0
     Orthogonal = 1
 
 
 class Camera:
-    """At first at the origin, looking along z, with y up; perspective, 45 degrees high, from 0.1 to 1000 away."""
+    """A camera. It starts at the origin and looks along z, with y up, in perspective, with a field of view of 45
+    degrees, and sees distances from 0.1 to 1000."""
 
     def __init__(self) -> None:
         self._position, self._lookat, self._up = np.zeros(3), np.array([0.0, 0, 1]), np.array([0.0, 1, 0])
@@ -39,46 +40,48 @@ class Camera:
 
     @property
     def curr_position(self) -> Any:
-        """Where it is."""
+        """The position."""
         return Vector(self._position.tolist())
 
     @property
     def curr_lookat(self) -> Any:
-        """What it looks at."""
+        """The point that it looks at."""
         return Vector(self._lookat.tolist())
 
     @property
     def curr_up(self) -> Any:
-        """Which way is up."""
+        """The up direction."""
         return Vector(self._up.tolist())
 
     def position(self, x: float, y: float, z: float) -> None:
-        """Where it is."""
+        """Set the position."""
         self._position = _place((x, y, z), "the place of a camera")
 
     def lookat(self, x: float, y: float, z: float) -> None:
-        """The place that is in the middle of the picture."""
+        """Set the point in the middle of the picture."""
         self._lookat = _place((x, y, z), "what a camera looks at")
 
     def up(self, x: float, y: float, z: float) -> None:
-        """The direction that is up in the picture."""
+        """Set the direction that is up in the picture."""
         self._up = _place((x, y, z), "what is up")
 
     def projection_mode(self, mode: Any) -> None:
-        """With perspective, or without. ValueError for what is no ProjectionMode."""
+        """Set the projection: with perspective or without. Raises ValueError for an object that is not a
+        ProjectionMode."""
         if not isinstance(mode, int) or mode not in list(ProjectionMode):
             raise ValueError(f"a camera has ProjectionMode.Perspective or .Orthogonal, not {shown(mode)}")
         self._mode = ProjectionMode(mode)
 
     def fov(self, fov: float) -> None:
-        """The height of what is seen in perspective, as an angle in degrees. ValueError outside of (0, 180)."""
+        """Set the vertical field of view in perspective, in degrees. Raises ValueError outside of (0, 180)."""
         angle = any_number(fov, "a field of view")
         if not 0 < angle < 180:
             raise ValueError(f"a field of view is an angle above 0 and below 180 degrees, not {fov}")
         self._fov = angle
 
     def left(self, left: float) -> None:
-        """Where an orthogonal picture ends, seen from the middle of it; likewise the next three."""
+        """Set the left edge of an orthogonal picture, measured from its middle. The next three methods set the other
+        edges."""
         self._box["left"] = number_of(left, "an end of the picture")
 
     def right(self, right: float) -> None:
@@ -94,16 +97,16 @@ class Camera:
         self._box["bottom"] = number_of(bottom, "an end of the picture")
 
     def z_near(self, z_near: float) -> None:
-        """What is nearer is not seen. Above 0 in perspective."""
+        """Set the near plane. Closer objects are not seen. It must be above 0 in perspective."""
         self._near = number_of(z_near, "z_near")
 
     def z_far(self, z_far: float) -> None:
-        """What is farther is not seen."""
+        """Set the far plane. Farther objects are not seen."""
         self._far = number_of(z_far, "z_far")
 
     def get_view_matrix(self) -> Any:
-        """f32 (4, 4): from the world's positions, as rows (x, y, z, 1), to those of the eye, which looks along -z.
-        ValueError if it looks at where it is, or straight along `up`."""
+        """Return the view matrix: f32 (4, 4), from world positions, as rows (x, y, z, 1), to positions of the eye,
+        which looks along -z. Raises ValueError if the camera looks at its own position, or exactly along `up`."""
         back = self._position - self._lookat
         right = np.cross(self._up, back)
         if not (np.linalg.norm(back) > 0 and np.linalg.norm(right) > 0):
@@ -118,8 +121,8 @@ class Camera:
         return matrix.astype(np.float32)
 
     def get_projection_matrix(self, aspect: float) -> Any:
-        """f32 (4, 4): from rows of the eye's positions to the cube of the picture; depth is 1 near, 0 far. `aspect`:
-        the width of the picture over its height."""
+        """Return the projection matrix: f32 (4, 4), from eye positions, as rows, to the cube of the picture. Depth is 1
+        at the near plane and 0 at the far plane. `aspect` is the width of the picture divided by its height."""
         aspect = number_of(aspect, "the width of a picture over its height", 0, above=True)
         near, far, matrix = self._near, self._far, np.zeros((4, 4))
         if not (far > near and (near > 0 or self._mode is ProjectionMode.Orthogonal)):
@@ -138,7 +141,7 @@ class Camera:
         return matrix.astype(np.float32)
 
     def eye(self, size: tuple[int, int]) -> Eye:
-        """What it sees in a picture of that many pixels."""
+        """Return the `Eye` for a picture of that many pixels."""
         view = self.get_view_matrix().astype(np.float64) * np.array([1, 1, -1, 1])
         projection = self.get_projection_matrix(size[0] / size[1])
         half = np.array(size) / 2
@@ -155,15 +158,16 @@ class Camera:
         pitch_speed: float = 2.0,
         hold_key: str | None = None,
     ) -> None:
-        """Walk and look around as keys and pointer say, once a frame: W, S, A, D forward, back, left and right, E and Q
-        up and down, `movement_speed` a second; the pointer turns it by that many radians for the width of the window,
-        while `hold_key` is down, or always. TypeMismatch for what is no window, and for speeds that are no numbers."""
+        """Move and turn the camera by keys and pointer. Call it once per frame. W, S, A and D move forward, back, left
+        and right, E and Q up and down, by `movement_speed` per second. The pointer turns the camera, by that many
+        radians for the width of the window, while `hold_key` is down, or always without a `hold_key`. Raises
+        TypeMismatch for an object that is not a window, and for speeds that are not numbers."""
         if not (hasattr(window, "is_pressed") and hasattr(window, "get_cursor_pos")):
             raise TypeMismatch(f"a camera follows the keys and the pointer of a ti.ui.Window, not of {shown(window)}")
         if hold_key is not None:
             text_of(hold_key, "hold_key")
         walk, yaw_by, pitch_by = (number_of(v, "a speed") for v in (movement_speed, yaw_speed, pitch_speed))
-        self.get_view_matrix()  # which says if it looks nowhere
+        self.get_view_matrix()  # raises ValueError for a camera without a direction
         now = time.perf_counter()
         elapsed = now - (now if self._moved_at is None else self._moved_at)
         self._moved_at = now
@@ -192,7 +196,7 @@ class Camera:
 
 
 def _place(values: tuple[Any, Any, Any], what: str) -> Any:
-    """A place. ValueError for one that is too far away to be seen from anywhere."""
+    """Return a position. Raises ValueError for one that is too far away to be visible from anywhere."""
     place = np.array([number_of(value, what) for value in values])
     if not (abs(place) < _FARTHEST).all():
         raise ValueError(f"{what} is within {_FARTHEST:g} along each axis, not {values}")
@@ -200,5 +204,5 @@ def _place(values: tuple[Any, Any, Any], what: str) -> Any:
 
 
 def make_camera() -> Camera:
-    """A new camera."""
+    """Return a new camera."""
     return Camera()

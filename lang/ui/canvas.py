@@ -1,4 +1,4 @@
-"""`ti.ui.Canvas`: what a window shows, drawn anew for each frame."""
+"""`ti.ui.Canvas`: the contents of a window, drawn again for each frame."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from weft.lang.values.matrix import Vector
 __all__ = ["Canvas"]
 
 _GREY = (0.5, 0.5, 0.5)
-_TIP, _TIP_ANGLE = 0.25, np.radians(150)  # of an arrow: its length, as a part of the arrow's, and its turn
+_TIP, _TIP_ANGLE = 0.25, np.radians(150)  # of the head of an arrow: its length as a part of the arrow's, and its angle
 
 
 class Canvas:
-    """A window's `get_canvas()`. What is drawn later covers what was drawn before.
+    """The result of a window's `get_canvas()`. Later drawings cover earlier ones.
 
-    Positions are fields, ndarrays or arrays of vectors of two numbers in [0, 1], (0, 0) lower left, of any shape; sizes
-    count in heights of the window. A colour is three numbers in [0, 1]; `per_vertex_color` gives each vertex its own
-    instead, and `indices` say which vertices make up what. ValueError for what does not fit together.
+    Positions are fields, ndarrays or arrays, of any shape, of vectors of two numbers in [0, 1]; (0, 0) is the lower
+    left corner. Sizes are in units of the window's height. A colour is three numbers in [0, 1]. `per_vertex_color`
+    gives a colour per vertex instead. `indices` select the vertices of lines and triangles. Raises ValueError for
+    arguments that do not match.
 
-    `began`: whether something of this frame is drawn."""
+    `began` is true if something of this frame is drawn."""
 
     def __init__(self, size: tuple[int, int]) -> None:
         self._frame, self._background, self.began = Frame(size), Vector([0.0, 0.0, 0.0]), False
@@ -36,7 +37,7 @@ class Canvas:
 
     @property
     def frame(self) -> Frame:
-        """The picture: of one colour at the first call of a frame, then what was drawn on it."""
+        """The picture. The first access in a frame fills it with the background colour."""
         if not self.began:
             self._frame.clear(self._background)
             self.began = True
@@ -44,29 +45,30 @@ class Canvas:
 
     @property
     def depths(self) -> Any:
-        """The depths of the frame so far; right after it is shown, of that."""
+        """The depths of the frame so far. Right after a frame is shown, the depths of that frame."""
         return (self.frame if self._frame.depths is None else self._frame).depths
 
     def finish(self) -> None:
-        """The frame is shown: what comes next is of another."""
+        """End the frame. The next drawing starts another one."""
         self.began = False
 
     def set_background_color(self, color: Any) -> None:
-        """The colour of an empty frame; of this one, too, if nothing is drawn on it yet."""
+        """Set the colour of an empty frame. It applies to this frame too if nothing is drawn on it yet."""
         self._background = Vector(color_of(color).tolist())
 
     def set_image(self, img: Any) -> None:
-        """Fill the window with an image: a field or array of shape (w, h), or (w, h) and 1 to 4 channels, floats in
-        [0, 1] or unsigned integers over their range. It is stretched to the window: a pixel takes the nearest."""
+        """Fill the window with an image: a field or array of shape (w, h), or (w, h) and 1 to 4 channels, with floats
+        in [0, 1] or unsigned integers over their range. The image is stretched to the window. Each pixel takes the
+        nearest element."""
         self.frame.set_image(img)
 
     def contour(self, scalar_field: Any, cmap_name: str = "plasma", normalize: bool = False) -> None:
-        """Fill the window with the numbers of a two-dimensional field, 0 to 1, as colours of a map: plasma, viridis,
-        inferno, magma or gray; `normalize`: from the least to the greatest."""
+        """Fill the window with the numbers of a two-dimensional field, from 0 to 1, as colours of a map: plasma,
+        viridis, inferno, magma or gray. `normalize` maps the minimum to 0 and the maximum to 1."""
         self.frame.set_image(colored(numbers(scalar_field, normalize), cmap_name))
 
     def triangles(self, vertices: Any, color: Any = _GREY, indices: Any = None, per_vertex_color: Any = None) -> None:
-        """Filled triangles: of each three vertices, or of each three indices."""
+        """Draw filled triangles: one for every three vertices, or every three indices."""
         places = points(vertices, 2, "vertices")
         shades = colors_for(len(places), color, per_vertex_color)
         draw_triangles(self.frame, places * self._size, groups(indices, 3, len(places)), shades)
@@ -74,7 +76,7 @@ class Canvas:
     def lines(
         self, vertices: Any, width: float, indices: Any = None, color: Any = _GREY, per_vertex_color: Any = None
     ) -> None:
-        """Straight lines with round ends: between each two vertices, or each two indices."""
+        """Draw straight lines with round ends: one for every two vertices, or every two indices."""
         places = points(vertices, 2, "vertices")
         shades = colors_for(len(places), color, per_vertex_color)
         self._lines(places, groups(indices, 2, len(places)), width, shades)
@@ -92,7 +94,7 @@ class Canvas:
         per_vertex_color: Any = None,
         per_vertex_radius: Any = None,
     ) -> None:
-        """Filled circles, all of one radius or each of its own."""
+        """Draw filled circles with one radius for all, or a radius for each."""
         places = points(centers, 2, "centers")
         radii = sizes_for(len(places), radius, per_vertex_radius) * self._size[1]
         draw_circles(self.frame, places * self._size, radii, colors_for(len(places), color, per_vertex_color))
@@ -105,14 +107,14 @@ class Canvas:
         width: float = 0.002,
         color: Any = (0, 0, 0),
     ) -> None:
-        """Arrows for a two-dimensional field of vectors that fills the window: one for each `arrow_spacing` elements
-        along both axes. The longest is `scale` times as long as the window is high; NaN and infinite vectors have
-        none."""
+        """Draw arrows for a two-dimensional field of vectors that fills the window, one for every `arrow_spacing`
+        elements along both axes. The longest arrow has `scale` times the height of the window. NaN and infinite vectors
+        have no arrow."""
         vectors = arrows_of(vector_field, arrow_spacing)
         chosen = vectors[::arrow_spacing, ::arrow_spacing].reshape(-1, 2)
         x, y = (np.arange(0, n, arrow_spacing) + 0.5 for n in vectors.shape[:2])
         begins = np.stack(np.meshgrid(x, y, indexing="ij"), 2).reshape(-1, 2) / vectors.shape[:2]
-        along = chosen * (number_of(scale, "the scale of arrows") / longest(chosen))  # in heights of the window
+        along = chosen * (number_of(scale, "the scale of arrows") / longest(chosen))  # in units of the window's height
         tips = [along]
         for turn in (_TIP_ANGLE, -_TIP_ANGLE):
             rotation = np.array([(np.cos(turn), np.sin(turn)), (-np.sin(turn), np.cos(turn))])
@@ -124,7 +126,7 @@ class Canvas:
         self._lines(places, groups(None, 2, len(places)), width, colors_for(len(places), color, None))
 
     def scene(self, scene: Any) -> None:
-        """What the scene's camera sees of it, over what is there; see `Scene`."""
+        """Draw the scene over the contents, as its camera sees it; see `Scene`."""
         if not isinstance(scene, Scene):
             raise TypeMismatch(f"Canvas.scene takes a ti.ui.Scene, not {shown(scene)}")
         scene.draw(self.frame)

@@ -1,4 +1,4 @@
-"""Numbers as colours."""
+"""Map numbers to colours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.lang.ui.gui_canvas import colors_of
 
 __all__ = ["COLORMAPS", "colored", "numbers"]
 
-# Nine colours each, from 0 to 1: of matplotlib's maps of these names.
+# Nine colours for each map, from 0 to 1, taken from matplotlib's maps of these names.
 COLORMAPS: dict[str, tuple[int, ...]] = {
     "plasma": (0x0D0887, 0x4C02A1, 0x7E03A8, 0xA92395, 0xCC4778, 0xE56B5D, 0xF89540, 0xFDC527, 0xF0F921),
     "viridis": (0x440154, 0x472D7B, 0x3B528B, 0x2C728E, 0x21918C, 0x28AE80, 0x5EC962, 0xADDC30, 0xFDE725),
@@ -22,8 +22,8 @@ COLORMAPS: dict[str, tuple[int, ...]] = {
 
 
 def numbers(scalar_field: Any, normalize: bool) -> Any:
-    """The numbers of a two-dimensional field or array, f64; `normalize`: the finite ones are brought to 0 .. 1.
-    ValueError for another number of axes."""
+    """Return the numbers of a two-dimensional field or array in f64. `normalize` scales the finite ones to 0 .. 1.
+    Raises ValueError for another number of axes."""
     values = numbers_of(scalar_field, "a contour plot").astype(np.float64)
     if values.ndim != 2 or not values.size:
         raise ValueError(f"a contour plot is of a field of numbers with 2 axes, not of shape {values.shape}")
@@ -35,7 +35,8 @@ def numbers(scalar_field: Any, normalize: bool) -> Any:
 
 
 def colored(values: Any, name: str) -> Any:
-    """f32 (w, h, 3): the colours of numbers (w, h) in [0, 1]. ValueError for a name that is no row of `COLORMAPS`."""
+    """Return the colours of numbers (w, h) in [0, 1] as f32 (w, h, 3). Raises ValueError for a name that is not in
+    `COLORMAPS`."""
     if not is_one(name, COLORMAPS):
         raise ValueError(f"there is no colour map {shown(name)}: there are {', '.join(COLORMAPS)}")
     table = colors_of(COLORMAPS[name], len(COLORMAPS[name]))

@@ -1,4 +1,4 @@
-"""A window of the desktop: tkinter, which comes with Python, shows the picture and tells what happens."""
+"""A window of the desktop. It uses tkinter, which is part of Python, to show pictures and receive events."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from weft.lang.ui.images import MissingLibrary, pillow
 __all__ = ["DesktopWindow", "has_display"]
 
 _BUTTONS = {1: LMB, 2: MMB, 3: RMB}
-_NOTCH = 120.0  # what one notch of a wheel is said to be
+_NOTCH = 120.0  # the value of one notch of a wheel in events
 
 
 def has_display() -> bool:
-    """Whether a window can open: always on macOS and Windows, with an X display (of Wayland, too) elsewhere."""
+    """Return whether a window can open: always on macOS and Windows, elsewhere if there is an X display (also in
+    Wayland)."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY"))
 
 
 class DesktopWindow:
-    """Shows pictures of one size. `poll()` gives the events since the last call; `cursor` is where the pointer was.
-    `pos`: where its upper left corner goes, in pixels from that of the screen."""
+    """Shows pictures of one size. `poll()` returns the events since the last call. `cursor` is the last position of the
+    pointer. `pos` is the position of the upper left corner on the screen, in pixels."""
 
     def __init__(self, title: str, size: tuple[int, int], fullscreen: bool, pos: tuple[int, int] | None = None) -> None:
         try:
@@ -60,7 +61,7 @@ class DesktopWindow:
             self._label.bind(f"<ButtonRelease-{number}>", self._noting(RELEASE, button))
         self._label.bind("<Motion>", self._noting(MOTION, MOVE))
         self._label.bind("<MouseWheel>", lambda e: self._note(MOTION, WHEEL, e, _wheel(e.delta)))
-        if sys.platform not in ("darwin", "win32"):  # X says wheels are buttons
+        if sys.platform not in ("darwin", "win32"):  # X reports wheels as buttons
             for number, delta in ((4, _NOTCH), (5, -_NOTCH)):
                 self._label.bind(f"<ButtonPress-{number}>", self._noting(MOTION, WHEEL, (0.0, delta)))
 
@@ -77,7 +78,7 @@ class DesktopWindow:
         self.closed = True
 
     def show(self, picture: Any) -> None:
-        """Put up a pillow image of the window's size."""
+        """Show a pillow image of the window's size."""
         if self._root is None:
             return
         image_tk = pillow("ImageTk")
@@ -89,7 +90,7 @@ class DesktopWindow:
         self._root.update()
 
     def poll(self) -> list[Event]:
-        """What happened. A key held down is reported once: X would release and press it again all the time."""
+        """Return the events. A key that is held down is reported once, although X repeats release and press."""
         if self._root is not None:
             self._root.update()
         found, self._events = self._events, []
@@ -104,7 +105,7 @@ class DesktopWindow:
         return [event for event, _ in kept]
 
     def close(self) -> None:
-        """Take the window away."""
+        """Close the window."""
         root, self._root, self.closed = self._root, None, True
         self._photo = None
         if root is not None:
@@ -112,5 +113,5 @@ class DesktopWindow:
 
 
 def _wheel(delta: float) -> tuple[float, float]:
-    """macOS counts notches, Windows hundred-and-twentieths of them."""
+    """Return the turn of the wheel. macOS reports notches, Windows reports 1/120 of a notch."""
     return 0.0, float(delta) * (_NOTCH if sys.platform == "darwin" else 1.0)

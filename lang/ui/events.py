@@ -1,4 +1,4 @@
-"""What happens in a window: events, the names of keys, filters."""
+"""Events of a window, the names of keys, and filters."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ MODIFIERS = (SHIFT, ALT, CTRL)
 
 
 class EventType(enum.IntEnum):
-    """What kind of thing happened."""
+    """The type of an event."""
 
     MOTION = 0
     PRESS = 1
@@ -61,9 +61,9 @@ MOTION, PRESS, RELEASE = EventType.MOTION, EventType.PRESS, EventType.RELEASE
 
 @dataclass(eq=False)
 class Event:
-    """Something that happened. `type`: PRESS, RELEASE or MOTION; `key`: which key, button, MOVE, WHEEL or EXIT;
-    `modifier`: which of SHIFT, ALT, CTRL were down; `pos`: where the pointer was, (0, 0) lower left, (1, 1) upper
-    right; `delta`: how far the wheel turned, (x, y), 120 for a notch."""
+    """An event. `type` is PRESS, RELEASE or MOTION. `key` is the key or button, MOVE, WHEEL or EXIT. `modifier` lists
+    which of SHIFT, ALT, CTRL were down. `pos` is the position of the pointer: (0, 0) is lower left, (1, 1) upper right.
+    `delta` is the turn of the wheel (x, y), 120 per notch."""
 
     type: EventType | None = None
     modifier: list[str] = field(default_factory=list[str])
@@ -78,21 +78,21 @@ class Event:
 
 
 class EventFilter:
-    """Events that a caller wants: each item is a type, a key, or a pair (type, key), or a list or set of these; no
-    items: all of them. TypeMismatch for anything else."""
+    """The events that a caller wants. Each item is a type, a key, a pair (type, key), or a list or set of these.
+    Without items, all events match. Raises TypeMismatch for any other item."""
 
     def __init__(self, *e_filter: Any) -> None:
         self.filter: set[Any] = set(_flat(e_filter))
 
     def match(self, e: Any) -> bool:
-        """Whether some item fits the event."""
+        """Return whether an item matches the event."""
         if not isinstance(e, Event):
             raise TypeMismatch(f"what fits a filter is an event, not {shown(e)}")
         return not self.filter or bool(self.filter & {e.type, e.key, (e.type, e.key)})
 
 
 def _flat(items: Iterable[Any]) -> Iterable[Any]:
-    """The items, those in lists and sets one by one; a pair (type, key) stays one."""
+    """Return the items with lists and sets flattened. A pair (type, key) stays a pair."""
     for item in items:
         pair = item if isinstance(item, tuple) and len(item) == 2 else (item,)  # pyright: ignore[reportUnknownVariableType]
         if isinstance(item, list | set | frozenset):
@@ -103,7 +103,7 @@ def _flat(items: Iterable[Any]) -> Iterable[Any]:
             raise TypeMismatch(f"an event is asked for by its type, its key or (type, key), not by {shown(item)}")
 
 
-# X names of keys that have a character, and of the two halves of a keyboard.
+# X names of keys that produce a character, and of keys that a keyboard has twice.
 _CHARACTERS = {
     "space": " ",
     "minus": "-",
@@ -145,7 +145,8 @@ _SIDES = {"Shift": SHIFT, "Alt": ALT, "Meta": ALT, "Option": ALT, "Control": CTR
 
 
 def key_name(keysym: str) -> str:
-    """The name of a key from its X keysym: letters in lower case, characters as they are, both Shift keys as one."""
+    """Return the name of a key from its X keysym: letters in lower case, characters as they are, both Shift keys under
+    one name."""
     if len(keysym) == 1:
         return keysym.lower()
     name, _, side = keysym.rpartition("_")

@@ -1,4 +1,4 @@
-"""Videos by the program ffmpeg: that of the PATH, or the one inside the wheel `imageio-ffmpeg`."""
+"""Make and edit videos with ffmpeg: the program in PATH, or the one in the package `imageio-ffmpeg`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from weft.lang.ui.images import MissingLibrary
 
 __all__ = ["crop_video", "find_ffmpeg", "frames_to_mp4", "mp4_to_gif", "pictures_to_mp4", "scale_video", "speed_up"]
 
-# H.264 wants even sizes and, to play everywhere, halved colours.
+# H.264 requires even sizes, and colours at half resolution to play everywhere.
 _EVEN = "pad=ceil(iw/2)*2:ceil(ih/2)*2"
 
 
 def find_ffmpeg() -> str:
-    """The path of ffmpeg, "" if there is none."""
+    """Return the path of ffmpeg, or "" if there is none."""
     return shutil.which("ffmpeg") or _of_the_wheel()
 
 
@@ -32,7 +32,7 @@ def _of_the_wheel() -> str:
 
 
 def _run(*arguments: str) -> None:
-    """Run ffmpeg. MissingLibrary if there is none, RuntimeError with its words if it fails."""
+    """Run ffmpeg. Raises MissingLibrary if there is none, and RuntimeError with its output if it fails."""
     ffmpeg = find_ffmpeg()
     if not ffmpeg:
         raise MissingLibrary(
@@ -45,13 +45,14 @@ def _run(*arguments: str) -> None:
 
 
 def frames_to_mp4(pattern: str, output: str, framerate: float, crf: int = 16) -> None:
-    """Make an H.264 video of numbered pictures; `pattern` is like "frames/%06d.png". `crf`: 0 (lossless) to 51."""
+    """Make an H.264 video of numbered pictures. `pattern` is like "frames/%06d.png". `crf` goes from 0 (lossless) to
+    51."""
     coding = ["-vf", _EVEN, "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", str(crf)]
     _run("-framerate", str(framerate), "-i", pattern, *coding, output)
 
 
 def pictures_to_mp4(pictures: Sequence[Path], output: str, framerate: float, crf: int) -> None:
-    """Make a video of those pictures, in that order. ValueError if there are none."""
+    """Make a video of those pictures, in that order. Raises ValueError if there are none."""
     if not pictures:
         raise ValueError("there are no pictures to make a video of")
     with tempfile.TemporaryDirectory() as folder:
@@ -61,19 +62,19 @@ def pictures_to_mp4(pictures: Sequence[Path], output: str, framerate: float, crf
 
 
 def mp4_to_gif(source: str, output: str, framerate: float) -> None:
-    """Make a gif of a video, with a palette of its own."""
+    """Make a gif of a video, with an optimized palette."""
     _run("-i", source, "-vf", f"fps={framerate},split[a][b];[a]palettegen[p];[b][p]paletteuse", output)
 
 
 def speed_up(source: str, output: str, factor: float) -> None:
-    """The video, `factor` times as fast, without its sound. ValueError unless the factor is above 0."""
+    """Make a video that is `factor` times as fast, without sound. Raises ValueError unless the factor is above 0."""
     if factor <= 0:
         raise ValueError(f"a video is made faster by a factor above 0, not {factor}")
     _run("-i", source, "-vf", f"setpts={1 / factor}*PTS", "-an", output)
 
 
 def crop_video(source: str, output: str, x: tuple[int, int], y: tuple[int, int]) -> None:
-    """The part of a video with `x[0] <= x < x[1]` and `y[0] <= y < y[1]`, in pixels, y up."""
+    """Cut out the part of a video with `x[0] <= x < x[1]` and `y[0] <= y < y[1]`, in pixels, y up."""
     (left, right), (low, high) = x, y
     if not (0 <= left < right and 0 <= low < high):
         raise ValueError(f"the part to keep is empty: x from {left} to {right}, y from {low} to {high}")
@@ -81,7 +82,7 @@ def crop_video(source: str, output: str, x: tuple[int, int], y: tuple[int, int])
 
 
 def scale_video(source: str, output: str, width: float, height: float) -> None:
-    """The video with its sides multiplied by those factors. ValueError unless they are above 0."""
+    """Scale the sides of a video by those factors. Raises ValueError unless they are above 0."""
     if width <= 0 or height <= 0:
         raise ValueError(f"a side is multiplied by a factor above 0, not {min(width, height)}")
     _run("-i", source, "-vf", f"scale=trunc(iw*{width}/2)*2:trunc(ih*{height}/2)*2", output)

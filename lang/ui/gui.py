@@ -1,4 +1,4 @@
-"""`ti.GUI`: a window to draw in, or, where there is no display, pictures in files."""
+"""`ti.GUI`: a window to draw in. Without a display, it writes pictures to files."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _LARGEST_TEXT = 4096  # pixels
 
 
 class GUI:
-    """A picture that is drawn anew for each frame, shown by `show`.
+    """A picture that is drawn again for each frame. `show` displays it.
 
-    `name`: the title; `res`: (width, height) in pixels, or one number for both; `background_color`: 0xRRGGBB;
-    `show_gui=False` opens no window; `fast_gui` changes nothing here. Positions are in [0, 1], (0, 0) lower left;
-    sizes are in pixels, colours 0xRRGGBB. Positions of several shapes are fields or arrays of shape (n, 2); a colour or
-    size may be one for all or an array with one each.
+    `name` is the title; `res` is (width, height) in pixels, or one number for both; `background_color` is 0xRRGGBB;
+    `show_gui=False` opens no window; `fast_gui` has no effect. Positions are in [0, 1], with (0, 0) at the lower left.
+    Sizes are in pixels, colours are 0xRRGGBB. The positions of several shapes are fields or arrays of shape (n, 2). A
+    colour or size is one for all shapes, or an array with one for each.
 
-    Without a display `show` draws into files only: into the one it is given, and where it is given none, the last of
-    WEFT_GUI_FRAMES (120) frames goes to `out/<name>.png`; then `running` is False and ESCAPE and EXIT are pressed, so
-    that a program made for a window ends."""
+    Without a display, `show` only writes files: the file that it is given, or, in programs that give none, the last of
+    WEFT_GUI_FRAMES (120) frames to `out/<name>.png`. Then `running` is False, and ESCAPE and EXIT are reported as
+    pressed, so that a program written for a window ends."""
 
     Event, EventFilter, WidgetValue = events.Event, events.EventFilter, widgets.WidgetValue
     SHIFT, ALT, CTRL, CAPSLOCK = events.SHIFT, events.ALT, events.CTRL, events.CAPSLOCK
@@ -75,7 +75,8 @@ class GUI:
 
     @staticmethod
     def get_bool_environ(key: str, default: bool) -> bool:
-        """Whether an environment variable says yes (anything but 0, false or nothing)."""
+        """Return whether an environment variable is set to a true value: anything except 0, false and the empty
+        string."""
         text_of(key, "the name of an environment variable")
         return os.environ[key].lower() not in ("", "0", "false") if key in os.environ else default
 
@@ -89,7 +90,7 @@ class GUI:
 
     @property
     def running(self) -> bool:
-        """Whether to go on: until the window is closed, or this is set to False."""
+        """Whether to continue: True until the window is closed, or this is set to False."""
         if self._window is not None and self._window.closed:
             self._closed = True
         return not self._closed
@@ -102,7 +103,7 @@ class GUI:
 
     @property
     def fps_limit(self) -> float | None:
-        """Frames per second of a window, at most; None: as many as can be."""
+        """The maximum number of frames per second of a window; None: unlimited."""
         return self._fps_limit
 
     @fps_limit.setter
@@ -110,17 +111,17 @@ class GUI:
         self._fps_limit = None if value is None else number_of(value, "fps_limit", 0, above=True)
 
     def close(self) -> None:
-        """Take the window away."""
+        """Close the window."""
         self._closed = True
         if self._window is not None:
             self._window.close()
 
     def clear(self, color: int | None = None) -> None:
-        """Fill the picture with a colour, that of the background if none is given."""
+        """Fill the picture with a colour, by default that of the background."""
         self.canvas.clear(self.background_color if color is None else color)
 
     def show(self, file: str | None = None) -> None:
-        """Show the frame, and write it to `file` if one is named (png, jpg, bmp); then start an empty one."""
+        """Show the frame, and write it to `file` if given (png, jpg, bmp). Then start an empty frame."""
         path = None if file is None else path_of(file, "GUI.show")
         self._panel.draw(self.canvas)
         picture = self.canvas.picture()
@@ -135,43 +136,44 @@ class GUI:
         self.clear()
 
     def _wait(self) -> None:
-        """Keep to the frame rate."""
+        """Wait until the frame rate permits the next frame."""
         if self.fps_limit:
             time.sleep(max(0.0, self._shown_at + 1 / self.fps_limit - time.perf_counter()))
         self._shown_at = time.perf_counter()
 
     def get_image(self) -> Any:
-        """The picture so far: f32 of shape (width, height, 4)."""
+        """Return the picture so far: f32 of shape (width, height, 4)."""
         opaque = np.ones((*self.res, 1), np.float32)
         return np.concatenate([self.canvas.pixels, opaque], 2)
 
     # ---- drawing
 
     def cook_image(self, img: Any) -> Any:
-        """An image as `set_image` takes it, as f32 of shape (width, height, 3)."""
+        """Convert an image as `set_image` takes it to f32 of shape (width, height, 3)."""
         return as_floats(img, "GUI.set_image")
 
     def set_image(self, img: Any) -> None:
         """Fill the picture with a field or array of shape `res`, or `res` and 1 to 4 channels: grey, red and green,
-        RGB, RGBA; floats in [0, 1] or unsigned integers over their range. ValueError for another size."""
+        RGB, or RGBA. Values are floats in [0, 1] or unsigned integers over their range. Raises ValueError for another
+        size."""
         image = self.cook_image(img)
         if image.shape[:2] != self.res:
             raise ValueError(f"the image has {image.shape[0]} x {image.shape[1]} pixels, the GUI {self.res}")
         self.canvas.pixels[...] = image
 
     def contour(self, scalar_field: Any, normalize: bool = False) -> None:
-        """Fill the picture with the numbers of a two-dimensional field as colours, 0 dark blue to 1 yellow;
-        `normalize`: from the least to the greatest."""
+        """Fill the picture with the numbers of a two-dimensional field as colours, from 0 (dark blue) to 1 (yellow).
+        `normalize` maps the minimum to 0 and the maximum to 1."""
         self.canvas.pixels[...] = colored(imresize(numbers(scalar_field, normalize), *self.res), "plasma")
 
     def circle(self, pos: Any, color: int = 0xFFFFFF, radius: float = 1) -> None:
-        """A filled circle."""
+        """Draw a filled circle."""
         self.circles(_point(pos), radius, color)
 
     def circles(
         self, pos: Any, radius: Any = 1, color: Any = 0xFFFFFF, palette: Any = None, palette_indices: Any = None
     ) -> None:
-        """Filled circles. With `palette`, a list of colours, `palette_indices` says which each has."""
+        """Draw filled circles. With `palette`, a list of colours, `palette_indices` selects the colour of each."""
         centers = _points(pos)
         if palette is not None:
             if palette_indices is None:
@@ -180,22 +182,22 @@ class GUI:
         self.canvas.circles(centers, _sizes(radius, len(centers)), colors_of(color, len(centers)))
 
     def line(self, begin: Any, end: Any, radius: float = 1, color: int = 0xFFFFFF) -> None:
-        """A straight line."""
+        """Draw a straight line."""
         self.lines(_point(begin), _point(end), radius, color)
 
     def lines(self, begin: Any, end: Any, radius: Any = 1, color: Any = 0xFFFFFF) -> None:
-        """Straight lines."""
+        """Draw straight lines."""
         begins, ends = _points(begin), _points(end)
         if begins.shape != ends.shape:
             raise ValueError(f"{len(begins)} lines begin, {len(ends)} end")
         self.canvas.lines(begins, ends, _sizes(radius, len(begins)), colors_of(color, len(begins)))
 
     def triangle(self, a: Any, b: Any, c: Any, color: int = 0xFFFFFF) -> None:
-        """A filled triangle."""
+        """Draw a filled triangle."""
         self.triangles(_point(a), _point(b), _point(c), color)
 
     def triangles(self, a: Any, b: Any, c: Any, color: Any = 0xFFFFFF) -> None:
-        """Filled triangles."""
+        """Draw filled triangles."""
         of_each = [_points(a), _points(b), _points(c)]
         if len({len(points) for points in of_each}) > 1:
             raise ValueError(f"triangles have three corners each, not {', '.join(str(len(p)) for p in of_each)}")
@@ -203,13 +205,13 @@ class GUI:
         self.canvas.triangles(corners, colors_of(color, len(corners)))
 
     def rect(self, topleft: Any, bottomright: Any, radius: float = 1, color: int = 0xFFFFFF) -> None:
-        """The outline of a rectangle between two opposite corners."""
+        """Draw the outline of a rectangle between two opposite corners."""
         (x0, y0), (x1, y1) = _point(topleft)[0], _point(bottomright)[0]
         corners = np.array([(x0, y0), (x1, y0), (x1, y1), (x0, y1)])
         self.lines(corners, np.roll(corners, -1, 0), radius, color)
 
     def text(self, content: str, pos: Any, font_size: float = 15, color: int = 0xFFFFFF) -> None:
-        """A line of text; `pos` is its upper left corner."""
+        """Draw a line of text. `pos` is its upper left corner."""
         corner = _point(pos)[0]
         size = number_of(font_size, "the size of a text", 0, above=True)
         if not np.isfinite(corner).all() or size > _LARGEST_TEXT:
@@ -217,7 +219,7 @@ class GUI:
         self.canvas.text(str(content), corner, size, colors_of(color, 1)[0])
 
     def arrow(self, orig: Any, direction: Any, radius: float = 1, color: int = 0xFFFFFF, **kwargs: Any) -> None:
-        """An arrow from `orig` to `orig + direction`; see `arrows`."""
+        """Draw an arrow from `orig` to `orig + direction`; see `arrows`."""
         self.arrows(_point(orig), _point(direction), radius, color, **kwargs)
 
     def arrows(
@@ -229,8 +231,8 @@ class GUI:
         tip_scale: float = 0.2,
         angle: float = 45,
     ) -> None:
-        """Arrows from `orig` to `orig + direction`. The two lines of a tip are `tip_scale` as long as the arrow, and
-        turned by `angle` degrees from it, as in a square picture."""
+        """Draw arrows from `orig` to `orig + direction`. The two lines of a head have `tip_scale` times the length of
+        the arrow, and are turned by `angle` degrees from it, as in a square picture."""
         begins, along = _points(orig), _points(direction)
         if len(begins) != len(along) and 1 not in (len(begins), len(along)):
             raise ValueError(f"there are {len(begins)} arrows, but {len(along)} directions")
@@ -244,7 +246,7 @@ class GUI:
             self.lines(ends, ends + tip, radius, color)
 
     def _bases(self, w: int, h: int, bound: float) -> Any:
-        """The points of a w x h grid, each `bound` cells from the lower left of its cell."""
+        """Return the points of a w x h grid, each `bound` cells from the lower left corner of its cell."""
         start = number_of(bound, "bound")
         x, y = (np.linspace(start, n - start, n) / n for n in (w, h))
         return np.stack(np.meshgrid(x, y, indexing="ij"), 2).reshape(-1, 2)
@@ -252,7 +254,7 @@ class GUI:
     def arrow_field(
         self, direction: Any, radius: Any = 1, color: Any = 0xFFFFFF, bound: float = 0.5, **kwargs: Any
     ) -> None:
-        """An arrow for each element of a two-dimensional field of vectors, spread over the picture."""
+        """Draw an arrow for each element of a two-dimensional field of vectors, spread over the picture."""
         along = numbers_of(direction, "a field of directions")
         if along.ndim != 3 or along.shape[2] != 2:
             raise ValueError(f"directions have shape (w, h, 2), not {along.shape}")
@@ -260,7 +262,7 @@ class GUI:
         self.arrows(self._bases(w, h, bound), along.reshape(-1, 2), radius, color, **kwargs)
 
     def point_field(self, radius: Any, color: Any = 0xFFFFFF, bound: float = 0.5) -> None:
-        """A circle for each element of a two-dimensional field of radii, spread over the picture."""
+        """Draw a circle for each element of a two-dimensional field of radii, spread over the picture."""
         radii = numbers_of(radius, "a field of radii")
         if radii.ndim != 2:
             raise ValueError(f"radii have shape (w, h), not {radii.shape}")
@@ -268,8 +270,8 @@ class GUI:
         self.circles(self._bases(w, h, bound), radii.reshape(-1), color)
 
     def vector_field(self, vector_field: Any, arrow_spacing: int = 5, color: int = 0xFFFFFF) -> None:
-        """Arrows for a field of vectors of the picture's size, one in each `arrow_spacing` pixels; the longest is as
-        long as that. NaN and infinite vectors have none."""
+        """Draw arrows for a field of vectors of the picture's size, one for every `arrow_spacing` pixels, which is also
+        the length of the longest. NaN and infinite vectors have no arrow."""
         vectors = arrows_of(vector_field, arrow_spacing)
         w, h = (max(1, n // arrow_spacing) for n in self.res)
         places = self._bases(w, h, 0.5)
@@ -279,15 +281,15 @@ class GUI:
     # ---- widgets
 
     def slider(self, text: str, minimum: float, maximum: float, step: float = 1) -> widgets.WidgetValue:
-        """A number to drag: its `value` goes from `minimum` to `maximum` in steps."""
+        """Add a slider and return it. Its `value` goes from `minimum` to `maximum` in steps."""
         return self._panel.slider(text, minimum, maximum, step)
 
     def label(self, text: str) -> widgets.WidgetValue:
-        """A number to see: set its `value`."""
+        """Add a label and return it. Set its `value` to show a number."""
         return self._panel.label(text)
 
     def button(self, text: str, event_name: str | None = None) -> str:
-        """Something to press: gives the key of the PRESS event that it makes."""
+        """Add a button. Returns the key of the PRESS event that it creates."""
         given = "" if event_name is None else text_of(event_name, "the name of an event")
         key = given or f"WidgetButton_{text}"
         self._panel.button(text, key)
@@ -297,28 +299,29 @@ class GUI:
 
     @property
     def key_pressed(self) -> set[str]:
-        """The keys and buttons that are down, as of the last time events were asked for."""
+        """Return the keys and buttons that are down, as of the last read of the events."""
         return self._inputs.pressed
 
     def has_key_event(self) -> bool:
-        """Whether something happened that was not asked for yet."""
+        """Return whether there are unread events."""
         self._inputs.collect()
         return bool(self._inputs.queue)
 
     def get_event(self, *e_filter: Any) -> bool:
-        """Take the next event that fits (see `EventFilter`) into `event`; whether there was one. Others are dropped."""
+        """Store the next event that matches (see `EventFilter`) in `event`. Returns whether there was one. Others are
+        dropped."""
         for _ in self.get_events(*e_filter):
             return True
         return False
 
     def get_events(self, *e_filter: Any) -> Iterator[events.Event]:
-        """The events that fit, one after the other; each is also in `event`. Others are dropped."""
+        """Yield the events that match, and store each in `event`. Others are dropped."""
         for event in self._inputs.events(*e_filter):
             self.event = event
             yield event
 
     def get_key_event(self) -> events.Event:
-        """Wait for the next event. WeftError where there is no window that one could come from."""
+        """Wait for the next event. Raises WeftError if there is no window that could produce one."""
         while not self.has_key_event():
             if self._window is None or self._window.closed:
                 raise WeftError("there is no window whose events could be waited for")
@@ -327,17 +330,17 @@ class GUI:
         return self.event
 
     def is_pressed(self, *keys: str | Sequence[str]) -> bool:
-        """Whether one of these keys is down, as of the last time events were asked for."""
+        """Return whether one of these keys is down, as of the last read of the events."""
         return self._inputs.is_pressed(*keys)
 
     def get_cursor_pos(self) -> tuple[float, float]:
-        """Where the pointer is, in [0, 1]."""
+        """Return the position of the pointer, in [0, 1]."""
         return self._inputs.cursor
 
 
 def _point(pos: Any) -> Any:
-    """A position as an array of shape (1, 2), from a vector, of which more coordinates are left out. ValueError for
-    what is none."""
+    """Convert a position, a vector of at least two numbers, to an array of shape (1, 2). Raises ValueError for other
+    objects."""
     array = numbers_of(pos, "a position").astype(np.float64)
     if array.size < 2 or array.size != max(array.shape):
         raise ValueError(f"a position is a vector of two numbers, not {shown(pos)}")
@@ -345,7 +348,7 @@ def _point(pos: Any) -> Any:
 
 
 def _points(pos: Any) -> Any:
-    """Positions as an array of shape (n, 2). ValueError for another number of coordinates."""
+    """Convert positions to an array of shape (n, 2). Raises ValueError for another number of coordinates."""
     array = numbers_of(pos, "positions").astype(np.float64, copy=False)
     if array.ndim < 1 or array.shape[-1] != 2:
         raise ValueError(f"positions have shape (n, 2), not {array.shape}")
@@ -357,7 +360,8 @@ def _sizes(radius: Any, count: int) -> Any:
 
 
 def _of_palette(palette: Any, which: Any) -> Any:
-    """The colours of a palette by their numbers, which are whole ones. ValueError for one that it does not have."""
+    """Return the colours of a palette by their integer indices. Raises ValueError for an index outside of the
+    palette."""
     numbers = numbers_of(which, "palette_indices").reshape(-1)
     sound = (numbers >= 0) & (numbers < len(palette)) & (numbers == np.floor(numbers))
     if not sound.all():

@@ -1,7 +1,8 @@
-"""What a GUI draws on: an array of f32 colours, [x, y] with y up, and antialiased shapes.
+"""The canvas of a GUI: an array of f32 colours, [x, y] with y up, and antialiased shapes.
 
-Coordinates are in [0, 1] across the canvas, sizes in pixels. A shape covers each pixel by a share between 0 and 1,
-computed from the pixel's distance to the shape; its colour is mixed in by that share, later shapes over earlier ones.
+Coordinates are in [0, 1] across the canvas, sizes are in pixels. A shape covers each pixel by a share between 0 and 1,
+which is computed from the pixel's distance to the shape. Its colour is mixed in by that share. Later shapes cover
+earlier ones.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from weft.lang.ui.images import pillow, rows
 
 __all__ = ["GuiCanvas", "colors_of", "one_each"]
 
-Coverage = Callable[[Any, Any, Any], Any]  # (numbers of the shapes, x, y) -> share of the pixel that is covered
+Coverage = Callable[[Any, Any, Any], Any]  # (indices of the shapes, x, y) -> share of the pixel that is covered
 
-_FINE = 4  # how many times finer triangles are drawn, along each axis
+_FINE = 4  # supersampling of triangles along each axis
 
 
 def colors_of(color: Any, count: int) -> Any:
-    """One colour 0xRRGGBB for all, or one each, as f32 of shape (count, 3) in [0, 1]; bits above these are left out.
-    ValueError for what is no whole number of 32 bits, and for another number of colours."""
+    """Return colours as f32 of shape (count, 3) in [0, 1]. The argument is one colour 0xRRGGBB for all, or one for
+    each; higher bits are ignored. Raises ValueError for a value that is not an integer of 32 bits, and for another
+    number of colours."""
     given = numbers_of(color, "a colour 0xRRGGBB").reshape(-1)
     if not ((given >= 0) & (given < 2**32) & (given == np.floor(given))).all():
         raise ValueError(f"a colour is 0xRRGGBB, a whole number from 0 to 0xFFFFFF, not {shown(color)}")
@@ -33,25 +35,26 @@ def colors_of(color: Any, count: int) -> Any:
 
 
 def one_each(values: Any, count: int, what: str) -> Any:
-    """(count,): one number for all, or one each. ValueError for another number of them."""
+    """Return numbers of shape (count,) from one for all, or one for each. Raises ValueError for another number of
+    them."""
     if values.shape not in ((1,), (count,)):
         raise ValueError(f"there are {count} shapes, but {len(values)} {what}: one is wanted for all, or one each")
     return np.broadcast_to(values, (count,))
 
 
 class GuiCanvas:
-    """`pixels` of shape (width, height, 3)."""
+    """A canvas with `pixels` of shape (width, height, 3)."""
 
     def __init__(self, width: int, height: int) -> None:
         self.size = np.array([width, height])
         self.pixels = np.zeros((width, height, 3), np.float32)
 
     def clear(self, color: int) -> None:
-        """Fill it with one colour."""
+        """Fill the canvas with one colour."""
         self.pixels[...] = colors_of(color, 1)[0]
 
     def circles(self, centers: Any, radii: Any, colors: Any) -> None:
-        """Filled circles: `centers` (n, 2), `radii` (n,), `colors` (n, 3)."""
+        """Draw filled circles: `centers` (n, 2), `radii` (n,), `colors` (n, 3)."""
         places = centers * self.size
         if stamping.worth_kernels(len(places)):
             stamping.stamp_circles(self.pixels, places, radii, colors)
@@ -64,7 +67,7 @@ class GuiCanvas:
         self._stamp(places - reach, places + reach, coverage, colors)
 
     def lines(self, begins: Any, ends: Any, radii: Any, colors: Any) -> None:
-        """Straight lines with round ends: `begins`, `ends` (n, 2)."""
+        """Draw straight lines with round ends: `begins`, `ends` (n, 2)."""
         a, b = begins * self.size, ends * self.size
         if stamping.worth_kernels(len(a)):
             stamping.stamp_lines(self.pixels, a, b, radii, colors)
@@ -82,8 +85,8 @@ class GuiCanvas:
         self._stamp(np.minimum(a, b) - reach, np.maximum(a, b) + reach, coverage, colors)
 
     def _stamp(self, low: Any, high: Any, coverage: Coverage, colors: Any) -> None:
-        """Draw shapes within the boxes `low` .. `high` (in pixels). Many small ones go offset by offset, all shapes at
-        once; few large ones go one by one."""
+        """Draw shapes within the boxes `low` .. `high` (in pixels). Many small shapes are drawn offset by offset, all
+        of them at once. Few large shapes are drawn one by one."""
         sound = np.isfinite(low).all(1) & np.isfinite(high).all(1)
         first = np.clip(np.floor(np.where(sound[:, None], low, 0)), 0, self.size).astype(np.int64)
         last = np.clip(np.ceil(np.where(sound[:, None], high, -1)) + 1, 0, self.size).astype(np.int64)
@@ -110,7 +113,8 @@ class GuiCanvas:
         self.pixels[where] = before + share.astype(np.float32) * (colors - before)
 
     def triangles(self, corners: Any, colors: Any) -> None:
-        """Filled triangles: `corners` (n, 3, 2). Drawn together, so neighbours show no seam."""
+        """Draw filled triangles: `corners` (n, 3, 2). They are drawn together, so there are no seams between
+        neighbours."""
         corners = corners[np.isfinite(corners).all((1, 2))] * self.size
         if not len(corners):
             return
@@ -122,7 +126,8 @@ class GuiCanvas:
         extent = tuple(int(n) * _FINE for n in high - low)
         color, mask = image.new("RGB", extent), image.new("L", extent)
         pens = draw.Draw(color), draw.Draw(mask)
-        # Pillow fills the pixels on the border too: half a fine pixel to the lower left evens that out.
+        # Pillow also fills the pixels on the border. A shift by half a fine pixel to the lower left compensates for
+        # that.
         points = np.clip((corners - low) * _FINE - 0.5, -32000, 32000).reshape(-1, 6)
         for points_of, rgb in zip(points.tolist(), (colors * 255 + 0.5).astype(np.uint8).tolist()):
             pens[0].polygon(points_of, fill=tuple(rgb))
@@ -133,7 +138,7 @@ class GuiCanvas:
         self.pixels[box] = self.pixels[box] * (1 - covered) + drawn
 
     def text(self, content: str, corner: Any, size: float, color: Any) -> None:
-        """A line of text with its upper left corner at `corner`, `size` pixels high."""
+        """Draw a line of text with its upper left corner at `corner`, `size` pixels high."""
         font = pillow("ImageFont").load_default(size)
         x, y = (np.asarray(corner) * self.size).tolist()
         mask = pillow().new("L", tuple(self.size.tolist()))
@@ -147,6 +152,6 @@ class GuiCanvas:
         self._mix((slice(left, right), slice(height - bottom, height - top)), share, color)
 
     def picture(self) -> Any:
-        """A pillow image of it, as it looks."""
+        """Return the canvas as a pillow image."""
         pixels = (np.clip(rows(self.pixels), 0, 1) * np.float32(255)).astype(np.uint8)
         return pillow().fromarray(np.ascontiguousarray(pixels))

@@ -1,4 +1,4 @@
-"""Images as arrays and in files. `x` goes right, `y` up: [0, 0] is the lower left corner."""
+"""Images as arrays and in files. `x` points right and `y` points up: [0, 0] is the lower left corner."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = [
 ]
 
 
-_LARGEST = 2**20  # pixels along a side of what `imresize` makes
+_LARGEST = 2**20  # maximum pixels along a side for `imresize`
 _JPEGS = (".jpg", ".jpeg", ".jpe", ".jfif")
 
-# How formats that lose something are written. (Pillow's own choice for a jpg, a quality of 75 and colours of half the
-# resolution, halves the contrast of noise.)
+# Options for lossy formats. (Pillow's defaults for jpg, a quality of 75 and colours at half resolution, halve the
+# contrast of noise.)
 _LOSSY: dict[str, dict[str, Any]] = {
     **{ending: {"quality": 95, "subsampling": 0} for ending in _JPEGS},
     ".webp": {"quality": 95},
@@ -35,11 +35,11 @@ _LOSSY: dict[str, dict[str, Any]] = {
 
 
 class MissingLibrary(WeftError, ImportError):
-    """A library or program that Weft does not bring along."""
+    """A library or program that is not installed with Weft is missing."""
 
 
 def pillow(module: str = "Image") -> Any:
-    """A module of pillow. MissingLibrary if it is not installed."""
+    """Import a module of pillow. Raises MissingLibrary if it is not installed."""
     try:
         return importlib.import_module(f"PIL.{module}")
     except ImportError as error:
@@ -47,7 +47,7 @@ def pillow(module: str = "Image") -> Any:
 
 
 def _scale(image: Any, what: str) -> float:
-    """What is white. TypeError for element types that are no colours."""
+    """Return the value of white. Raises TypeError for an element type that cannot be a colour."""
     if image.dtype.kind == "f":
         return 1.0
     if image.dtype.kind == "u":
@@ -56,8 +56,8 @@ def _scale(image: Any, what: str) -> float:
 
 
 def as_floats(image: Any, what: str) -> Any:
-    """Pixels as f32 of shape (width, height, 3): one channel is grey, two are red and green, alpha is left out.
-    ValueError for another shape, TypeError for types that are no colours."""
+    """Return pixels as f32 of shape (width, height, 3). One channel is grey, two are red and green, alpha is dropped.
+    Raises ValueError for another shape, TypeError for a type that cannot be a colour."""
     array = numbers_of(image, "an image")
     if array.ndim == 2:
         array = array[:, :, None]
@@ -76,7 +76,7 @@ def as_floats(image: Any, what: str) -> Any:
 
 
 def as_bytes(image: Any, what: str) -> Any:
-    """Pixels as u8: floats are held within [0, 1], and what lies between two steps takes the lower one."""
+    """Return pixels as u8. Floats are clamped to [0, 1] and rounded down to the next step."""
     array = numbers_of(image, "an image")
     if array.dtype == np.uint8:
         return array
@@ -87,12 +87,12 @@ def as_bytes(image: Any, what: str) -> Any:
 
 
 def imwrite(img: Any, filename: Any) -> None:
-    """Write an image to a file; the name's ending says the format (png, jpg, bmp, gif ...). A jpg is written at a
-    quality of 95 and with colours at full resolution, so that noise keeps its contrast; a png loses nothing.
+    """Write an image to a file. The ending of the name selects the format (png, jpg, bmp, gif ...). A jpg is written
+    with a quality of 95 and colours at full resolution, so that noise keeps its contrast. A png is lossless.
 
-    `img`: a field or array of shape (width, height), or (width, height, channels) for grey, grey and alpha, RGB or
-    RGBA; floats in [0, 1] or unsigned integers over their range. ValueError for another shape, TypeError for another
-    type."""
+    `img` is a field or array of shape (width, height), or (width, height, channels) for grey, grey and alpha, RGB or
+    RGBA. Values are floats in [0, 1] or unsigned integers over their range. Raises ValueError for another shape,
+    TypeError for another type."""
     pixels = as_bytes(img, "imwrite")
     if pixels.ndim == 3 and pixels.shape[2] == 1:
         pixels = pixels[:, :, 0]
@@ -108,7 +108,7 @@ def imwrite(img: Any, filename: Any) -> None:
 
 
 def save(picture: Any, path: Path | str) -> None:
-    """Write a picture of pillow's to a file. ValueError for a name whose ending is no format."""
+    """Write a pillow image to a file. Raises ValueError for a name whose ending is not a format."""
     known = pillow().registered_extensions()
     if Path(path).suffix.lower() not in known:
         raise ValueError(f"the name of an image ends in its format, .png, .jpg, .bmp or another, not as {str(path)!r}")
@@ -116,13 +116,13 @@ def save(picture: Any, path: Path | str) -> None:
 
 
 def rows(pixels: Any) -> Any:
-    """[x, y] with y up, as files have it: rows from the top."""
+    """Convert [x, y] with y up to the layout of files: rows from the top."""
     return pixels.swapaxes(0, 1)[::-1]
 
 
 def imread(filename: Any, channels: Any = 0) -> Any:
-    """The image in a file as u8 of shape (width, height, channels); `channels`: 1 grey, 2 grey and alpha, 3 RGB,
-    4 RGBA, 0 as many as the file has."""
+    """Read an image from a file as u8 of shape (width, height, channels). `channels` is 1 for grey, 2 for grey and
+    alpha, 3 for RGB, 4 for RGBA, and 0 for the number in the file."""
     modes = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
     if whole_of(channels, "the number of channels") not in (0, *modes):
         raise ValueError(f"an image has 1 to 4 channels, or 0 for what the file has, not {channels}")
@@ -137,7 +137,8 @@ def imread(filename: Any, channels: Any = 0) -> Any:
 
 
 def imresize(img: Any, w: Any, h: Any = None) -> Any:
-    """The image at `w` by `h` pixels (`h` is `w` if left out), of the same type: each takes the nearest below it."""
+    """Resize an image to `w` by `h` pixels (`h` defaults to `w`), with the same type. Each pixel takes the nearest one
+    below."""
     array = numbers_of(img, "an image")
     h = w if h is None else h
     if array.ndim not in (2, 3) or not array.size:

@@ -1,4 +1,4 @@
-"""What happened in a window, kept until it is asked for; and how programs end that have no window."""
+"""Queue the events of a window, and end programs that run without a window."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Countdown", "Inputs"]
 
 
 class Inputs:
-    """The events of `window` (None: there is none) that `taken` does not take for itself, and which keys are down."""
+    """The events of `window` (None: there is no window) that `taken` does not consume, and the keys that are down."""
 
     def __init__(self, window: DesktopWindow | None, taken: Callable[[Event], bool]) -> None:
         self.queue: list[Event] = []
@@ -25,15 +25,15 @@ class Inputs:
 
     @property
     def cursor(self) -> tuple[float, float]:
-        """Where the pointer is, in [0, 1]."""
+        """The position of the pointer, in [0, 1]."""
         return (0.0, 0.0) if self.window is None else self.window.cursor
 
     def add(self, type: EventType, key: str) -> None:
-        """Say that something happened."""
+        """Add an event."""
         self.queue.append(Event(type, [], self.cursor, key))
 
     def collect(self) -> None:
-        """Take what happened in the window into the queue, and keep track of the keys that are down."""
+        """Move the events of the window into the queue, and update the keys that are down."""
         for event in self.window.poll() if self.window is not None else ():
             if event.type is PRESS and event.key is not None:
                 self.pressed.add(event.key)
@@ -44,7 +44,7 @@ class Inputs:
                 self.queue.append(event)
 
     def events(self, *wanted: Any) -> Iterator[Event]:
-        """The events that fit (see `EventFilter`), one after the other. Others are dropped."""
+        """Yield the events that match (see `EventFilter`). Others are dropped."""
         fits = EventFilter(*wanted)
         self.collect()
         while self.queue:
@@ -53,7 +53,7 @@ class Inputs:
                 yield event
 
     def is_pressed(self, *keys: str | Sequence[str]) -> bool:
-        """Whether one of these keys is down, as of the last time events were asked for."""
+        """Return whether one of these keys is down, as of the last read of the events."""
         flat = [name for key in keys for name in (key if isinstance(key, list | tuple | set) else [key])]
         for name in flat:
             text_of(name, "a key")
@@ -61,15 +61,16 @@ class Inputs:
 
 
 class Countdown:
-    """A program that wants a window where there is none gets WEFT_GUI_FRAMES (120) frames, and the last of them in
-    `out/<name>.png`; then Escape and the closing of the window are said to be pressed, once a frame."""
+    """Ends a program that wants a window where there is none. After WEFT_GUI_FRAMES (120) frames, it saves the last one
+    to `out/<name>.png`. Escape and the closing of the window are then reported as pressed, once per frame."""
 
     def __init__(self, name: str, inputs: Inputs) -> None:
         self._name, self._inputs = name, inputs
         self._left = int(os.environ.get("WEFT_GUI_FRAMES", "120"))
 
     def frame(self, number: int, picture: Any, saved: bool) -> bool:
-        """Frame `number` is done, and `saved` by the program or not. Whether it was the last."""
+        """Count frame `number`; `saved` says whether the program wrote it to a file. Returns whether it was the last
+        one."""
         self._left -= 1
         if self._left > 0:
             return False

@@ -1,4 +1,4 @@
-"""How panels of widgets look. They are drawn at twice their size, then halved: so that edges are smooth."""
+"""Draw panels of widgets. They are drawn at twice their size and then halved, which smooths the edges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.lang.ui.images import pillow
 
 __all__ = ["BAR", "GAP", "PAD", "ROW", "Row", "panel_picture"]
 
-BAR, ROW, GAP, PAD = 26, 22, 5, 10  # in pixels: the title's height, a row's, what is between rows, around them
+BAR, ROW, GAP, PAD = 26, 22, 5, 10  # in pixels: height of the title, height of a row, gap between rows, padding
 _FINE = 2
 _TEXT = 13
 _BACK, _TITLE, _EDGE = (24, 28, 36, 226), (36, 42, 54, 242), (86, 98, 120, 160)
@@ -20,8 +20,8 @@ _PRIMARIES = ((214, 74, 74, 255), (74, 180, 96, 255), (78, 120, 230, 255))
 
 
 class Row(NamedTuple):
-    """A widget: which kind (a row of `_DRAW`), its text, its values in [0, 1], what it says of them, its colour, and
-    whether the pointer is "over" it, or has it "held"."""
+    """A widget: its kind (a row of `_DRAW`), its text, its values in [0, 1], the text of the values, its colour, and
+    its state: "over" if the pointer is on it, "held" if it is pressed."""
 
     kind: str
     text: str
@@ -32,31 +32,31 @@ class Row(NamedTuple):
 
 
 class _Pen:
-    """Draws on an image that is finer than what is asked for."""
+    """Draws on an image of higher resolution than the result."""
 
     def __init__(self, image: Any) -> None:
         self._draw = pillow("ImageDraw").Draw(image)
         self._font = pillow("ImageFont").load_default(_TEXT * _FINE)
 
     def box(self, left: float, top: float, right: float, bottom: float, fill: Any, radius: float = 4) -> None:
-        """A box with round corners."""
+        """Draw a box with round corners."""
         if right - left >= 1:
             corners = [round(value * _FINE) for value in (left, top, right, bottom)]
             corners[2:] = [value - 1 for value in corners[2:]]
             self._draw.rounded_rectangle(corners, min(radius, (right - left) / 2) * _FINE, fill)
 
     def text(self, x: float, y: float, text: str, fill: Any, anchor: str = "lm") -> None:
-        """Text at a place: its left ("lm") or its middle ("mm"), halfway up."""
+        """Draw text at a place: its left ("lm") or its middle ("mm"), vertically centered."""
         self._draw.text((x * _FINE, y * _FINE), text, fill=fill, font=self._font, anchor=anchor)
 
     def tick(self, x: float, y: float, size: float, fill: Any) -> None:
-        """A tick in a square box."""
+        """Draw a tick in a square box."""
         points = [(x + a * size, y + b * size) for a, b in ((0.22, 0.52), (0.43, 0.72), (0.79, 0.28))]
         self._draw.line([(a * _FINE, b * _FINE) for a, b in points], fill, round(2.2 * _FINE), joint="curve")
 
 
 def panel_picture(name: str, width: int, height: int, rows: tuple[Row, ...]) -> Any:
-    """A pillow image, RGBA, of a panel."""
+    """Return a pillow image, RGBA, of a panel."""
     image = pillow().new("RGBA", (width * _FINE, height * _FINE), (*_BACK[:3], 0))
     pen = _Pen(image)
     pen.box(0, 0, width, height, _EDGE, 8)

@@ -1,4 +1,4 @@
-"""`ti.ui.Gui`: panels of widgets over the picture of a window. A program says in each frame which there are."""
+"""`ti.ui.Gui`: panels of widgets over the picture of a window. A program declares them again in each frame."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from weft.lang.ui.panel_pictures import BAR, GAP, PAD, ROW, Row, panel_picture
 __all__ = ["Gui"]
 
 Color = tuple[float, float, float]
-_LARGEST = 16  # windows along a side of a panel
+_LARGEST = 16  # the maximum size of a panel, in window sizes
 
 
 @dataclass
 class _Panel:
-    """A panel of this frame: its place in pixels from the upper left, and its rows from the top."""
+    """A panel of this frame: its position in pixels from the upper left, and its rows from the top."""
 
     name: str
     left: float
@@ -32,39 +32,39 @@ class _Panel:
 
     @property
     def tall(self) -> int:
-        """Its height: more than asked for where its rows need more room."""
+        """The height, which is larger than requested if the rows need more room."""
         return max(self.height, BAR + PAD + len(self.rows) * (ROW + GAP) + PAD - GAP)
 
     @property
     def bottom(self) -> float:
-        """Where it ends."""
+        """The lower edge."""
         return self.top + self.tall
 
     def holds(self, x: float, y: float) -> bool:
-        """Whether a place is in it."""
+        """Return whether a place is in the panel."""
         return self.left <= x < self.left + self.width and self.top <= y < self.bottom
 
 
 class Gui:
-    """A window's `get_gui()`. Say `begin`, the widgets from the top, `end`, in every frame; or `with sub_window`. A
-    widget is known by its panel and its text; it gives its new value."""
+    """The result of a window's `get_gui()`. In every frame, call `begin`, the widgets from the top, and `end`, or use
+    `sub_window` in a `with` statement. A widget is identified by its panel and its text. It returns its new value."""
 
     def __init__(self, size: tuple[int, int]) -> None:
         self._size = size
         self._open: _Panel | None = None
-        self._panels: list[_Panel] = []  # of this frame
-        self._shown: list[_Panel] = []  # of the last
+        self._panels: list[_Panel] = []  # of the current frame
+        self._shown: list[_Panel] = []  # of the last frame
         self._moved: dict[str, tuple[float, float]] = {}
         self._pointer, self._active, self._released = (-1.0, -1.0), "", False
         self._pressed: tuple[float, float] | None = None
-        self._grip = (0.0, 0.0)  # from the pointer to how far the panel is moved
+        self._grip = (0.0, 0.0)  # from the pointer to the offset of the panel
         self._pictures: dict[Any, Any] = {}
 
     # ---- panels
 
     @contextmanager
     def sub_window(self, name: str, x: float, y: float, width: float, height: float) -> Generator[Gui, None, None]:
-        """`begin` and `end` around a `with` block."""
+        """Call `begin` and `end` around a `with` block."""
         self.begin(name, x, y, width, height)
         try:
             yield self
@@ -72,9 +72,9 @@ class Gui:
             self.end()
 
     def begin(self, name: str, x: float, y: float, width: float, height: float) -> None:
-        """Begin a panel: its title, upper left corner and size, as parts of the window, (0, 0) upper left. It can be
-        dragged by its title, and is higher where its widgets need it. RuntimeError within another, ValueError for a
-        size that is none."""
+        """Begin a panel with its title, upper left corner and size. These are fractions of the window, with (0, 0) at
+        the upper left. The user can drag the panel by its title. It is higher than requested if its widgets need it.
+        Raises RuntimeError within another panel, and ValueError for an invalid size."""
         text_of(name, "the name of a panel")
         x, y = (number_of(place, "the corner of a panel") for place in (x, y))
         sides = [number_of(side, "the size of a panel, as a part of the window,") for side in (width, height)]
@@ -88,7 +88,7 @@ class Gui:
         self._open = _Panel(name, x * across + dx, y * down + dy, max(1, round(width * across)), round(height * down))
 
     def end(self) -> None:
-        """End the panel. RuntimeError if none has begun."""
+        """End the panel. Raises RuntimeError if none has begun."""
         panel = self._panel()
         self._open = None
         self._drag(panel)
@@ -100,7 +100,7 @@ class Gui:
         return self._open
 
     def _drag(self, panel: _Panel) -> None:
-        """Move a panel whose title was pressed along with the pointer."""
+        """Move a panel whose title was pressed with the pointer."""
         key = f"{panel.name}\0"
         x, y = self._pointer
         if self._pressed is not None and panel.holds(*self._pressed) and self._pressed[1] < panel.top + BAR:
@@ -112,18 +112,18 @@ class Gui:
     # ---- widgets
 
     def text(self, text: str, color: Any = None) -> None:
-        """A line of text, white if no colour is given."""
+        """Show a line of text, in white if no colour is given."""
         self._panel().rows.append(Row("text", str(text), color=None if color is None else _rgb(color)))
 
     def button(self, text: str) -> bool:
-        """Whether it was clicked."""
+        """Show a button. Returns whether it was clicked."""
         text_of(text, "the text of a widget")
         clicked, state = self._click(text)
         self._panel().rows.append(Row("button", text, state=state))
         return clicked
 
     def checkbox(self, text: str, old_value: bool) -> bool:
-        """A box to tick: whether it is ticked now."""
+        """Show a check box. Returns whether it is checked now."""
         text_of(text, "the text of a widget")
         before = flag_of(old_value, "the value of a checkbox")
         clicked, state = self._click(text)
@@ -132,7 +132,7 @@ class Gui:
         return value
 
     def slider_int(self, text: str, old_value: int, minimum: int, maximum: int) -> int:
-        """A whole number to drag from `minimum` to `maximum`."""
+        """Show a slider for an integer from `minimum` to `maximum`. Returns its value."""
         text_of(text, "the text of a widget")
         before, low, high = (whole_of(n, "a number of slider_int") for n in (old_value, minimum, maximum))
         share, state = self._slide(text, 0, 1)
@@ -141,7 +141,7 @@ class Gui:
         return value
 
     def slider_float(self, text: str, old_value: float, minimum: float, maximum: float) -> float:
-        """A number to drag from `minimum` to `maximum`."""
+        """Show a slider for a number from `minimum` to `maximum`. Returns its value."""
         text_of(text, "the text of a widget")
         before, low, high = (number_of(n, "a number of slider_float") for n in (old_value, minimum, maximum))
         share, state = self._slide(text, 0, 1)
@@ -150,7 +150,7 @@ class Gui:
         return value
 
     def color_edit_3(self, text: str, old_value: Any) -> Color:
-        """A colour: its red, green and blue can each be dragged from 0 to 1."""
+        """Show sliders from 0 to 1 for the red, green and blue of a colour. Returns the colour."""
         text_of(text, "the text of a widget")
         value = list(_rgb(old_value))
         state = ""
@@ -162,10 +162,10 @@ class Gui:
         self._panel().rows.append(Row("color", text, (red, green, blue), state=state))
         return red, green, blue
 
-    # ---- what the pointer does to them
+    # ---- reaction to the pointer
 
     def _inside(self, place: tuple[float, float] | None, low: float, high: float) -> bool:
-        """Whether a place is in the next row, between two parts of its width."""
+        """Return whether a place is in the next row, between two fractions of its width."""
         panel = self._panel()
         if place is None or panel is not self._above(place, panel):
             return False
@@ -174,7 +174,7 @@ class Gui:
         return left + low * width <= place[0] < left + high * width and top <= place[1] < top + ROW
 
     def _above(self, place: tuple[float, float], panel: _Panel) -> _Panel:
-        """`panel`, or a panel of the last frame that covers it at a place."""
+        """Return `panel`, or a panel of the last frame that covers it at that place."""
         names = [shown.name for shown in self._shown if shown.holds(*place)]
         return panel if not names or names[-1] == panel.name else self._shown[-1]
 
@@ -182,7 +182,7 @@ class Gui:
         return f"{self._panel().name}\0{text}"
 
     def _click(self, text: str) -> tuple[bool, str]:
-        """Whether something was pressed and let go of, and how it looks."""
+        """Return whether the widget was pressed and released, and its state."""
         over = self._inside(self._pointer, 0, 1)
         if self._inside(self._pressed, 0, 1):
             self._active = self._key(text)
@@ -191,8 +191,8 @@ class Gui:
         return clicked, "held" if active and over else "over" if over and not self._active else ""
 
     def _slide(self, text: str, part: int, parts: int) -> tuple[float | None, str]:
-        """Where the pointer drags a slider to, 0 to 1, or None; and how it looks. The slider is part number `part` of
-        the 60 hundredths of the row that its text leaves."""
+        """Return the position, 0 to 1, to which the pointer drags a slider, or None, and the state of the slider. The
+        slider is part number `part` in the 60 percent of the row beside its text."""
         low, high = (0.6 * end / parts for end in (part, part + 1))
         if self._inside(self._pressed, low, high):
             self._active = self._key(text)
@@ -203,7 +203,7 @@ class Gui:
         return min(max(((self._pointer[0] - left) / width - low) / (high - low), 0.0), 1.0), "held"
 
     def handle(self, event: Event) -> bool:
-        """Let the panels have an event of the window; whether they took it."""
+        """Offer an event of the window to the panels. Returns whether they consumed it."""
         self._pointer = event.pos[0] * self._size[0], (1 - event.pos[1]) * self._size[1]
         over = any(panel.holds(*self._pointer) for panel in self._shown)
         if event.key == LMB and event.type is PRESS and over:
@@ -218,12 +218,12 @@ class Gui:
 
     @property
     def has_panels(self) -> bool:
-        """Whether the frame has any."""
+        """Whether the frame has panels."""
         return bool(self._panels) or self._open is not None
 
     def draw(self, picture: Any) -> None:
-        """Draw the panels of this frame onto a pillow image, RGBA; the next is another. RuntimeError if one has not
-        ended."""
+        """Draw the panels of this frame onto a pillow image, RGBA, and end the frame. Raises RuntimeError if a panel
+        was not ended."""
         if self._open is not None:
             raise RuntimeError(f"panel '{self._open.name}' has not ended: call end()")
         fresh: dict[Any, Any] = {}
@@ -236,7 +236,7 @@ class Gui:
         self._pictures = fresh
 
     def finish(self) -> None:
-        """The frame is shown: what comes next is of another."""
+        """End the frame."""
         self._panels, self._shown = [], self._panels
         self._pressed = None
         if self._released:
@@ -248,7 +248,8 @@ def _share(value: float, low: float, high: float) -> float:
 
 
 def _rgb(color: Any) -> Color:
-    """Of three numbers, or four, of which the last is left out. ValueError for others."""
+    """Return the colour of three numbers, or of four, of which the last is ignored. Raises ValueError for other
+    values."""
     values = numbers_of(color, "a colour").astype(np.float64).reshape(-1)
     if len(values) not in (3, 4) or not np.isfinite(values).all():
         raise ValueError(f"a colour is three numbers in [0, 1], red, green and blue, not {shown(color)}")

@@ -1,4 +1,4 @@
-"""Point clouds and meshes as PLY files, which Houdini and Blender read."""
+"""Write point clouds and meshes as PLY files, which Houdini and Blender can read."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _CORNERS = {"tri": 3, "quad": 4}
 
 
 class PLYWriter:
-    """Vertices, and faces of `face_type` "tri" or "quad", each with any number of channels; `export*` writes them.
-    ValueError for arrays of the wrong length."""
+    """Vertices, and faces of `face_type` "tri" or "quad", each with any number of channels. `export*` writes them.
+    Raises ValueError for arrays of the wrong length."""
 
     def __init__(self, num_vertices: Any, num_faces: Any = 0, face_type: Any = "tri", comment: str = "") -> None:
         if not all(isinstance(count, int | np.integer) for count in (num_vertices, num_faces)):
@@ -47,55 +47,55 @@ class PLYWriter:
     # ---- channels
 
     def add_vertex_channel(self, key: str, data_type: str, data: Any) -> None:
-        """A number per vertex: `data_type` is a C name such as "float". One that PLY does not have is left out, with a
-        warning."""
+        """Add a number per vertex. `data_type` is a C name such as "float". A type that PLY does not have is left out,
+        with a warning."""
         _keep(self._vertices, key, data_type, data, self.num_vertices)
 
     def add_face_channel(self, key: str, data_type: str, data: Any) -> None:
-        """A number per face; else as `add_vertex_channel`."""
+        """Add a number per face, like `add_vertex_channel`."""
         _keep(self._faces, key, data_type, data, self.num_faces)
 
     def add_vertex_pos(self, x: Any, y: Any, z: Any) -> None:
-        """Where the vertices are."""
+        """Add the positions of the vertices."""
         self._add(("x", "y", "z"), (x, y, z))
 
     def add_vertex_normal(self, nx: Any, ny: Any, nz: Any) -> None:
-        """The normals of the surface."""
+        """Add the normals of the surface."""
         self._add(("nx", "ny", "nz"), (nx, ny, nz))
 
     def add_vertex_vel(self, vx: Any, vy: Any, vz: Any) -> None:
-        """How fast the vertices move."""
+        """Add the velocities of the vertices."""
         self._add(("vx", "vy", "vz"), (vx, vy, vz))
 
     def add_vertex_color(self, r: Any, g: Any, b: Any) -> None:
-        """Red, green, blue: floats in [0, 1], or u8."""
+        """Add red, green and blue: floats in [0, 1], or u8."""
         for key, part in zip(("red", "green", "blue"), (r, g, b)):
             self._add_color(key, part)
 
     def add_vertex_alpha(self, alpha: Any) -> None:
-        """Opacity: floats in [0, 1], or u8."""
+        """Add the opacity: floats in [0, 1], or u8."""
         self._add_color("Alpha", alpha)
 
     def add_vertex_rgba(self, r: Any, g: Any, b: Any, alpha: Any) -> None:
-        """Colours with opacity."""
+        """Add colours with opacity."""
         self.add_vertex_color(r, g, b)
         self.add_vertex_alpha(alpha)
 
     def add_vertex_color_uchar(self, r: Any, g: Any, b: Any) -> None:
-        """Colours in 0 .. 255."""
+        """Add colours in 0 .. 255."""
         for key, part in zip(("red", "green", "blue"), (r, g, b)):
             self.add_vertex_channel(key, "uchar", part)
 
     def add_vertex_id(self) -> None:
-        """The number of each vertex."""
+        """Add the number of each vertex."""
         self.add_vertex_channel("id", "int", np.arange(self.num_vertices))
 
     def add_vertex_piece(self, piece: Any) -> None:
-        """The group of each vertex."""
+        """Add the group of each vertex."""
         self.add_vertex_channel("piece", "int", piece)
 
     def add_faces(self, indices: Any) -> None:
-        """The vertices of each face, one face after the other."""
+        """Add the vertices of each face, one face after the other."""
         corners = numbers_of(indices, "the corners of faces").reshape(-1)
         if corners.size != self.num_faces * _CORNERS[self.face_type]:
             raise ValueError(f"{self.num_faces} faces of type {self.face_type} do not have {corners.size} corners")
@@ -105,11 +105,11 @@ class PLYWriter:
         self._corners = corners.astype(np.int32).reshape(-1, _CORNERS[self.face_type])
 
     def add_face_id(self) -> None:
-        """The number of each face."""
+        """Add the number of each face."""
         self.add_face_channel("id", "int", np.arange(self.num_faces))
 
     def add_face_piece(self, piece: Any) -> None:
-        """The group of each face."""
+        """Add the group of each face."""
         self.add_face_channel("piece", "int", piece)
 
     def _add(self, keys: tuple[str, ...], parts: tuple[Any, ...]) -> None:
@@ -167,7 +167,7 @@ class PLYWriter:
         print(self._header("ascii"), end="")
 
     def sanity_check(self) -> None:
-        """ValueError if something that a file must have is missing."""
+        """Raise ValueError if the data lack something that a file must have."""
         self._header("ascii")
 
     def _header(self, form: str) -> str:

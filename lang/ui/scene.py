@@ -23,11 +23,13 @@ _WIRE = 1.0  # pixels
 
 
 class Scene:
-    """Say what is in it, then `canvas.scene(scene)` draws it, once: then it is empty, but for its camera.
+    """Add the contents to a scene, then draw it with `canvas.scene(scene)`. That empties the scene, except for its
+    camera.
 
-    Positions are fields, ndarrays or arrays of vectors of three numbers, of any shape; indices of numbers, three after
-    another for a triangle, two for a line. They are copied when they are given. A colour is three numbers in [0, 1];
-    `per_vertex_color` gives each vertex its own instead. ValueError for what does not fit together."""
+    Positions are fields, ndarrays or arrays, of any shape, of vectors of three numbers. Indices are fields, ndarrays or
+    arrays of numbers: three consecutive ones for a triangle, two for a line. Both are copied at once. A colour is three
+    numbers in [0, 1]. `per_vertex_color` gives a colour per vertex instead. Raises ValueError for arguments that do not
+    match."""
 
     def __init__(self) -> None:
         self._camera = Camera()
@@ -41,17 +43,17 @@ class Scene:
         self._ambient = np.zeros(3, np.float32)
 
     def set_camera(self, camera: Any) -> None:
-        """See it through that camera."""
+        """Set the camera."""
         if not isinstance(camera, Camera):
             raise TypeMismatch(f"a scene is seen through a ti.ui.Camera, not {shown(camera)}")
         self._camera = camera
 
     def ambient_light(self, color: Any) -> None:
-        """Light from everywhere; without it what no lamp reaches is black."""
+        """Set the light from all directions. Without it, points that no point light reaches are black."""
         self._ambient = self._ambient + color_of(color)
 
     def point_light(self, pos: Any, color: Any) -> None:
-        """A lamp at a place, as bright far away as near."""
+        """Add a point light. Its brightness does not decrease with the distance."""
         place = numbers_of(pos, "the place of a lamp").astype(np.float32).reshape(-1)
         if len(place) != 3:
             raise ValueError(f"the place of a lamp is three numbers, not {shown(pos)}")
@@ -67,7 +69,8 @@ class Scene:
         index_offset: int = 0,
         index_count: int | None = None,
     ) -> None:
-        """Balls of that radius, or `per_vertex_radius`: those from `index_offset` on, `index_count` of them or all."""
+        """Add balls of that radius, or with `per_vertex_radius`: `index_count` of them (default: all) from
+        `index_offset` on."""
         places, count = copied(centers, "centers")
         sizes = sizes_for(1 if per_vertex_radius is None else count, radius, per_vertex_radius)
         shades = copied_colors(count, color, per_vertex_color)
@@ -87,8 +90,9 @@ class Scene:
         index_offset: int = 0,
         index_count: int | None = None,
     ) -> None:
-        """Straight lines, `width` pixels wide near and far; they take no light. Without `indices` each two vertices
-        make one, from `vertex_offset` on; with them, each two indices, from `index_offset` on, plus `vertex_offset`."""
+        """Add straight lines, `width` pixels wide at any distance, without lighting. Without `indices`, every two
+        vertices from `vertex_offset` on make a line. With them, every two indices from `index_offset` on do, plus
+        `vertex_offset`."""
         places = points(vertices, 3, "vertices")
         shades = colors_for(len(places), color, per_vertex_color)
         if indices is None:
@@ -110,9 +114,9 @@ class Scene:
         index_count: int | None = None,
         show_wireframe: bool = False,
     ) -> None:
-        """Triangles. Without `normals` each vertex has the average of its triangles', weighted by their areas.
-        `two_sided`: light both sides; else the one that the normals point away from is dark. `show_wireframe`: edges
-        only. `vertex_offset` to `index_count`: which, as in `lines`."""
+        """Add triangles. Without `normals`, the normal of a vertex is the average of its triangles' normals, weighted
+        by area. `two_sided` lights both sides; otherwise, the side that the normals point away from is dark.
+        `show_wireframe` draws only edges. `vertex_offset` to `index_count` select triangles, as in `lines`."""
         self.mesh_instance(
             *(vertices, indices, normals, color, per_vertex_color, two_sided, None, 0, None),
             *(vertex_offset, vertex_count, index_offset, index_count, show_wireframe),
@@ -135,8 +139,8 @@ class Scene:
         index_count: int | None = None,
         show_wireframe: bool = False,
     ) -> None:
-        """A mesh for each of `transforms`, a field or array of 4 x 4 matrices that take columns (x, y, z, 1) to the
-        world: those from `instance_offset` on, `instance_count` of them or all. See `mesh`."""
+        """Add a mesh for each of `transforms`, a field or array of 4 x 4 matrices that map columns (x, y, z, 1) to the
+        world: `instance_count` of them (default: all) from `instance_offset` on. See `mesh`."""
         lit_twice, edges_only = flag_of(two_sided, "two_sided"), flag_of(show_wireframe, "show_wireframe")
         places = points(vertices, 3, "vertices")
         shades = colors_for(len(places), color, per_vertex_color)
@@ -149,7 +153,7 @@ class Scene:
         corners = groups(indices, 3, len(places), index_offset, index_count, vertex_offset)
         upright = _normals(places, corners) if given is None else given[: len(places)]
         for turn, move in _placings(transforms, instance_offset, instance_count):
-            with np.errstate(invalid="ignore", over="ignore"):  # what is nowhere stays so
+            with np.errstate(invalid="ignore", over="ignore"):  # positions that are not finite stay so
                 placed = places @ turn.T + move
             if edges_only:
                 edges = np.unique(np.sort(corners[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)), axis=0)
@@ -159,7 +163,7 @@ class Scene:
                 self._surfaces.append((placed, outward, shades, corners, lit_twice))
 
     def draw(self, frame: Frame) -> None:
-        """Draw it over what the frame shows, and forget what was in it."""
+        """Draw the scene over the contents of the frame, and empty it."""
         eye = self._camera.eye(frame.size)
         balls, lights = self._balls, self._lights
         lamps = Lights(
@@ -177,8 +181,8 @@ def _joined(arrays: list[Any], shape: tuple[int, ...]) -> Any:
 
 
 def _normals(places: Any, corners: Any) -> Any:
-    """The sums of the normals of each vertex' triangles, each as long as twice its area. A triangle that is nowhere
-    adds nothing, so that those beside it are lit as ever."""
+    """Return, for each vertex, the sum of the normals of its triangles, each with the length of twice its area. A
+    triangle with a corner that is not finite adds nothing, so the lighting of its neighbours does not change."""
     a, b, c = (places[corners[:, k]] for k in range(3))
     with np.errstate(invalid="ignore", over="ignore"):
         across = np.cross(b - a, c - a)
@@ -188,7 +192,7 @@ def _normals(places: Any, corners: Any) -> Any:
 
 
 def _placings(transforms: Any, offset: int, count: int | None) -> list[tuple[Any, Any]]:
-    """(3 x 3 matrix, translation) of each instance; those that are nowhere are left out."""
+    """Return (3 x 3 matrix, translation) of each instance. Instances that are not finite are left out."""
     if transforms is None:
         return [(np.eye(3, dtype=np.float32), np.zeros(3, np.float32))]
     matrices = numbers_of(transforms, "transforms").astype(np.float32, copy=False)

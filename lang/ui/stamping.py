@@ -1,7 +1,7 @@
-"""Many circles or lines on a GUI's canvas at once, by kernels.
+"""Draw many circles or lines on a GUI's canvas at once, by kernels.
 
-Each thread draws all shapes, in their order, on a band of columns of its own. `GuiCanvas` says what covers how much of
-a pixel; where kernels do not run on the CPU, which has the canvas, it draws by numpy.
+Each thread draws all shapes, in order, on its own band of columns. `GuiCanvas` defines how much of a pixel a shape
+covers. If kernels do not run on the CPU, where the canvas is, it draws with numpy.
 """
 
 from __future__ import annotations
@@ -34,23 +34,24 @@ else:
 
 __all__ = ["stamp_circles", "stamp_lines", "worth_kernels"]
 
-_FEW = 64  # shapes that numpy draws before a kernel would be found
+_FEW = 64  # shapes, below which numpy is faster than the search for a kernel
 _MOST_BANDS = 64
 
 
 def worth_kernels(count: int) -> bool:
-    """Whether so many shapes are better drawn by a kernel."""
+    """Return whether a kernel draws that many shapes faster."""
     backend = program().backend
     return count >= _FEW and not (backend.own_memory or backend.interprets)
 
 
 def stamp_circles(pixels: Any, centers: Any, radii: Any, colors: Any) -> None:
-    """Filled circles on `pixels` (w, h, 3): `centers` (n, 2) and `radii` (n,) in pixels, `colors` (n, 3)."""
+    """Draw filled circles on `pixels` (w, h, 3): `centers` (n, 2) and `radii` (n,) in pixels, `colors` (n, 3)."""
     _circles(pixels, *_arrays(centers, radii), np.ascontiguousarray(colors), _bands())
 
 
 def stamp_lines(pixels: Any, begins: Any, ends: Any, radii: Any, colors: Any) -> None:
-    """Straight lines with round ends, `radii` (n,) half as wide as they are; else as `stamp_circles`."""
+    """Draw straight lines with round ends. `radii` (n,) are half of their widths. See `stamp_circles` for the
+    others."""
     _lines(pixels, *_arrays(begins, ends, radii), np.ascontiguousarray(colors), _bands())
 
 
@@ -59,14 +60,15 @@ def _arrays(*arrays: Any) -> list[Any]:
 
 
 def _bands() -> int:
-    """Two for each thread, so that one that has more to do finds help; each looks at all shapes."""
+    """Return the number of bands: two per thread, to balance the load. Each band tests all shapes."""
     threads: int = program().config.threads or threads_available()
     return 2 * threads if 2 * threads < _MOST_BANDS else _MOST_BANDS
 
 
 @func
 def _box(low: Vec2, high: Vec2, left: i32, right: i32, height: i32) -> Any:
-    """The pixels between two corners, in that band: x from and to, y from and to. None if a corner is nowhere."""
+    """Return the pixels between two corners in that band: begin and end of x, begin and end of y; None if a corner is
+    not finite."""
     sound = not (isnan(low) or isinf(low) or isnan(high) or isinf(high)).any()
     x0, y0 = max(cast(floor(low[0]), i32), left), max(cast(floor(low[1]), i32), 0)
     x1 = min(cast(min(ceil(high[0]), 1e6), i32) + 1, right) if sound else x0

@@ -1,4 +1,4 @@
-"""`ti.tools`: images and videos in files, meshes, and a stopwatch."""
+"""`ti.tools`: images and videos in files, meshes, and a timer."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["PLYWriter", "Timer", "VideoManager", "diagnose", "imread", "imresize
 
 
 def diagnose() -> None:
-    """Print what Weft finds on this machine, as `weft doctor` does."""
+    """Print the facts about this machine, as `weft doctor` does."""
     print(report())
 
 
 def imshow(img: Any, title: str = "imshow") -> None:
-    """Show an image in a window until it is closed or Escape is pressed."""
-    from weft.lang.ui.gui import GUI  # images in files need no window
+    """Show an image in a window until the user closes it or presses Escape."""
+    from weft.lang.ui.gui import GUI  # image files need no window
 
     array = numbers_of(img, "an image")
     if array.ndim not in (2, 3) or not array.size:
@@ -37,8 +37,8 @@ def imshow(img: Any, title: str = "imshow") -> None:
 
 
 class Timer:
-    """Seconds of wall clock between the two ends of a `with` block, kernels finished at both; `with Timer("step"):`
-    prints them, `with Timer() as timer:` keeps them in `timer.seconds`."""
+    """Measure the wall-clock seconds of a `with` block, and wait for kernels at both ends. `with Timer("step"):` prints
+    them, `with Timer() as timer:` keeps them in `timer.seconds`."""
 
     def __init__(self, name: str = "") -> None:
         self.name, self.seconds, self._began = text_of(name, "the name of a timer"), 0.0, 0.0

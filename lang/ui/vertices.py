@@ -1,4 +1,4 @@
-"""What a caller gives as positions, colours, sizes and indices, as numpy arrays."""
+"""Convert positions, colours, sizes and indices from the caller to numpy arrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ __all__ = [
 
 
 def points(values: Any, axes: int, what: str) -> Any:
-    """Positions, f32 (n, axes), of a field or array of vectors. ValueError for vectors of another length."""
+    """Return positions, f32 (n, axes), of a field or array of vectors. Raises ValueError for vectors of another
+    length."""
     array = numbers_of(values, what).astype(np.float32, copy=False)
     if array.ndim < 2 or array.shape[-1] != axes:
         kind = f"vectors of {array.shape[-1]}" if array.ndim > 1 else "numbers"
@@ -42,7 +43,7 @@ def _copy(into: Colors, source: Colors) -> None:
 
 
 def copied(values: Any, what: str) -> tuple[Any, int]:
-    """Positions in space where kernels reach them, and how many: a copy, which on a GPU does not leave it."""
+    """Return a copy of positions in space that kernels can access, and their number. Data on a GPU are copied there."""
     there = _copied_there(values)
     if there is not None:
         return there, there.shape[0]
@@ -51,7 +52,7 @@ def copied(values: Any, what: str) -> tuple[Any, int]:
 
 
 def copied_colors(count: int, color: Any, each: Any) -> Any:
-    """Colours where kernels reach them: one for all, or, where `each` is given, one each."""
+    """Return colours that kernels can access: one for all, or, with `each`, one for each."""
     there = None if each is None else _copied_there(each)
     if there is not None and there.shape[0] >= count:
         return there
@@ -59,7 +60,7 @@ def copied_colors(count: int, color: Any, each: Any) -> Any:
 
 
 def _copied_there(values: Any) -> Any:
-    """Vectors of three that lie on a GPU, copied there; None for others."""
+    """Copy vectors of three that are on a GPU within it. Returns None for others."""
     view = in_place(values, 2, 3) if program().backend.own_memory else None
     if view is None or isinstance(view, np.ndarray) or not view.size:
         return None
@@ -69,7 +70,8 @@ def _copied_there(values: Any) -> Any:
 
 
 def color_of(color: Any) -> Any:
-    """A colour, f32 (3,), of three or four numbers in [0, 1]; alpha is left out. ValueError for other ones."""
+    """Return a colour, f32 (3,), of three or four numbers in [0, 1]; alpha is dropped. Raises ValueError for other
+    values."""
     array = numbers_of(color, "a colour").astype(np.float32).reshape(-1)
     if len(array) not in (3, 4) or not np.isfinite(array).all():
         raise ValueError(f"a colour is three numbers in [0, 1], red, green and blue, not {shown(color)}")
@@ -77,7 +79,8 @@ def color_of(color: Any) -> Any:
 
 
 def colors_for(count: int, color: Any, each: Any) -> Any:
-    """f32 (count, 3): one colour for all, or, where `each` is given, one each. ValueError if there are too few."""
+    """Return f32 (count, 3): one colour for all, or, with `each`, one for each. Raises ValueError if there are too
+    few."""
     if each is None:
         return np.broadcast_to(color_of(color), (count, 3))
     array = numbers_of(each, "per_vertex_color").astype(np.float32, copy=False)
@@ -90,7 +93,7 @@ def colors_for(count: int, color: Any, each: Any) -> Any:
 
 
 def sizes_for(count: int, size: float, each: Any) -> Any:
-    """f32 (count,): one size for all, or one each. ValueError if there are too few."""
+    """Return f32 (count,): one size for all, or one for each. Raises ValueError if there are too few."""
     if each is None:
         return np.full(count, any_number(size, "a radius"), np.float32)
     array = numbers_of(each, "per_vertex_radius").astype(np.float32, copy=False).reshape(-1)
@@ -100,8 +103,8 @@ def sizes_for(count: int, size: float, each: Any) -> Any:
 
 
 def arrows_of(vector_field: Any, spacing: int) -> Any:
-    """A two-dimensional field of vectors, f64 (w, h, 2), NaN where one is not finite: its arrow is nowhere. ValueError
-    for another shape, or for a `spacing` of arrows that is none."""
+    """Return a two-dimensional field of vectors as f64 (w, h, 2). A vector that is not finite becomes NaN and has no
+    arrow. Raises ValueError for another shape, and for an invalid `spacing` of arrows."""
     vectors = numbers_of(vector_field, "a field of vectors").astype(np.float64)
     if vectors.ndim != 3 or vectors.shape[2] != 2 or not vectors.size:
         raise ValueError(f"vectors have shape (w, h, 2), not {vectors.shape}")
@@ -111,13 +114,13 @@ def arrows_of(vector_field: Any, spacing: int) -> Any:
 
 
 def longest(vectors: Any) -> float:
-    """The length of the longest vector that is not NaN; above 0."""
+    """Return the length of the longest vector that is not NaN. It is above 0."""
     lengths = np.linalg.norm(vectors, axis=-1)
     return float(lengths.max(initial=1e-12, where=~np.isnan(lengths)))
 
 
 def part(array: Any, offset: int, count: int | None) -> Any:
-    """The elements from `offset` on, `count` of them or all. ValueError outside of the array."""
+    """Return `count` elements (default: all) from `offset` on. Raises ValueError outside of the array."""
     offset = whole_of(offset, "an offset")
     end = len(array) if count is None else offset + whole_of(count, "a count")
     if not 0 <= offset <= end <= len(array):
@@ -126,9 +129,9 @@ def part(array: Any, offset: int, count: int | None) -> Any:
 
 
 def groups(indices: Any, size: int, vertices: int, offset: int = 0, count: int | None = None, shift: int = 0) -> Any:
-    """Which vertices make up each line (`size` 2) or triangle (3), i32 (n, size): the `indices` from `offset` on, each
-    plus `shift`, or one vertex after the other. What is left over is left out. ValueError for an index that no vertex
-    has."""
+    """Return the vertices of each line (`size` 2) or triangle (3) as i32 (n, size): the `indices` from `offset` on,
+    each plus `shift`, or the vertices in sequence. An incomplete last group is dropped. Raises ValueError for an index
+    without a vertex."""
     if indices is None:
         flat = np.arange(vertices)
     else:

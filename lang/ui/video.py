@@ -1,4 +1,4 @@
-"""Videos: frames in a folder of png files, made into an mp4 by ffmpeg or into a gif by pillow."""
+"""Make videos of frames: png files in a folder become an mp4 by ffmpeg, or a gif by pillow."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["VideoManager"]
 class VideoManager:
     """Collects frames in `output_dir/frames` and makes videos of them.
 
-    `video_filename`: the name of the videos without their ending ("video"); `width`, `height`: of the frames, those of
-    the first frame if left out; `post_processor(image)`: applied to each frame; `framerate`: per second;
-    `automatic_build`: make the mp4 anew each time the number of frames doubles, where there is ffmpeg."""
+    `video_filename` is the name of the videos without an ending ("video"); `width` and `height` are the size of the
+    frames, by default that of the first frame; `post_processor(image)` is applied to each frame; `framerate` is per
+    second. With `automatic_build` and ffmpeg, the mp4 is made again each time the number of frames doubles."""
 
     def __init__(
         self,
@@ -47,15 +47,16 @@ class VideoManager:
         self.frame_directory.mkdir(parents=True, exist_ok=True)
 
     def get_output_filename(self, suffix: str) -> str:
-        """The path of the video with that ending, such as ".mp4"."""
+        """Return the path of the video with that ending, such as ".mp4"."""
         return str(self.directory / f"{self.video_filename}{text_of(suffix, 'the ending of a name')}")
 
     def get_frame_directory(self) -> str:
-        """The folder of the frames."""
+        """Return the folder of the frames."""
         return str(self.frame_directory)
 
     def write_frame(self, img: Any) -> None:
-        """Add a frame: an image as `imwrite` takes it. ValueError if its size is not that of the others."""
+        """Add a frame: an image as `imwrite` takes it. Raises ValueError if its size differs from that of the
+        others."""
         image: Any = numbers_of(img if self.post_processor is None else self.post_processor(img), "a frame")
         if image.ndim not in (2, 3):
             raise TypeMismatch(f"a frame has two or three axes, not the shape {image.shape}")
@@ -79,15 +80,15 @@ class VideoManager:
             self.write_frame(image)
 
     def clean_frames(self) -> None:
-        """Delete the frames' files."""
+        """Delete the files of the frames."""
         for name in self.frame_fns:
             (self.frame_directory / name).unlink(missing_ok=True)
         self.frame_fns.clear()
         self.frame_counter, self.next_video_checkpoint = 0, 4
 
     def make_video(self, mp4: bool = True, gif: bool = True) -> None:
-        """Make the videos. MissingLibrary if an mp4 is all that is wanted and ffmpeg is not there; with a gif wanted
-        as well, that is made and a warning says so."""
+        """Make the videos. If ffmpeg is missing, an mp4 cannot be made: raises MissingLibrary if no gif is wanted;
+        otherwise makes the gif and warns."""
         if not self.frame_fns:
             raise ValueError("there are no frames to make a video of: write_frame comes first")
         mp4, gif = flag_of(mp4, "mp4"), flag_of(gif, "gif")
@@ -106,7 +107,7 @@ class VideoManager:
             for name in self.frame_fns
         ]
         first, *rest = frames
-        duration = max(20, round(1000 / self.framerate))  # viewers slow down anything faster
+        duration = max(20, round(1000 / self.framerate))  # viewers show faster frames more slowly
         first.save(
             self.get_output_filename(".gif"),
             save_all=True,

@@ -1,4 +1,4 @@
-"""Fields as files for ParaView and VisIt: VTK's XML format of rectilinear grids (.vtr), written without a library."""
+"""Write fields as files for ParaView and VisIt, in VTK's XML format of rectilinear grids (.vtr), without a library."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _TYPES = {"f": "Float", "i": "Int", "u": "UInt"}
 
 
 def write_vtk(scalar_field: Any, filename: str) -> str:
-    """Write a field of numbers, of two or three axes, to `filename.vtr`, and give that path.
+    """Write a field of numbers with two or three axes to `filename.vtr`. Returns that path.
 
-    Element (i, j, k) is the value of the cell between the points (i, j, k) and (i + 1, j + 1, k + 1); a field of two
-    axes is one cell deep. The array in the file is called as `filename` is, without folders. ValueError for another
-    number of axes or for a field of vectors, TypeError for numbers that VTK does not have (f16, u1)."""
+    Element (i, j, k) is the value of the cell between the points (i, j, k) and (i + 1, j + 1, k + 1). A field with two
+    axes is one cell deep. The array in the file has the name `filename`, without folders. Raises ValueError for another
+    number of axes and for a field of vectors, TypeError for a number type that VTK does not have (f16, u1)."""
     filename = path_of(filename, "write_vtk")
     array = numbers_of(scalar_field, "what write_vtk writes")
     if array.ndim not in (2, 3) or not array.size or getattr(scalar_field, "n", 1) != 1:
@@ -46,7 +46,7 @@ def write_vtk(scalar_field: Any, filename: str) -> str:
 
 
 def _data(name: str, values: Any) -> str:
-    """A data array: its length in bytes, then its numbers, in base 64."""
+    """Return a data array: its length in bytes, then its numbers, in base 64."""
     small = values.astype(values.dtype.newbyteorder("<"))
     content = base64.b64encode(np.uint64(small.nbytes).astype("<u8").tobytes() + small.tobytes()).decode()
     kind = f"{_TYPES[values.dtype.kind]}{values.dtype.itemsize * 8}"

@@ -1,4 +1,4 @@
-"""Sliders, labels and buttons: a column on the upper left of a GUI, drawn on top of the picture."""
+"""Sliders, labels and buttons: a column at the upper left of a GUI, drawn over the picture."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _BACK, _MARK, _HELD, _INK = 0x28303A, 0x5577AA, 0x88AADD, 0xFFFFFF
 
 
 class WidgetValue:
-    """The number that a slider or a label shows: read and set `value`. TypeMismatch for what is no number."""
+    """The number that a slider or a label shows. Read and set `value`. Raises TypeMismatch for an object that is not a
+    number."""
 
     def __init__(self, value: float) -> None:
         self._value = value
 
     @property
     def value(self) -> float:
-        """What is shown."""
+        """The number that is shown."""
         return self._value
 
     @value.setter
@@ -32,14 +33,14 @@ class WidgetValue:
 
 
 class _Widget:
-    """One row. `low` .. `high`: the range of a slider; `key`: what pressing a button says."""
+    """One row. `low` .. `high` is the range of a slider. `key` is the key of the event of a button."""
 
     def __init__(self, text: str, value: WidgetValue | None, limits: tuple[float, float, float] | None, key: str):
         self.text, self.value, self.limits, self.key = text, value, limits, key
 
 
 class Panel:
-    """The widgets of a GUI of `size` pixels. `pressed(key)` is called when a button is."""
+    """The widgets of a GUI of `size` pixels. `pressed(key)` is called when a button is pressed."""
 
     def __init__(self, size: tuple[int, int], pressed: Callable[[str], None]) -> None:
         self._size, self._pressed = size, pressed
@@ -47,32 +48,32 @@ class Panel:
         self._held: _Widget | None = None
 
     def slider(self, text: str, minimum: float, maximum: float, step: float) -> WidgetValue:
-        """A number that can be dragged from `minimum` to `maximum` in steps."""
+        """Add a slider for a number from `minimum` to `maximum` in steps."""
         low, high = number_of(minimum, "the minimum of a slider"), number_of(maximum, "the maximum of a slider")
         value = WidgetValue(low)
         self._add(text, value, (low, high, number_of(step, "the step of a slider", 0)), "")
         return value
 
     def label(self, text: str) -> WidgetValue:
-        """A number that is only shown."""
+        """Add a label that shows a number."""
         value = WidgetValue(0.0)
         self._add(text, value, None, "")
         return value
 
     def button(self, text: str, key: str) -> None:
-        """Something to press."""
+        """Add a button."""
         self._add(text, None, None, key)
 
     def _add(self, text: str, value: WidgetValue | None, limits: tuple[float, float, float] | None, key: str) -> None:
         self._widgets.append(_Widget(text_of(text, "the text of a widget"), value, limits, key))
 
     def _box(self, row: int) -> tuple[float, float, float, float]:
-        """Left, top, right, bottom of a row, in pixels from the upper left."""
+        """Return left, top, right and bottom of a row, in pixels from the upper left."""
         top = _GAP + row * (_HEIGHT + _GAP)
         return _GAP, top, _GAP + _WIDTH, top + _HEIGHT
 
     def handle(self, event: Event) -> bool:
-        """Let the widgets have an event; whether they took it."""
+        """Offer an event to the widgets. Returns whether they consumed it."""
         x, y = event.pos[0] * self._size[0], (1 - event.pos[1]) * self._size[1]
         if event.key == LMB and event.type is PRESS:
             for row, widget in enumerate(self._widgets):

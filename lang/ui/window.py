@@ -1,4 +1,4 @@
-"""`ti.ui.Window`: a window with a canvas, scenes, panels and events; or, without a display, pictures."""
+"""`ti.ui.Window`: a window with a canvas, scenes, panels and events. Without a display, it makes pictures."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ __all__ = ["Window", "check_ggui_availability"]
 
 
 class Window:
-    """Draw on `get_canvas()` and `get_gui()`, then `show()`; that is a frame.
+    """Draw a frame on `get_canvas()` and `get_gui()`, then call `show()`.
 
-    `res`: (width, height) in pixels, or one number for both; `show_window=False` opens none: `save_image` and
-    `get_image_buffer_as_numpy` give the pictures; `fps_limit`: at most so many frames a second, 60 with `vsync`;
-    `pos`: where its upper left corner goes on the screen.
+    `res` is (width, height) in pixels, or one number for both. `show_window=False` opens no window: `save_image` and
+    `get_image_buffer_as_numpy` return the pictures. `fps_limit` is the maximum number of frames per second, 60 with
+    `vsync`. `pos` is the position of the upper left corner on the screen.
 
-    Without a display there are pictures only. In a notebook they stand below the cell. Elsewhere a program that wants a
-    window gets WEFT_GUI_FRAMES (120) of them; then `running` is False (see `Countdown`)."""
+    Without a display, there are only pictures. A notebook shows them below the cell. Elsewhere, a program that wants a
+    window gets WEFT_GUI_FRAMES (120) frames; then `running` is False (see `Countdown`)."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Window:
 
     @property
     def running(self) -> bool:
-        """Whether to go on: until the window is closed, or this is set to False."""
+        """Whether to continue: True until the window is closed, or this is set to False."""
         return self._running and not (self._window is not None and self._window.closed)
 
     @running.setter
@@ -75,7 +75,7 @@ class Window:
             self.destroy()
 
     def show(self) -> None:
-        """Show the frame; then start an empty one."""
+        """Show the frame, then start an empty one."""
         self._picture = self._drawn()
         if self._window is not None and not self._window.closed:
             self._window.show(self._picture)
@@ -89,39 +89,40 @@ class Window:
         self._saved = False
         self._canvas.finish()
         self._gui.finish()
-        self._inputs.collect()  # for the widgets of the next
+        self._inputs.collect()  # for the widgets of the next frame
 
     def destroy(self) -> None:
-        """Take the window away."""
+        """Close the window."""
         self._running = False
         if self._window is not None:
             self._window.close()
 
     def get_window_shape(self) -> tuple[int, int]:
-        """(width, height) in pixels."""
+        """Return (width, height) in pixels."""
         return self._size
 
     def get_canvas(self) -> Canvas:
-        """What to draw on."""
+        """Return the canvas."""
         return self._canvas
 
     def get_scene(self) -> Scene:
-        """A scene of this window's; `ti.ui.Scene()` makes others."""
+        """Return the scene of this window. `ti.ui.Scene()` makes others."""
         return self._scene
 
     def get_gui(self) -> Gui:
-        """Panels of widgets."""
+        """Return the panels of widgets."""
         return self._gui
 
     @property
     def GUI(self) -> Gui:  # noqa: N802
-        """The same as `get_gui()`."""
+        """Return the same as `get_gui()`."""
         return self._gui
 
     # ---- pictures
 
     def picture(self) -> Any:
-        """A pillow image, RGBA, of the frame so far, with its panels; right after `show`, of the one shown."""
+        """Return a pillow image, RGBA, of the frame so far, with its panels. Right after `show`, it is the frame that
+        was shown."""
         began = self._canvas.began or self._gui.has_panels
         return self._drawn() if began or self._picture is None else self._picture
 
@@ -133,23 +134,24 @@ class Window:
         return picture
 
     def save_image(self, filename: str) -> None:
-        """Write the frame so far to a file (png, jpg, bmp); before `show`."""
+        """Write the frame so far to a file (png, jpg, bmp). Call it before `show`."""
         self._saved = True
         imwrite(np.asarray(self.picture())[::-1].swapaxes(0, 1), filename)
 
     def get_image_buffer_as_numpy(self) -> Any:
-        """The frame so far: f32 RGBA in [0, 1] of shape (width, height, 4), y up."""
+        """Return the frame so far: f32 RGBA in [0, 1] of shape (width, height, 4), y up."""
         pixels = np.asarray(self.picture())[::-1].swapaxes(0, 1)
         return np.ascontiguousarray(pixels, np.float32) / np.float32(255)
 
     def get_depth_buffer_as_numpy(self) -> Any:
-        """How deep the scene is at each pixel: f32 of shape (width, height), y up: 1 at the camera's near plane, 0 at
-        the far one and where nothing is; in between, in perspective, it falls with one over the depth."""
+        """Return the depth of the scene at each pixel: f32 of shape (width, height), y up. It is 1 at the camera's near
+        plane, and 0 at the far plane and where nothing is. In perspective, it is linear in one over the distance in
+        between."""
         return np.array(on_host(self._canvas.depths))
 
     def get_depth_buffer(self, depth: Any) -> None:
-        """The same into a field, ndarray or array of floats of that shape. ValueError for another shape, TypeMismatch
-        for what is none of these."""
+        """Copy the depths into a field, ndarray or array of floats of that shape. Raises ValueError for another shape,
+        TypeMismatch for another object."""
         if isinstance(depth, ScalarField | ScalarNdarray):
             fits = depth.dtype.is_float
         else:
@@ -165,7 +167,7 @@ class Window:
             depth.from_numpy(depths)
 
     def _repr_png_(self) -> bytes:
-        """The same as notebooks show it."""
+        """Return the picture for notebooks."""
         file = io.BytesIO()
         self.picture().convert("RGB").save(file, "png")
         return file.getvalue()
@@ -174,36 +176,37 @@ class Window:
 
     @property
     def event(self) -> Event | None:
-        """The last that `get_event` or `get_events` gave."""
+        """The last event of `get_event` or `get_events`."""
         return self._event
 
     def get_events(self, tag: Any = None) -> Iterator[Event]:
-        """What happened, one after the other; `tag`: only PRESS, only RELEASE, or only a key. Others are dropped."""
+        """Yield the events. `tag` selects only PRESS, only RELEASE, or only a key. Others are dropped."""
         for event in self._inputs.events(*([] if tag is None else [tag])):
             self._event = event
             yield event
 
     def get_event(self, tag: Any = None) -> bool:
-        """Take the next event that fits into `event`, None if there is none; whether there was one."""
+        """Store the next event that matches in `event`, or None. Returns whether there was one."""
         self._event = next(self.get_events(tag), None)
         return self._event is not None
 
     def is_pressed(self, *keys: str | Sequence[str]) -> bool:
-        """Whether one of these keys or buttons is down, as of the last frame shown or the last event asked for."""
+        """Return whether one of these keys or buttons is down, as of the last frame shown or the last read of the
+        events."""
         return self._inputs.is_pressed(*keys)
 
     def get_cursor_pos(self) -> tuple[float, float]:
-        """Where the pointer is, in [0, 1], (0, 0) lower left."""
+        """Return the position of the pointer, in [0, 1], (0, 0) lower left."""
         return self._inputs.cursor
 
 
 def check_ggui_availability() -> bool:
-    """Whether windows with scenes work: always; without a display they make pictures."""
+    """Return whether windows with scenes work: always. Without a display, they make pictures."""
     return True
 
 
 def _corner(pos: Any) -> tuple[int, int]:
-    """A place on the screen; ValueError for what is none."""
+    """Return a position on the screen. Raises ValueError for any other value."""
     place = numbers_of(pos, "the place of a window").reshape(-1)
     if len(place) != 2 or not (abs(place) < 2**16).all():
         raise ValueError(f"the place of a window is two numbers, in pixels, not {shown(pos)}")
@@ -211,8 +214,8 @@ def _corner(pos: Any) -> tuple[int, int]:
 
 
 def _notebook_display() -> Any:
-    """A function that shows a window below the running cell of a notebook, in place of the frame before; None
-    elsewhere."""
+    """Return a function that shows a window below the running cell of a notebook and replaces the frame before. None
+    outside of notebooks."""
     shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
     if not getattr(shell, "kernel", None):
         return None

@@ -1,2 +1,2 @@
-"""A renderer of software, written as kernels: shapes are sorted into the tiles that they touch, then each pixel asks
-the shapes of its tile. So no two iterations write the same place, and a picture is the same on every arch."""
+"""A software renderer, written as kernels. Shapes are sorted into the tiles that they touch. Then each pixel tests the
+shapes of its tile. No two iterations write the same place, so a picture is the same on every arch."""

@@ -1,14 +1,14 @@
-"""Which shapes touch which tile of the picture, and those in front first.
+"""Sort shapes into the tiles of the picture that they touch, front to back.
 
-The shapes of a tile lie in slices of depth, by where each begins; so a pixel that has met something need not ask the
-slices that begin behind it.
+The shapes of a tile are divided into slices of depth, by the depth at which each begins. A pixel that has hit a shape
+can skip the slices that begin behind it.
 
     tile 0, slices 0, 1, 2 ..     tile 1, slices 0, 1, 2 ..
     starts   0 2 3 ..             7 7 9 ..
     entries  4 0 | 2 | ..         | 1 5 | ..
 
-A counting sort whose slots are dealt out atomically: the order within a slice is chance, and whoever asks must not
-depend on it.
+This is a counting sort that assigns slots atomically. The order within a slice is therefore arbitrary, and users must
+not depend on it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SLICES = 16
 
 @func
 def note(boxes: Boxes, begins: Floats, span: Floats, i: i32, box: Any, begin: f32) -> None:
-    """Shape `i` may be seen in the tiles of `box` (see `box_of`), at the depth `begin` or behind it."""
+    """Record that shape `i` may be visible in the tiles of `box` (see `box_of`), at the depth `begin` or behind it."""
     boxes[i], begins[i] = box, begin
     if box[0] < box[2] and box[1] < box[3]:
         atomic_min(span[0], begin)
@@ -41,7 +41,7 @@ def note(boxes: Boxes, begins: Floats, span: Floats, i: i32, box: Any, begin: f3
 
 @func
 def begin_of(slice: i32, span: Floats) -> Any:
-    """No shape of the slice begins before this depth."""
+    """Return the depth before which no shape of the slice begins."""
     return span[0] + (cast(slice, f32) - 0.01) * ((span[1] - span[0]) / SLICES)
 
 
@@ -71,7 +71,7 @@ def _count(boxes: Boxes, begins: Floats, span: Floats, counts: Ints, shapes: i32
 def _fill(
     boxes: Boxes, begins: Floats, span: Floats, starts: Ints, counts: Ints, entries: Ints, shapes: i32, down: i32
 ) -> None:
-    """Put each shape into its bins, whose `counts` go back to 0."""
+    """Put each shape into its bins, and count `counts` back to 0."""
     for i in range(shapes):
         box, slice = boxes[i], _slice_of(begins[i], span)
         for x in range(box[0], box[2]):
@@ -83,9 +83,9 @@ def _fill(
 def sort_into_bins(
     rooms: Rooms, kind: str, shapes: int, size: tuple[int, int], mark: Callable[[Any, Any, Any], None]
 ) -> Any:
-    """So many shapes, sorted for a picture of `size` pixels, as a `BinsPack`: those of `bin` = `tile * SLICES + slice`
-    are `entries[starts[bin]:starts[bin + 1]]`; the slices share the depths of `span` evenly. `mark(boxes, begins,
-    span)` must `note` all shapes."""
+    """Sort that many shapes for a picture of `size` pixels. Returns a `BinsPack`: the shapes of `bin` = `tile * SLICES
+    + slice` are `entries[starts[bin]:starts[bin + 1]]`. The slices divide the depths of `span` evenly. `mark(boxes,
+    begins, span)` must call `note` for all shapes."""
     across, down = (-(-pixels // TILE) for pixels in size)
     bins = across * down * SLICES
     starts, span = rooms.get(f"{kind} starts", np.int32, bins + 1), rooms.get(f"{kind} span", np.float32, 2)

@@ -1,4 +1,5 @@
-"""Where shapes are to the eye: their places there, in which tiles of the picture they may be seen, how far away."""
+"""Compute where the eye sees shapes: their positions relative to the eye, the tiles that they may touch, and their
+depths."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ __all__ = ["mark_balls", "mark_faces", "mark_rods"]
 
 @func
 def _tangents(x: f32, t: f32, radius: f32, near: f32, flat: i32) -> Any:
-    """Between which X a ball is seen that is at x and t. Where it reaches to the near plane: anywhere."""
+    """Return the range of X in which a ball at x and t is seen. If it reaches the near plane, the range is
+    unlimited."""
     low, high = x - radius, x + radius
     if flat == 0:
         if t - radius > near:
@@ -63,8 +65,8 @@ def mark_balls(
     colors: Colors,
     color_step: i32,
 ) -> None:
-    """Set `balls`, centers to the eye and radii, and their `shades`, from number `first` on, and `note` them. Those of
-    the world begin at `offset`; a step of 0 is one radius or colour for all."""
+    """Set `balls` (centers relative to the eye, and radii) and their `shades`, from index `first` on, and `note` them.
+    The balls of the world begin at `offset`. A step of 0 means one radius or colour for all."""
     for k in range(count):
         i = first + k
         center, radius = turn @ (centers[offset + k] - position), radii[(offset + k) * radius_step]
@@ -91,10 +93,10 @@ def mark_faces(
     origins: Points,
     deeps: Colors,
 ) -> None:
-    """`note` triangles, and set their `edges`: the three planes through the eye and an edge, as rows. A place (X, Y, 1)
-    is on the right side of a plane where it is above 0, and of all three where its ray meets the triangle. X and Y
-    count from the triangle's `origins`, so that little ones far away are not lost in rounding. `deeps`:
-    how deep its corners are."""
+    """`note` triangles and set their `edges`: the three planes through the eye and an edge, as rows. A place (X, Y, 1)
+    is on the inner side of a plane if the product is above 0. Its ray hits the triangle if that holds for all three. X
+    and Y are relative to the triangle's `origins`, so that rounding does not lose small distant triangles. `deeps` are
+    the depths of its corners."""
     size = Vector([view.width, view.height]) * 1.0
     for i in range(count):
         a, b, c = points[corners[i][0]], points[corners[i][1]], points[corners[i][2]]
@@ -109,7 +111,7 @@ def mark_faces(
             scale, shift = Vector([view.lens[0], view.lens[1]]), Vector([view.lens[2], view.lens[3]])
             p, q, r = origin * scale + shift, b.xy / b[2] * scale + shift, c.xy / c[2] * scale + shift
             box = box_of(min(p, min(q, r)), max(p, max(q, r)), size)
-        elif farthest > view.near:  # partly behind the eye
+        elif farthest > view.near:  # partly behind the near plane
             box = box_of(size * 0.0, size, size)
         for k in range(2):
             a[k], b[k], c[k] = a[k] - origin[k] * a[2], b[k] - origin[k] * b[2], c[k] - origin[k] * c[2]
@@ -122,7 +124,7 @@ def mark_faces(
 
 @func
 def _pixel(place: Vec3, view: Any) -> Any:
-    """Where on the picture a place is seen, and its depth."""
+    """Return the place in the picture where a position is seen, and its depth."""
     away = 1.0 if view.flat != 0 else place[2]
     x, y = place[0] / away * view.lens[0] + view.lens[2], place[1] / away * view.lens[1] + view.lens[3]
     return Vector([x, y, place[2]])
@@ -145,8 +147,8 @@ def mark_rods(
     first: Colors,
     last: Colors,
 ) -> None:
-    """Set what `RodsPack` has of lines between two `places` of the world each, cut off at the near plane, and `note`
-    them."""
+    """Set the members of `RodsPack` for lines between two `places` of the world each, clipped at the near plane, and
+    `note` them."""
     for i in range(count):
         a, b = turn @ (places[i, 0] - position), turn @ (places[i, 1] - position)
         cut = view.near * 1.001

@@ -1,7 +1,8 @@
-"""Circles, lines and triangles on a picture, antialiased, in the order that they were drawn in.
+"""Draw antialiased circles, lines and triangles on a picture, in the given order.
 
-Positions are in pixels, y up; the middle of pixel (x, y) is at (x + 1/2, y + 1/2). A circle or line covers a pixel by
-a share computed from its distance. Triangles cover 16 samples of each pixel: so neighbours show no seam.
+Positions are in pixels, y up. The center of pixel (x, y) is at (x + 1/2, y + 1/2). A circle or line covers a pixel by a
+share that is computed from its distance. Triangles cover 16 samples of each pixel, so there are no seams between
+neighbours.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ __all__ = ["draw_circles", "draw_lines", "draw_triangles"]
 
 
 def draw_circles(frame: Frame, centers: Any, radii: Any, colors: Any) -> None:
-    """Filled circles: `centers` (n, 2), `radii` (n,), `colors` (n, 3)."""
+    """Draw filled circles: `centers` (n, 2), `radii` (n,), `colors` (n, 3)."""
     draw_lines(frame, centers, centers, radii, colors, colors)
 
 
 def draw_lines(frame: Frame, begins: Any, ends: Any, radii: Any, first: Any, last: Any) -> None:
-    """Straight lines with round ends: `begins`, `ends` (n, 2), `radii` (n,), half their width; `first`, `last` (n, 3)
-    the colours of their ends."""
+    """Draw straight lines with round ends: `begins`, `ends` (n, 2); `radii` (n,), half the widths; `first`, `last` (n,
+    3), the colours of the ends."""
     count = len(begins)
     a, b = on_device(begins, np.float32, (2,)), on_device(ends, np.float32, (2,))
     reach = on_device(radii, np.float32)
@@ -41,7 +42,8 @@ def draw_lines(frame: Frame, begins: Any, ends: Any, radii: Any, first: Any, las
 
 
 def draw_triangles(frame: Frame, corners: Any, indices: Any, colors: Any) -> None:
-    """Filled triangles: `corners` (m, 2), `colors` (m, 3) of them, `indices` (n, 3) of the corners of each."""
+    """Draw filled triangles: `corners` (m, 2), their `colors` (m, 3), and `indices` (n, 3) of the corners of each
+    triangle."""
     count = len(indices)
     a, b, c = (on_device(corners[indices[:, k]], np.float32, (2,)) for k in range(3))
     shades = [on_device(colors[indices[:, k]], np.float32, (3,)) for k in range(3)]
@@ -86,7 +88,7 @@ def _draw_lines(
                 to, along = Vector([x + 0.5, y + 0.5]) - a[i], b[i] - a[i]
                 at = min(max(to.dot(along) * (1.0 / max(along.dot(along), 1e-12)), 0.0), 1.0)
                 away = to - at * along
-                # What is thinner than a pixel covers a part of it at most.
+                # A shape that is thinner than a pixel can cover only a part of it.
                 share = min(max(radii[i] + 0.5 - sqrt(away.dot(away)), 0.0), min(2.0 * radii[i], 1.0))
                 color += share * (first[i] + at * (last[i] - first[i]) - color)
             pixels[x, y] = color
@@ -94,7 +96,7 @@ def _draw_lines(
 
 @func
 def _side(a: Vec2, b: Vec2, p: Vec2) -> Any:
-    """Twice the area of the triangle a, b, p: above 0 where they go round to the left."""
+    """Return twice the area of the triangle a, b, p. It is above 0 if the corners are in counterclockwise order."""
     return (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0])
 
 
@@ -115,7 +117,7 @@ def _draw_triangles(
         x, y = pixel_of(tile, place, down)
         if x < pixels.shape[0] and y < pixels.shape[1]:
             middle, drawn = Vector([x + 0.5, y + 0.5]), Vector([0.0, 0.0, 0.0])
-            taken = 0  # a bit for each sample: from the last triangle back, the first to reach one has it
+            taken = 0  # a bit per sample: the first hit, from the last triangle back, takes it
             for entry in range(starts[tile + 1] - starts[tile]):
                 i = entries[starts[tile + 1] - 1 - entry]
                 whole = _side(a[i], b[i], c[i])

@@ -1,4 +1,4 @@
-"""The picture of a frame: its pixels where kernels reach them, and as bytes for windows and files."""
+"""The picture of a frame: pixels that kernels can access, converted to bytes for windows and files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ else:
 
 __all__ = ["Frame"]
 
-_BLOCK = 16  # pixels along each side of what is turned at once: columns become rows
+_BLOCK = 16  # pixels along each side of a block that is transposed at once
 
 
 @kernel
@@ -51,7 +51,8 @@ def _byte(value: Any) -> Any:
 
 @kernel
 def _pack(packed: Packed, pixels: Pixels) -> None:
-    """Rows of bytes R, G, B, A from the top. Block by block, so that both sides stay in the cache."""
+    """Write rows of bytes R, G, B, A from the top. It works block by block, so that source and target stay in the
+    cache."""
     width, height = pixels.shape[0], pixels.shape[1]
     across, down = (width + _BLOCK - 1) // _BLOCK, (height + _BLOCK - 1) // _BLOCK
     for block in range(across * down):
@@ -64,9 +65,9 @@ def _pack(packed: Packed, pixels: Pixels) -> None:
 
 
 class Frame:
-    """`size` pixels: `pixels` f32 RGB of shape (width, height), y up; `depths` f32, 1 at the near plane of the camera,
-    0 where nothing is; `rooms`: what drawing needs beside them. They belong to the program that `ti.init` started:
-    after another, the frame is empty."""
+    """A picture of `size` pixels. `pixels` is f32 RGB of shape (width, height), y up. `depths` is f32: 1 at the near
+    plane of the camera, 0 where nothing is. `rooms` holds the other arrays for drawing. They belong to the program that
+    `ti.init` started; after another `ti.init`, the frame is empty."""
 
     def __init__(self, size: tuple[int, int]) -> None:
         self.size = size
@@ -77,7 +78,7 @@ class Frame:
         self.rooms = Rooms()
 
     def clear(self, color: Any) -> None:
-        """Fill it with one colour, three floats in [0, 1]."""
+        """Fill the frame with one colour, three floats in [0, 1]."""
         if self._generation != program().generation:
             width, height = self.size
             self.pixels, self.depths = room(np.float32, self.size, (3,)), room(np.float32, self.size)
@@ -87,7 +88,8 @@ class Frame:
         _clear(self.pixels, self.depths, color)
 
     def set_image(self, image: Any) -> None:
-        """Fill it with an image, stretched to its size: each pixel takes the nearest below it. See `as_floats`."""
+        """Fill the frame with an image, stretched to its size. Each pixel takes the nearest element below. See
+        `as_floats`."""
         source = in_place(image, 3, 3)
         if source is None:
             source = on_device(as_floats(image, "Canvas.set_image"), np.float32, (3,))
@@ -95,6 +97,6 @@ class Frame:
         (_copy if shape == self.size else _stretch)(self.pixels, source)
 
     def picture(self) -> Any:
-        """A pillow image, RGBA, of it as it is now."""
+        """Return the current contents as a pillow image, RGBA."""
         _pack(self._packed, self.pixels)
         return pillow().frombuffer("RGBA", self.size, on_host(self._packed), "raw", "RGBA", 0, 1)

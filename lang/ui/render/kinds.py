@@ -1,4 +1,4 @@
-"""What the parameters of the renderer's kernels are: arrays of numbers and of small vectors."""
+"""The parameter types of the renderer's kernels: arrays of numbers and of small vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         def __init__(self, *values: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
 
-    # What they are to a checker.
+    # Their types for a type checker.
     Ints: TypeAlias = Any
     Floats: TypeAlias = Any
     Points: TypeAlias = Any
@@ -44,17 +44,17 @@ else:
     Pixels, Depths = NdarrayType(dtype=Vec3, ndim=2), NdarrayType(dtype=f32, ndim=2)
     Packed = NdarrayType(dtype=u32, ndim=2)
 
-    # See `bins.py`: `slices` is 0 where there are no shapes.
+    # See `bins.py`. `slices` is 0 if there are no shapes.
     BinsPack = ArgPackType({"slices": i32, "starts": Ints, "entries": Ints, "span": Floats}, "Bins")
-    # The picture, and what an `Eye` sees.
+    # The picture, and the members of an `Eye`.
     ViewPack = ArgPackType({"width": i32, "height": i32, "lens": Vec4, "near": f32, "far": f32, "flat": i32}, "View")
-    # `places`: x, y, depth, radius.
+    # `places` is x, y, depth, radius.
     BallsPack = ArgPackType({"count": i32, "bins": BinsPack, "places": Quads, "colors": Colors}, "Balls")
-    # See `mark_faces`; `corners` are indices into `normals` and `colors`.
+    # See `mark_faces`. `corners` are indices into `normals` and `colors`.
     _faces = {"edges": Edges, "origins": Points, "deeps": Colors, "corners": Triples}
     _looks = {"normals": Colors, "colors": Colors, "two_sided": Ints}
     FacesPack = ArgPackType({"count": i32, "bins": BinsPack, **_faces, **_looks}, "Faces")
-    # `heads`: pixel, depth, half a width; `tails`: pixel, depth; the colours of both.
+    # `heads` is pixel, depth, half of the width; `tails` is pixel, depth; then the colours of both ends.
     RodsPack = ArgPackType({"bins": BinsPack, "heads": Quads, "tails": Colors, "first": Colors, "last": Colors}, "Rods")
     LampsPack = ArgPackType({"count": i32, "places": Colors, "colors": Colors, "ambient": Vec3}, "Lamps")
 

@@ -1,8 +1,9 @@
-"""Where rays meet shapes, and in what light.
+"""Intersect rays with shapes, and compute the lighting.
 
-A pixel's four rays go together: `depth`, x and y are vectors of four. Triangles are met in homogeneous coordinates, so
-none needs clipping (M. Olano and T. Greer, "Triangle scan conversion using 2D homogeneous coordinates", 1997); light
-is that of J. Blinn, "Models of light reflection for computer synthesized pictures", 1977.
+The four rays of a pixel are processed together: `depth`, x and y are vectors of four. Triangles are intersected in
+homogeneous coordinates, so clipping is not needed (M. Olano and T. Greer, "Triangle scan conversion using 2D
+homogeneous coordinates", 1997). The lighting is that of J. Blinn, "Models of light reflection for computer synthesized
+pictures", 1977.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ __all__ = [
 ]
 
 RAYS = 4  # through each pixel
-_SHINE, _GLOSS = 40.0, 0.22  # how small highlights are, and how bright
-_SEAM = 1e-5  # how far beyond its edges a triangle is met, as a share of it: closes the seams between neighbours
+_SHINE, _GLOSS = 40.0, 0.22  # exponent and brightness of highlights
+_SEAM = 1e-5  # relative margin around a triangle that still counts as a hit, which closes the seams between neighbours
 
 
 @func
 def ray_through(x: f32, y: f32, flat: i32) -> Any:
-    """Origin and direction of the ray that is seen at (x, y); its depth grows by 1 for each length of it."""
+    """Return origin and direction of the ray through (x, y). A step of one direction increases its depth by 1."""
     origin, ray = Vector([0.0, 0.0, 0.0]), Vector([x, y, 1.0])
     if flat != 0:
         origin, ray = Vector([x, y, 0.0]), Vector([0.0, 0.0, 1.0])
@@ -45,8 +46,8 @@ def ray_through(x: f32, y: f32, flat: i32) -> Any:
 
 @func
 def _keep_nearest(depth: Any, met: Any, inside: Vec4, t: Vec4, number: i32, near: f32) -> Any:
-    """Depths and numbers where some rays met one more shape: those that are not outside of it, at the depths `t`. Of
-    two equally near the first wins."""
+    """Return depths and indices after a test of one more shape, which rays hit at the depths `t` unless they are
+    outside of it. Of two equal depths, the first wins."""
     for k in static(range(RAYS)):
         if inside[k] >= 0.0 and t[k] > near and (t[k] < depth[k] or (t[k] == depth[k] and number < met[k])):
             depth[k], met[k] = t[k], number
@@ -55,8 +56,8 @@ def _keep_nearest(depth: Any, met: Any, inside: Vec4, t: Vec4, number: i32, near
 
 @func
 def meet_balls(tile: i32, balls: Any, view: Any, x: Vec4, y: Vec4, farthest: Vec4, before: Any, first: i32) -> Any:
-    """How far away the nearest balls are that the rays meet, and their numbers, which begin at `first`; `farthest` and
-    `before`, which earlier shapes gave, where there is none so near."""
+    """Return the depths of the nearest balls that the rays hit, and their indices, which begin at `first`; `farthest`
+    and `before`, the results of earlier shapes, where no ball is nearer."""
     depth, met = farthest, before
     shrink = x * 0.0 + 1.0
     if view.flat == 0:
@@ -68,7 +69,7 @@ def meet_balls(tile: i32, balls: Any, view: Any, x: Vec4, y: Vec4, farthest: Vec
                 i, number = balls.bins.entries[entry], first + balls.bins.entries[entry]
                 ball = balls.places[i]
                 aside = (x - ball.x) * (x - ball.x) + (y - ball.y) * (y - ball.y)
-                if view.flat == 0:  # the square of the cross product of the ray and the way to the center
+                if view.flat == 0:  # squared length of the cross product of the ray and the vector to the center
                     a, b, c = ball.y - ball.z * y, ball.z * x - ball.x, ball.x * y - ball.y * x
                     aside = a * a + b * b + c * c
                 inside = ball.w * ball.w - aside * shrink
@@ -83,7 +84,7 @@ def meet_balls(tile: i32, balls: Any, view: Any, x: Vec4, y: Vec4, farthest: Vec
 
 @func
 def ball_depth(ball: Vec4, origin: Vec3, ray: Vec3) -> Any:
-    """How deep a ray enters a ball that it meets."""
+    """Return the depth at which a ray enters a ball that it hits."""
     along = (ball.xyz - origin).dot(ray) / ray.dot(ray)
     aside = origin + along * ray - ball.xyz
     return along - sqrt(max(ball.w * ball.w - aside.dot(aside), 0.0) / ray.dot(ray))
@@ -91,14 +92,14 @@ def ball_depth(ball: Vec4, origin: Vec3, ray: Vec3) -> Any:
 
 @func
 def shares_of(edges: Any, origin: Vec2, x: f32, y: f32) -> Vec3:
-    """How much of each corner there is at the place of a triangle that is seen at (x, y): below 0 is outside."""
+    """Return the barycentric weights of the point of a triangle that is seen at (x, y). A weight below 0 is outside."""
     sides = edges @ Vector([x - origin[0], y - origin[1], 1.0])
     return sides / (sides[0] + sides[1] + sides[2])
 
 
 @func
 def meet_faces(tile: i32, faces: Any, view: Any, x: Vec4, y: Vec4, farthest: Vec4, before: Any, first: i32) -> Any:
-    """The same of triangles, whose corners are as deep as `deeps` say."""
+    """Do the same as `meet_balls` for triangles with corners at the depths `deeps`."""
     depth, met = farthest, before
     for slice in range(faces.bins.slices):
         if begin_of(slice, faces.bins.span) < depth.max():
@@ -119,7 +120,7 @@ def meet_faces(tile: i32, faces: Any, view: Any, x: Vec4, y: Vec4, farthest: Vec
 
 @func
 def along_rod(head: Vec4, tail: Vec3, x: Any, y: Any) -> Any:
-    """How far along a line on the picture a place is, 0 to 1, and the square of its distance from the line."""
+    """Return how far along a line in the picture a place is, from 0 to 1, and its squared distance from the line."""
     whole_x, whole_y, to_x, to_y = tail[0] - head[0], tail[1] - head[1], x - head[0], y - head[1]
     scale = 1.0 / max(whole_x * whole_x + whole_y * whole_y, 1e-12)
     at = min(max((to_x * whole_x + to_y * whole_y) * scale, 0.0), 1.0)
@@ -129,7 +130,7 @@ def along_rod(head: Vec4, tail: Vec3, x: Any, y: Any) -> Any:
 
 @func
 def rod_depth(head: Vec4, tail: Vec3, at: Any, flat: i32) -> Any:
-    """How deep a line is there: a straight line in space is one of 1 / t across the picture."""
+    """Return the depth of a line at that place. In the picture, 1 / t is linear along a straight line in space."""
     t = head[2] + at * (tail[2] - head[2])
     if flat == 0:
         t = head[2] * tail[2] / (tail[2] + at * (head[2] - tail[2]))
@@ -138,7 +139,7 @@ def rod_depth(head: Vec4, tail: Vec3, at: Any, flat: i32) -> Any:
 
 @func
 def meet_rods(tile: i32, rods: Any, view: Any, x: Vec4, y: Vec4, farthest: Vec4, before: Any, first: i32) -> Any:
-    """The same of lines; `x` and `y` are in pixels."""
+    """Do the same as `meet_balls` for lines. `x` and `y` are in pixels."""
     depth, met = farthest, before
     for slice in range(rods.bins.slices):
         if begin_of(slice, rods.bins.span) < depth.max():
@@ -156,7 +157,7 @@ def meet_rods(tile: i32, rods: Any, view: Any, x: Vec4, y: Vec4, farthest: Vec4,
 
 @func
 def lit(color: Vec3, place: Vec3, normal: Vec3, toward: Vec3, lamps: Any) -> Vec3:
-    """The colour of a place with a normal, seen from the direction `toward`; the last two have length 1."""
+    """Return the colour of a point with a normal, seen from the direction `toward`. The last two have length 1."""
     light = color * lamps.ambient
     for k in range(lamps.count):
         to = lamps.places[k] - place
@@ -171,6 +172,6 @@ def lit(color: Vec3, place: Vec3, normal: Vec3, toward: Vec3, lamps: Any) -> Vec
 
 @func
 def depth_of(t: f32, near: f32, far: f32, flat: i32) -> f32:
-    """The depth as a depth buffer has it: 1 at the near plane, 0 at the far one."""
+    """Return the depth as in a depth buffer: 1 at the near plane, 0 at the far plane."""
     share = (far - t) / (far - near)
     return share if flat != 0 else share * near / t

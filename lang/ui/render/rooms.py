@@ -1,4 +1,4 @@
-"""Arrays where the renderer's kernels reach them: numpy's on the CPU, ndarrays on a GPU."""
+"""Arrays that the renderer's kernels can access: numpy arrays on the CPU, ndarrays on a GPU."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["Rooms", "in_place", "on_device", "on_host", "put", "room"]
 
 
 def in_place(values: Any, ndim: int, last: int) -> Any:
-    """A field or array of f32 as kernels can read it where it lies, if it has so many axes and the last is so long;
-    None for others."""
+    """Return a field or array of f32 as kernels can read it without a copy, if it has that many axes and the last has
+    that length; else None."""
     try:
         view = view_of(values)
     except TypeMismatch:
@@ -29,8 +29,9 @@ def in_place(values: Any, ndim: int, last: int) -> Any:
 
 
 def on_device(array: Any, dtype: Any, element: tuple[int, ...] = ()) -> Any:
-    """The numbers where kernels reach them at once: on the CPU the array itself (contiguous, of that numpy type), on a
-    GPU a copy there. `element`: the last axes, which make up an element. Of an empty array one element, of zeros."""
+    """Return numbers where kernels can access them: on the CPU the array itself (contiguous, of that numpy type), on a
+    GPU a copy in its memory. `element` are the last axes, which form an element. An empty array becomes one element of
+    zeros."""
     array = np.ascontiguousarray(array, dtype)
     if not len(array):
         array = np.zeros((1, *element), dtype)
@@ -49,19 +50,19 @@ def _space(dtype: Any, shape: tuple[int, ...], element: tuple[int, ...]) -> Any:
 
 
 def room(dtype: Any, shape: tuple[int, ...], element: tuple[int, ...] = ()) -> Any:
-    """An array of zeros for kernels to fill, as `on_device` gives them."""
+    """Return an array of zeros for kernels to fill, in the form of `on_device`."""
     if not program().backend.own_memory:
         return np.zeros((*shape, *element), dtype)
     return _space(dtype, shape, element)
 
 
 def on_host(array: Any) -> Any:
-    """The numbers of such an array as a numpy array."""
+    """Return such an array as a numpy array."""
     return array if isinstance(array, np.ndarray) else array.to_numpy()
 
 
 def put(array: Any, values: Any) -> None:
-    """Set such an array to the numbers of a numpy array of its shape."""
+    """Copy a numpy array of the same shape into such an array."""
     if isinstance(array, np.ndarray):
         array[...] = values
     else:
@@ -69,15 +70,15 @@ def put(array: Any, values: Any) -> None:
 
 
 class Rooms:
-    """Arrays by name, as `room` gives them, that are kept from frame to frame. What is in them is left as it was."""
+    """Named arrays, made by `room`, that are kept from frame to frame. Their contents are not cleared."""
 
     def __init__(self) -> None:
         self._kept: dict[str, Any] = {}
 
     def get(self, name: str, dtype: Any, count: int, *element: int) -> Any:
-        """The array of that name, of at least so many elements."""
+        """Return the array of that name, with at least that many elements."""
         kept = self._kept.get(name)
         if kept is None or kept.shape[0] < count:
-            more = 1 if kept is None else 1.5  # it grows: leave room for the next frames
+            more = 1 if kept is None else 1.5  # a growing array gets spare room for the next frames
             kept = self._kept[name] = room(dtype, (max(1, int(count * more)),), element)
         return kept

@@ -1,7 +1,6 @@
-"""Balls, triangles and lines in space, as a camera sees them: lit, hidden by what is nearer, antialiased.
+"""Draw balls, triangles and lines in space as a camera sees them, with lighting, hidden surfaces and antialiasing.
 
-Each pixel follows some rays through it, asks the shapes of its tile where they meet the rays, and lights the nearest
-places.
+Each pixel casts several rays, intersects them with the shapes of its tile, and lights the nearest points.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ from weft.lang.values.matrix import Matrix, Vector
 
 __all__ = ["Balls", "Lights", "Rods", "Surfaces", "draw_solids"]
 
-# Where in a pixel its rays go: in a turned square, so that edges near the axes get all the shades.
+# The positions of the rays in a pixel: a rotated square, so that edges close to the axes get all shades.
 _X, _Y = (0.375, 0.875, 0.625, 0.125), (0.125, 0.375, 0.875, 0.625)
 
 
 @dataclass(frozen=True)
 class Balls:
-    """Balls of the world, where kernels reach them: `count` of `centers` (n, 3) from `offset` on. `radii` and `colors`
-    (n, 3) are of each, or one of all."""
+    """Balls of the world, where kernels can access them: `count` of the `centers` (n, 3), from `offset` on. `radii` and
+    `colors` (n, 3) have one item per ball, or one for all."""
 
     centers: Any
     radii: Any
@@ -67,8 +66,8 @@ class Balls:
 
 
 class Surfaces(NamedTuple):
-    """Triangles: `indices` (n, 3) into the eye's `points`, `normals` and `colors` (m, 3); `two_sided` (n,): 1 where
-    both sides are lit, 0 where the side that the normals point away from is dark."""
+    """Triangles: `indices` (n, 3) into `points` relative to the eye, `normals` and `colors` (m, 3). `two_sided` (n,) is
+    1 if both sides are lit, and 0 if the side that the normals point away from is dark."""
 
     points: Any
     normals: Any
@@ -78,8 +77,8 @@ class Surfaces(NamedTuple):
 
 
 class Rods(NamedTuple):
-    """Lines, not lit: `places` and `colors` (n, 2, 3) of their ends in the world, `radii` (n,): half their widths in
-    pixels."""
+    """Unlit lines: `places` and `colors` (n, 2, 3) of their ends in the world, and `radii` (n,), half of their widths
+    in pixels."""
 
     places: Any
     colors: Any
@@ -87,7 +86,7 @@ class Rods(NamedTuple):
 
 
 class Lights(NamedTuple):
-    """Points of light: eye's `places` and `colors` (n, 3); `ambient` (3,): light from everywhere."""
+    """Point lights: `places` relative to the eye and `colors` (n, 3). `ambient` (3,) is light from all directions."""
 
     places: Any
     colors: Any
@@ -95,7 +94,7 @@ class Lights(NamedTuple):
 
 
 def draw_solids(frame: Frame, eye: Eye, balls: Sequence[Balls], surfaces: Surfaces, rods: Rods, lights: Lights) -> None:
-    """Draw them over what the frame shows."""
+    """Draw the shapes over the contents of the frame."""
     view = ViewPack(*frame.size, Vector(eye.lens.tolist()), eye.near, eye.far, eye.flat)
     seen = _balls(frame, eye, view, balls), _faces(frame, view, surfaces), _rods(frame, eye, view, rods)
     ambient = Vector(list(lights.ambient))
@@ -108,7 +107,7 @@ def _vectors(array: Any) -> Any:
 
 
 def _placed(eye: Eye) -> tuple[Any, Any]:
-    """What takes a place p of the world to the eye: turn @ (p - position)."""
+    """Return what maps a place p of the world to the eye: turn @ (p - position)."""
     return Matrix(eye.turn.T.tolist()), Vector(eye.position.tolist())
 
 
@@ -161,7 +160,8 @@ def _rods(frame: Frame, eye: Eye, view: Any, rods: Rods) -> Any:
 
 @func
 def _take(met: Any, x: Vec4, y: Vec4) -> Any:
-    """Of what the rays met, one: its number, the share of the rays that met it, their middle, and what is left."""
+    """Select one of the shapes that the rays hit. Returns its index, the share of the rays that hit it, their mean
+    position, and the remaining rays."""
     number, rest, rays, sum_x, sum_y = met.max(), met, 0.0, 0.0, 0.0
     for k in static(range(RAYS)):
         if met[k] == number:
@@ -172,7 +172,7 @@ def _take(met: Any, x: Vec4, y: Vec4) -> Any:
 
 @func
 def _ball_at(balls: Any, i: i32, origin: Any, ray: Any) -> Any:
-    """Place, normal and colour where a ray meets a ball."""
+    """Return point, normal and colour where a ray hits a ball."""
     ball = balls.places[i]
     place = origin + ball_depth(ball, origin, ray) * ray
     return place, (place - ball.xyz) / ball.w, balls.colors[i]
@@ -180,7 +180,7 @@ def _ball_at(balls: Any, i: i32, origin: Any, ray: Any) -> Any:
 
 @func
 def _face_at(faces: Any, i: i32, x: f32, y: f32, origin: Any, ray: Any, toward: Any) -> Any:
-    """Place, normal and colour of a triangle that is seen at (x, y)."""
+    """Return point, normal and colour of a triangle that is seen at (x, y)."""
     share, at = shares_of(faces.edges[i], faces.origins[i], x, y), faces.corners[i]
     normal = share[0] * faces.normals[at[0]] + share[1] * faces.normals[at[1]] + share[2] * faces.normals[at[2]]
     color = share[0] * faces.colors[at[0]] + share[1] * faces.colors[at[1]] + share[2] * faces.colors[at[2]]
@@ -192,7 +192,8 @@ def _face_at(faces: Any, i: i32, x: f32, y: f32, origin: Any, ray: Any, toward: 
 
 @func
 def _rod_at(rods: Any, i: i32, x: f32, y: f32, flat: i32) -> Any:
-    """The colour of a line at a pixel; in perspective it changes evenly in space, not on the picture."""
+    """Return the colour of a line at a pixel. In perspective, it is interpolated linearly in space, not in the
+    picture."""
     head, tail = rods.heads[i], rods.tails[i]
     at, _ = along_rod(head, tail, x, y)
     if flat == 0:
@@ -202,7 +203,7 @@ def _rod_at(rods: Any, i: i32, x: f32, y: f32, flat: i32) -> Any:
 
 @func
 def _color_of(number: i32, view: Any, balls: Any, faces: Any, rods: Any, lamps: Any, x: f32, y: f32) -> Any:
-    """The colour that a shape has at a pixel. Balls are numbered first, then triangles, then lines."""
+    """Return the colour of a shape at a pixel. Balls have the first indices, then triangles, then lines."""
     at_x, at_y = (x - view.lens[2]) / view.lens[0], (y - view.lens[3]) / view.lens[1]
     origin, ray = ray_through(at_x, at_y, view.flat)
     toward = -ray / sqrt(ray.dot(ray))
@@ -241,7 +242,7 @@ def _draw(
             if met.max() >= 0:
                 depths[i, j] = max(depths[i, j], depth_of(depth.min(), view.near, view.far, view.flat))
                 total, bare = Vector([0.0, 0.0, 0.0]), 1.0
-                while met.max() >= 0:  # what several rays met is lit once, in their middle
+                while met.max() >= 0:  # if several rays hit a shape, it is lit once, at their mean position
                     number, share, middle_x, middle_y, met = _take(met, x, y)
                     color = _color_of(number, view, balls, faces, rods, lamps, middle_x, middle_y)
                     total, bare = total + share * color, bare - share

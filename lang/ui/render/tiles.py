@@ -1,11 +1,11 @@
-"""Which shapes touch which tile of the picture.
+"""Sort shapes into the tiles of the picture that they touch.
 
     boxes of shapes 0, 1, 2:   0 in tiles a b, 1 in b, 2 in a b c
     starts   a 0, b 2, c 5, 6          (tile b: entries 2, 3, 4)
-    entries  0 2 | 0 1 2 | 2           (within a tile in the order that they were drawn in)
+    entries  0 2 | 0 1 2 | 2           (drawing order within a tile)
 
-A counting sort: chunks of shapes count on their own, and write where the sums say. Nothing is added atomically, so the
-order is the same on every run.
+This is a counting sort. Chunks of shapes count independently, and the prefix sums say where each writes. Nothing is
+added atomically, so the order is the same in every run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CHUNKS_OF_A_GPU = 256
 
 
 class Tiles(NamedTuple):
-    """`entries[starts[tile]:starts[tile + 1]]`: the shapes of tile `x * down + y`."""
+    """The shapes of tile `x * down + y` are `entries[starts[tile]:starts[tile + 1]]`."""
 
     starts: Any
     entries: Any
@@ -40,8 +40,8 @@ class Tiles(NamedTuple):
 
 @func
 def box_of(low: Vec2, high: Vec2, size: Vec2) -> Any:
-    """The tiles that the pixels `low` .. `high` lie in, (x, y, end of x, end of y): none where the box is outside of
-    the picture of `size` pixels or its corners are no numbers."""
+    """Return the tiles of the pixels `low` .. `high` as (x, y, end of x, end of y). The result is empty if the box is
+    outside of the picture of `size` pixels, or if its corners are not numbers."""
     box = Vector([0, 0, 0, 0])
     if low[0] < size[0] and low[1] < size[1] and high[0] > 0 and high[1] > 0:
         for k in range(2):
@@ -52,20 +52,20 @@ def box_of(low: Vec2, high: Vec2, size: Vec2) -> Any:
 
 @func
 def tiles_of(width: i32, height: i32) -> i32:
-    """How many tiles a picture of so many pixels has."""
+    """Return the number of tiles in a picture of that many pixels."""
     return (width + TILE - 1) // TILE * ((height + TILE - 1) // TILE)
 
 
 @func
 def pixel_of(tile: i32, place: i32, down: i32) -> Any:
-    """The pixel at a place of a tile, 0 to TILE * TILE - 1; it may be outside of the picture. Loops over tiles and
-    places keep what runs together, SIMD lanes or a warp, in one tile: it asks the same shapes."""
+    """Return the pixel at a place in a tile, 0 to TILE * TILE - 1. It may be outside of the picture. Loops over tiles
+    and places keep SIMD lanes, or a warp, in one tile, so that they test the same shapes."""
     return tile // down * TILE + place // TILE, tile % down * TILE + place % TILE
 
 
 @kernel
 def _count(boxes: Boxes, counts: Ints, shapes: i32, chunks: i32, down: i32) -> None:
-    """counts[tile * chunks + chunk]: how many shapes of the chunk touch the tile."""
+    """Set counts[tile * chunks + chunk] to the number of shapes of the chunk that touch the tile."""
     for chunk in range(chunks):
         for i in range(shapes * chunk // chunks, shapes * (chunk + 1) // chunks):
             box = boxes[i]
@@ -77,7 +77,7 @@ def _count(boxes: Boxes, counts: Ints, shapes: i32, chunks: i32, down: i32) -> N
 
 @kernel
 def _fill(boxes: Boxes, nexts: Ints, entries: Ints, shapes: i32, chunks: i32, down: i32) -> None:
-    """Write the shapes of each chunk where `nexts` says that the next of it goes."""
+    """Write the shapes of each chunk to the positions in `nexts`."""
     for chunk in range(chunks):
         for i in range(shapes * chunk // chunks, shapes * (chunk + 1) // chunks):
             box = boxes[i]
@@ -89,7 +89,7 @@ def _fill(boxes: Boxes, nexts: Ints, entries: Ints, shapes: i32, chunks: i32, do
 
 
 def sort_into_tiles(boxes: Any, shapes: int, size: tuple[int, int]) -> Tiles:
-    """The first `shapes` of `boxes` (see `box_of`) by tile, for a picture of `size` pixels."""
+    """Sort the first `shapes` of `boxes` (see `box_of`) by tile, for a picture of `size` pixels."""
     across, down = (-(-pixels // TILE) for pixels in size)
     most = _CHUNKS_OF_A_GPU if program().backend.blocks else _CHUNKS
     chunks = builtins.min(most, -(-shapes // 16) or 1)
