@@ -1,4 +1,4 @@
-"""Fields of structs."""
+"""Fields of structs: a field for each member, and elements that write to them."""
 
 from __future__ import annotations
 

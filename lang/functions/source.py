@@ -177,7 +177,7 @@ def _deeper(code: CodeType, lines: list[str]) -> list[str]:
 
 
 def _last_line(code: CodeType) -> int:
-    """The last line that some instruction of a function comes from."""
+    """The last line of the file that an instruction of the function comes from."""
     own = max((line for _, _, line in code.co_lines() if line is not None), default=code.co_firstlineno)
     return max((own, *(_last_line(inner) for inner in code.co_consts if isinstance(inner, CodeType))))
 
@@ -191,7 +191,7 @@ def _is_empty(line: str) -> bool:
 
 
 def _tree(lines: list[str], first: int) -> tuple[int, ast.Module | None]:
-    """What to add to the lines of the tree of that text, and the tree."""
+    """What to add to the line numbers of the text's tree, and the tree. None if the text is not valid Python."""
     text, shift = "".join(lines), first - 1
     if text[:1].isspace():
         text, shift = "if 1:\n" + text, shift - 1
@@ -205,8 +205,8 @@ _MISSING = object()
 
 
 def captured(function: Callable[..., Any], name: str) -> tuple[Any, Any]:
-    """What a free name of `function` means now: from its closure, its globals, or Python's builtins; and the cell or
-    namespace that says so. KeyError if it means nothing."""
+    """The current value of a free variable of `function`, from its closure, its globals or Python's builtins, and the
+    cell or namespace that contains it. Raises KeyError if the name has no value."""
     code: CodeType = function.__code__
     if name in code.co_freevars:
         cells: Any = function.__closure__

@@ -1,1 +1,1 @@
-"""The program: the options of `init`, what it sets up and `reset` drops."""
+"""The program: the options of `init`, and the state that `init` creates and `reset` drops."""

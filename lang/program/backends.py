@@ -1,11 +1,11 @@
-"""What Weft compiles for: one record for each arch, in `BACKENDS`.
+"""The backends of Weft: one record for each arch, in `BACKENDS`.
 
-A record says how lowered kernels become code, which device runs that, and what else differs. The rest of `lang` asks
-the record and never compares names of arches. To add a target, write a folder in `codegen/`, add a row here, and list
-the folder's package in `pyproject.toml` (see docs/contributing.md).
+A record says how lowered kernels are compiled, which device runs the code, and in what else the arch differs. The rest
+of `lang` reads the record and never compares names of arches. To add a target, write a folder in `codegen/`, add a row
+here, and list the folder's package in `pyproject.toml` (see docs/contributing.md).
 
-Everything is imported where it is used: a program that finds its kernels in the disk cache needs no compiler.
-"""
+Modules are imported in the functions that use them, because a program that finds its kernels in the disk cache needs no
+compiler."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Emit = Callable[[str], bytes]
 
 
 class Compile(Protocol):
-    """Lowered kernels to code."""
+    """A function that compiles a lowered kernel to code."""
 
     def __call__(
         self,
@@ -45,36 +45,36 @@ class Compile(Protocol):
         functions: Sequence[Kernel],
         helpers: Helpers | None = None,
     ) -> Artifact:
-        """The code of a kernel with the functions that it calls. `timer(stage)` is called as each stage begins;
-        `machine` is what `Backend.machine` gives; `helpers` are threads that may compile parts of it."""
+        """Compile a kernel together with the functions that it calls. `timer(stage)` is called when each stage begins.
+        `machine` is the result of `Backend.machine`. `helpers` are threads that may compile parts of the kernel."""
         ...
 
 
 class Backend(NamedTuple):
-    """What Weft knows of an arch."""
+    """The record of an arch."""
 
     arch: str  # its name
-    lowered_as: str  # the arch that passes are told of: "cpu" or "cuda"
+    lowered_as: str  # the arch that passes see: "cpu" or "cuda"
     compile: Compile
-    machine: Callable[[Device | None], Any]  # what to compile for, to run on that device; None: on none that is here
-    mapping: Callable[[CompileConfig, Any], Target]  # what passes know of that machine
+    machine: Callable[[Device | None], Any]  # the machine to compile for, given the device; None: no device is open
+    mapping: Callable[[CompileConfig, Any], Target]  # the facts about that machine that passes use
     optimized: Callable[[Artifact, CompileConfig], str]  # the LLVM IR after LLVM's passes
-    processor: Callable[[str], Any] | None = None  # the machine of that name, where there are several to choose from
-    assembly: Callable[[Artifact, str, CompileConfig], str] | None = None  # of that optimized LLVM IR; None: see `ptx`
-    # Opens its device: of that number, with what makes object files for the host, and what gives the program's store.
-    # None: Weft compiles for it and runs nothing.
+    processor: Callable[[str], Any] | None = None  # the machine with this name, if there are several
+    assembly: Callable[[Artifact, str, CompileConfig], str] | None = None  # from the optimized LLVM IR; None: see `ptx`
+    # Opens the device with this number. Also takes the function that makes object files for the host, and the function
+    # that returns the program's store. None: Weft compiles for this arch but cannot run the code.
     open: Callable[[CompileConfig, int, Emit, Callable[[], Any]], Device] | None = None
-    missing: Callable[[int], str] = lambda number: ""  # why its device of that number cannot be used; "" if it can
-    depends_on: Callable[[Device], str] = lambda device: ""  # what code depends on, besides the kernel and the host
+    missing: Callable[[int], str] = lambda number: ""  # why the device with this number cannot be used; "" if it can
+    depends_on: Callable[[Device], str] = lambda device: ""  # what code depends on besides the kernel and the host
     links: bool = False  # whether the code is an object file for linkers
     interprets: bool = False  # whether kernels run as Python
-    blocks: bool = False  # whether threads run in blocks, as on a GPU: `ti.simt` works, algorithms count on it
-    own_memory: bool = False  # whether fields lie in memory of the device: Python reaches them by copies
+    blocks: bool = False  # whether threads run in blocks, as on a GPU: `ti.simt` works, algorithms use it
+    own_memory: bool = False  # whether fields are in memory of the device, which Python accesses by copies
     times_tasks: bool = False  # whether the device measures each task of a kernel
 
 
 def backend_of(arch: str) -> Backend:
-    """The record of that arch. WeftError where there is none."""
+    """The record of this arch. Raises WeftError if there is none."""
     found = BACKENDS.get(arch)
     if found is None:
         raise WeftError(f"Weft compiles for {', '.join(BACKENDS)}, not for {arch!r}")
@@ -82,7 +82,7 @@ def backend_of(arch: str) -> Backend:
 
 
 def threads_of(device: Device | None) -> int:
-    """How many threads kernels are compiled for, on that device; 0: any number."""
+    """The number of threads on this device that kernels are compiled for. 0 means any number."""
     return 0 if device is None else min(device.threads, MANY_THREADS)
 
 
@@ -143,7 +143,7 @@ def _for_cuda(
 
 
 def _cuda_machine(device: Device | None) -> CudaTarget:
-    """The device's own, or the oldest that will do."""
+    """The target of the device. Without one, the oldest target that Weft supports."""
     from weft.ir.artifact import CudaTarget
 
     if device is None or device.target is None:
@@ -188,7 +188,7 @@ def _cuda_processor(name: str) -> Any:
     return CudaTarget(int(name[3:]), _NEWEST_PTX)
 
 
-_NEWEST_PTX = 999  # LLVM's newest is taken
+_NEWEST_PTX = 999  # use the newest version that LLVM knows
 
 
 # ---- targets that other programs run ---------------------------------------------------------------------------------
@@ -298,6 +298,7 @@ _WASM32 = Backend(
     missing=_not_run,
     links=True,
 )
-_PYTHON = _CPU._replace(arch="python", interprets=True, links=False)  # (some checks compile kernels)
+# (the checks of races and of uninitialised elements compile kernels)
+_PYTHON = _CPU._replace(arch="python", interprets=True, links=False)
 
 BACKENDS = {one.arch: one for one in (_CPU, _CUDA, _PYTHON, _AMDGCN, _WASM32)}

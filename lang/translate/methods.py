@@ -1,4 +1,4 @@
-"""Methods of vectors and matrices that are single nodes of the tree."""
+"""Methods of vectors and matrices that become single nodes of the tree."""
 
 from __future__ import annotations
 

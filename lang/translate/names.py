@@ -66,7 +66,7 @@ class Names:
             raise UnknownName(self._missing(name)) from None
 
     def is_local_here(self, name: str) -> bool:
-        """Whether `name` was bound in the current block itself."""
+        """Whether `name` was bound in the current block, and not in an enclosing one."""
         return name in self.scopes[-1]
 
     def _missing(self, name: str) -> str:
