@@ -41,7 +41,7 @@ def _tensor(value: Any) -> Any:
         if "ScalarType" not in str(error):
             raise
         name = str(value.dtype).removeprefix("torch.")
-        raise TypeMismatch(f"no type of a kernel is {name}: convert the tensor, as in tensor.float()") from None
+        raise TypeMismatch(f"kernels have no type {name}: convert the tensor, as in tensor.float()") from None
 
 
 def _memory() -> Any:

@@ -63,7 +63,7 @@ class Lender:
             cells = None
         view = cells if isinstance(cells, np.ndarray) else None
         if copy is False and (view is None or dtype not in (None, view.dtype)):
-            raise ValueError("this array cannot be had without a copy: its memory is a GPU's, or laid out otherwise")
+            raise ValueError("this array needs a copy: its memory is on a GPU, or has another layout or type")
         result = self._copied() if view is None else view
         if view is not None:
             self._mark()

@@ -145,7 +145,7 @@ class Field(Marked, Lender):
         places: list[PlaceLayout] = [tree.layout.places[slot.node] for slot in self._slots if slot.node is not None]
         path = path_of(places, tensor(self._dtype, self._inner) if self._inner else self._dtype)
         if path is None:
-            raise FieldError(f"the components of {self._label()} must all be laid out alike")
+            raise FieldError(f"the components of {self._label()} must all have the same layout")
         return FieldSymbolParts(self.name, places[0].shape, path, self.offset, places[0].order, tree)
 
     def _node(self) -> Node:
@@ -165,7 +165,7 @@ class Field(Marked, Lender):
             parts = self.describe()
             found = parts.path.window
             if found is None:
-                raise FieldError(f"{self._label()} is no array of strides: {parts.path}")
+                raise FieldError(f"{self._label()} is not a strided array: {parts.path}")
             self._digits = found.digits
             self._plain = found.is_plain(len(parts.shape))
             self._simple = self._plain and not any(parts.offset)

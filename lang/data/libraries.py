@@ -118,7 +118,7 @@ def _numpys_type(dtype: Any) -> np.dtype[Any]:
     """The numpy type that matches a torch type."""
     name = str(dtype).rpartition(".")[2]
     if not hasattr(np, name) or name.startswith("complex"):
-        raise TypeMismatch(f"no type of a kernel is {name}: convert it, as in tensor.float()")
+        raise TypeMismatch(f"kernels have no type {name}: convert it, as in tensor.float()")
     return np.dtype(name)
 
 

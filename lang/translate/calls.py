@@ -144,7 +144,7 @@ def _super(t: Translator, c: Call) -> Any:
     first = next(iter([*parameters.posonlyargs, *parameters.args]), None)
     bound = t.names.find(first.arg) if first is not None else None
     if bound is None or "__class__" not in t.names.function.__code__.co_freevars:
-        raise t.error("super() without arguments stands in a method, of the class it belongs to", c.node)
+        raise t.error("super() without arguments works only in a method that is defined in a class", c.node)
     kind = t.names.outer("__class__")[0]
     return Parent(bound.value, kind) if isinstance(bound.value, Made) else super(kind, bound.value)
 
@@ -170,7 +170,7 @@ def _unbound(method: Callable[[Translator, Any, Call], Any]) -> Callable[[Transl
 
     def handle(t: Translator, c: Call) -> Any:
         if not c.args:
-            raise t.error("this method of a vector or matrix is called without one", c.node, TypeMismatch)
+            raise t.error("a method of vectors or matrices needs one as its first argument", c.node, TypeMismatch)
         first, *rest = c.args
         return method(t, to_expr(t, first, c.node), replace(c, args=rest))
 

@@ -55,7 +55,7 @@ def check_assignable(t: Translator, made: Made, target: ast.Attribute) -> None:
     """Raise an error unless an assignment to this attribute only stores a value. A property or `__setattr__` would run
     code."""
     if getattr(made.kind, "__setattr__", None) is not object.__setattr__:
-        raise t.error(f"{made.phrase} that a kernel makes keeps its attributes: its class is frozen", target)
+        raise t.error(f"{made.phrase} made in a kernel cannot change its attributes: its class is frozen", target)
     if isinstance(inspect.getattr_static(made.kind, target.attr, None), property):
         raise t.error(f"'{target.attr}' is a property, and a kernel does not run setters: call a method", target)
 
@@ -132,7 +132,7 @@ def _fill_dataclass(t: Translator, made: Made, owner: type, c: Call) -> None:
     for field in fields:
         value = given.get(field.name, field.default)
         if value is dataclasses.MISSING:
-            raise t.error(f"{made.phrase} that a kernel makes is given its '{field.name}'", c.node, TypeMismatch)
+            raise t.error(f"{made.phrase} made in a kernel needs a value for '{field.name}'", c.node, TypeMismatch)
         if after is not None and is_number(value):  # `__post_init__` may change it
             value = to_expr(t, value, c.node)
         made.attributes[field.name] = kept(t, field.name, value, c.node)

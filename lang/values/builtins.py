@@ -362,7 +362,7 @@ grouped = Builtin("grouped", _grouped, "Loops over an ndrange or field with the 
 def _loop_config(
     *, block_dim: Any = None, serialize: Any = None, parallelize: Any = None, block_dim_adaptive: Any = None, **_: Any
 ) -> Any:
-    raise CompilationError("loop_config is about the next loop of a kernel: it goes right before that loop, inside")
+    raise CompilationError("loop_config is for the next loop of a kernel: call it there, directly before that loop")
 
 
 loop_config = Builtin("loop_config", _loop_config, "Settings of the next loop: serialize, block_dim, parallelize.")
