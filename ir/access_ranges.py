@@ -95,14 +95,14 @@ class Survey:
         self._extents: dict[tuple[object, int], ArrayShape] = {}
         self.made: list[Op] = []
         self._steps = 0
-        box, self._front = task.bounds.last, task.bounds  # where what is wanted of arrays is computed
+        box, self._front = task.bounds.last, task.bounds  # where extents of arrays are computed
         self._block(task.bounds)
         self._extents = {}
         self._front = task.body if task.kind == "serial" else task.prologue
         if isinstance(box, Yield):
             for arg, begin, end in zip(task.body.args, box.begins, box.ends, strict=True):
                 self._learn_range(arg, begin, end)
-        self._block(task.prologue)  # which runs before an empty box, too
+        self._block(task.prologue)  # it runs for an empty box too
         if isinstance(box, Yield) and _may_double(task):
             self._loops.append((task, Region(task.body)))
         self._block(task.body)
@@ -182,7 +182,7 @@ class Survey:
         limits = _limits(first, end)
         form, exact = index_form(index, first), exact_form(index)
         open_ends = [not self.facts.proves(limit(form)) for limit in limits]
-        asked = open_ends  # what the index itself, which may have wrapped around, is asked
+        asked = open_ends  # the ends to test for the index itself, which may have wrapped
         if any(open_ends) and form != exact:
             asked = [not self.facts.proves(limit(exact)) for limit in limits]
         sure = any(open_ends) and not any(asked)

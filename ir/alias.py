@@ -142,7 +142,7 @@ def may_alias(p: Value, q: Value) -> bool:
             return True  # a vector, and a component of it
     elif not same_address(p_root, q_root):
         return True
-    # Elements of a field are the same or apart: parts of them are apart where the steps are.
+    # Elements of a field are the same or distinct. Parts of them are distinct if the steps are.
     # `zip` stops at the shorter chain: a whole contains its parts.
     return not any(_step_apart(a, b) for a, b in zip(p_steps, q_steps))
 

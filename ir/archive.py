@@ -100,7 +100,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
 # As bytes, in a form of their own, or not kept.
 _APART = ("code", "host", "parts", "slots", "sites", "llvm", "native", "races")
 
-# The other parts of an artifact, and what they are made of.
+# The other parts of an artifact, and the types of their contents.
 _PLAIN = {part.name: _CHECKS[str(part.type)] for part in fields(Artifact) if part.name not in _APART}
 
 

@@ -54,48 +54,48 @@ __all__ = [
 #                 calls body over [0, n) in chunks of `grain` or more on all workers; returns when all are done
 #   print         void (i64 site, i64 *values)  values: one 8-byte slot per scalar, as in the context
 #   pool          not a function: the pool handle that parallel_for takes
-#   threads       not a function: how many threads the pool runs, the caller included
-#   scratch       void *(i64 pool, i64 bytes)  memory on a cache line, for the launch under way; null if there is none
-#   stack         not a function: how many bytes of the stack a launch may use, on any of the threads
-#   poll          i1 (ptr record)  whether the launch with that error record shall end; asked where the record's first
+#   threads       not a function: the number of threads of the pool, the caller included
+#   scratch       void *(i64 pool, i64 bytes)  cache-aligned memory for the current launch; null if there is none
+#   stack         not a function: the bytes of stack that a launch may use on each thread
+#   poll          i1 (ptr record)  whether the launch with that error record must end; called if the record's first
 #                 word is not 0. Its calling convention is LLVM's preserve_allcc
 SERVICES: tuple[str, ...] = ("parallel_for", "print", "pool", "threads", "scratch", "stack", "poll")
 
 # The error record, in 8-byte words: 0 state, 1 site, 2.. up to 14 values. The state is the low half of its word: 0 no,
-# 1 being written, 2 complete; 3: the CUDA driver refused, and word 1 is its status; 4: nothing ran, arguments overlap;
-# 5: memory was missed, and word 1 is the fault (`runtime/guard_ir.py`); 6: an interrupt ended the launch. The high half
-# is not 0 where a launch shall look for interrupts.
+# 1 being written, 2 complete; 3: the CUDA driver failed, and word 1 is its status; 4: nothing ran, arguments overlap;
+# 5: an invalid access, and word 1 is the fault (`runtime/guard_ir.py`); 6: an interrupt ended the launch. The high half
+# is not 0 if a launch must test for interrupts.
 ERROR_WORDS = 16
 
 # ---- CUDA ------------------------------------------------------------------------------------------------------------
-# A CUDA kernel has two halves. On the host, `entry(ctx)` reads the context above, sizes a grid for each task and calls
-# the driver. On the device, each launch is handed slots 0 .. result_start - 1 by value, with two of them changed:
+# A CUDA kernel has two parts. On the host, `entry(ctx)` reads the context above, computes a grid for each task and
+# calls the driver. On the device, each launch gets the slots 0 .. result_start - 1 by value, with two of them changed:
 #
 #     0   address of the kernel's *state* in device memory
-#     1   address of the print buffer: words used, words there are, then records of one word for the site and one for
-#         each scalar; where a record would have begun that did not fit, PRINT_END
+#     1   address of the print buffer: words used, capacity in words, then records of one word for the site and one for
+#         each scalar; PRINT_END at the place of a record that did not fit
 #
-# The state, in 8-byte words: a flag that a `return` was met, how many random numbers serial tasks drew, the error
-# record, the results, then boxes that are computed on the device, and the temporaries.
+# The state, in 8-byte words: a flag that a `return` was executed, the number of random numbers that serial tasks drew,
+# the error record, the results, then boxes that are computed on the device, and the temporaries.
 #
-# Behind the records of the print buffer lie *notes* of warnings that the host has not seen, each in 8-byte words: state
-# (0 none, 1 being written, 2 complete), the address of the kernel's state, site, values.
+# After the records of the print buffer come *notes* of warnings that the host has not read yet, each in 8-byte words:
+# state (0 none, 1 being written, 2 complete), the address of the kernel's state, site, values.
 STATE_STOP, STATE_DRAWS, STATE_ERROR = 0, 1, 2
 STATE_RESULTS = STATE_ERROR + ERROR_WORDS
 NOTES, NOTE_WORDS = 32, 1 + ERROR_WORDS
 PRINT_END = 2**63 - 1
 
-# The service table of `entry(ctx)`: addresses of driver functions, then what to give them.
+# The service table of `entry(ctx)`: addresses of driver functions, then their arguments.
 #   launch, memset, copy_out, synchronize, get_current, set_current
 #               cuLaunchKernel, cuMemsetD32Async, cuMemcpyDtoHAsync, cuStreamSynchronize, cuCtxGetCurrent,
 #               cuCtxSetCurrent
-#   pool        not a function, and where SERVICES has it: a block of memory with the word that a launch holds
+#   pool        not a function, at the same index as in SERVICES: a block of memory with the word that a launch holds
 #   context, stream   those of the device
-#   queue, flush   what `launch` is given as its stream; a function of it that sends off what was collected, or null
+#   queue, flush   the stream argument of `launch`; a function of it that submits the collected launches, or null
 #   state, prints   the addresses of the kernel's state and of the print buffer
-#   processors  not an address: how many multiprocessors the device has
-#   functions   the handles of the device's entries, one word each, in the order of `Artifact.tasks`; behind them, for
-#               each, how many of its blocks a multiprocessor holds at once
+#   processors  not an address: the number of multiprocessors of the device
+#   functions   the handles of the device's entries, one word each, in the order of `Artifact.tasks`; then, for each,
+#               the number of its blocks that a multiprocessor can hold at once
 CUDA_SERVICES: tuple[str, ...] = (
     "launch",
     "memset",
@@ -197,9 +197,9 @@ class Artifact:
     threads: tuple[int, ...] = ()  # GPUs: how many threads the blocks of each entry have
     shared: tuple[int, ...] = ()  # GPUs: the bytes of shared memory that each entry is launched with
     state_bytes: int = 0  # GPUs: the size of the kernel's state
-    stack_bytes: int = 0  # GPUs: what a thread needs for recursion
+    stack_bytes: int = 0  # GPUs: the stack that a thread needs for recursion
     written: tuple[int, ...] = ()  # GPUs: the numbers of the array parameters that the kernel writes to
-    races: RaceTable | None = field(default=None, compare=False, repr=False)  # what the shadow of races will mean
+    races: RaceTable | None = field(default=None, compare=False, repr=False)  # the meaning of the shadow of races
     check: str = ""  # the function `i1 (ctx)` that tells whether arguments overlap; nothing if they may, or cannot
 
     @property

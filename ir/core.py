@@ -229,11 +229,11 @@ class Op(_Linked, _Declared):
 
     opname: ClassVar[str] = ""
     pure: ClassVar[bool] = False  # no effect, and no memory read: it may be moved, merged with an equal op, dropped
-    reads: ClassVar[bool] = False  # its value depends on what happened before
-    writes: ClassVar[bool] = False  # it changes what later ops find
-    # Where the effect of an op that reads or writes is: "address": at the address that is its first operand, `ptr`;
-    # "elsewhere": on something that no address reaches (what is printed, the state of random numbers); "anywhere": on
-    # any memory. An op that writes "anywhere" is a barrier for passes: see `orders`.
+    reads: ClassVar[bool] = False  # its value depends on memory or other state
+    writes: ClassVar[bool] = False  # it changes memory or other state
+    # The location of the effect of an op that reads or writes. "address": at the address that is its first operand,
+    # `ptr`. "elsewhere": on state without an address (prints, the state of random numbers). "anywhere": on any memory.
+    # An op that writes "anywhere" is a barrier for passes: see `orders`.
     effect: ClassVar[str] = ""
     terminator: ClassVar[bool] = False  # it ends its block's control flow
     exits: ClassVar[bool] = False  # it ends the whole kernel
@@ -243,11 +243,11 @@ class Op(_Linked, _Declared):
     steps_into: ClassVar[bool] = False  # it computes an address from the address that is its first operand
     place: ClassVar[bool] = False  # it is an address, or a part of one: equal ops of equal operands are one value
     elementwise: ClassVar[bool] = False  # on tensors it computes each element by itself
-    # Its value where iterations run in SIMD lanes: "": it cannot run in lanes; "operands": all lanes have one value if
-    # they have one value of each operand; "own": each lane has another one; "rule": `uniform.py` has a row for it.
+    # Its value if iterations run in SIMD lanes. "": it cannot run in lanes. "operands": all lanes have the same value
+    # if they have the same value of each operand. "own": each lane has its own value. "rule": see `uniform.py`.
     lanes: ClassVar[str] = ""
-    # The levels of the IR that may hold it, of LEVELS; what else holds there is said in `verify.py`. What "lowered" may
-    # hold, "mapped" may hold too.
+    # The levels of the IR, from LEVELS, that may contain it. `verify.py` has the other rules of a level. An op of
+    # "lowered" is an op of "mapped" too.
     levels: ClassVar[str] = "chi tasks lowered"
 
     if TYPE_CHECKING:

@@ -100,7 +100,7 @@ def message_parts(message: str) -> tuple[list[str], list[str]]:
 
 
 _OF_INDICES = ("bounds", "outside")  # the kinds of sites whose values are indices
-_LAST_INDEX = 2**63 - 1  # which stands for all of u64 that are more: `infer_types` holds them within i64
+_LAST_INDEX = 2**63 - 1  # it stands for all larger u64: `infer_types` clamps them to i64
 
 
 def shown_values(kind: str, values: Sequence[Any]) -> list[Any]:

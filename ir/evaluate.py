@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir import evaluate_mapped as evaluate_mapped  # registers what ops of mapped CHI mean
-from weft.ir import evaluate_values as evaluate_values  # registers what value ops mean
-from weft.ir import evaluate_weak as evaluate_weak  # registers what ops do to weak memory
+from weft.ir import evaluate_mapped as evaluate_mapped  # registers the meaning of ops of mapped CHI
+from weft.ir import evaluate_values as evaluate_values  # registers the meaning of value ops
+from weft.ir import evaluate_weak as evaluate_weak  # registers the effects of ops on weak memory
 from weft.ir import ops
 from weft.ir.adversary import Schedule
 from weft.ir.artifact import Site

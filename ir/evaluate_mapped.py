@@ -13,7 +13,7 @@ from weft.ir.types import Prim, f32
 
 __all__ = ["INSIDE", "MAPPED"]
 
-INSIDE = object()  # what the slot of a task holds where its clamps do nothing (see `gpu_machine.py`)
+INSIDE = object()  # the slot of a task whose clamps have no effect (see `gpu_machine.py`)
 
 
 @runs(ops.Aligned)

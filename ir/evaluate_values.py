@@ -87,7 +87,7 @@ def _select(machine: Machine, op: ops.Select) -> Run:
 def _cast(machine: Machine, op: ops.Cast) -> Run:
     x, type, source = machine.slot(op.x), op.type, op.x.type
     if isinstance(type, Prim) and isinstance(source, Prim) and type is not u1 and (source.is_int or type.is_float):
-        dtype = type.np  # integers wrap, floats are rounded, as numpy does it
+        dtype = type.np  # integers wrap and floats are rounded, as in numpy
         return lambda env: env[x].astype(dtype)
     return lambda env: convert(env[x], type)
 

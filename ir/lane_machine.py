@@ -55,7 +55,7 @@ class Group:
     envs: list[Env]  # the values of each lane
     numbers: Sequence[int]  # of each lane: the number of its iteration, for random numbers
     frames: dict[Op, _Frame] = field(default_factory=dict[Op, _Frame])
-    common: dict[Value, Place] = field(default_factory=dict[Value, Place])  # what lanes in a loop share of split locals
+    common: dict[Value, Place] = field(default_factory=dict[Value, Place])  # common values of split locals
     draws: dict[int, int] = field(default_factory=dict[int, int])  # how many random numbers each lane has drawn
 
 

@@ -126,7 +126,7 @@ def _fits(value: Binary | Unary) -> bool:
 
 # ---- conditions ------------------------------------------------------------------------------------------------------
 
-# Of `a kind b`: what is not positive then, as factors of a and of b, and a constant.
+# For `a kind b`: a form that is not positive if it holds, as factors of a and of b, and a constant.
 _COMPARED: dict[str, tuple[tuple[int, int, int], ...]] = {
     "lt": ((1, -1, 1),),
     "le": ((1, -1, 0),),

@@ -78,7 +78,7 @@ class Course:
     serial_draws: int = 0
     loops: int = 0  # parallel loops begun
     schedule: Schedule | None = None  # how iterations interleave; None: one after the other
-    view: View | None = None  # what the thread that runs may find in memory, where that is weak
+    view: View | None = None  # the view of the running thread, if memory is weak
     moved: dict[Scope, Any] = field(default_factory=dict)  # fields that the thread has a copy of: the bytes of its tree
 
 

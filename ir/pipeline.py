@@ -64,7 +64,7 @@ TO_LOWERED: tuple[str, ...] = (
     "lift_sums",
 )
 
-# By kind of target: which thread runs which iterations, and in what order.
+# By kind of target: passes that decide which thread runs which iterations, and in which order.
 TO_MAPPED: dict[str, tuple[str, ...]] = {
     "cpu": ("forget_invariants", "check_recursion"),
     "gpu": (
@@ -94,7 +94,7 @@ _MAPPING = frozenset(name for table in (TO_MAPPED, TO_LANES) for names in table.
 # The stages of the pipelines; other passes run inside of these.
 STAGES = frozenset(("lower_tree", *TO_TASKS, *TO_LOWERED, *_MAPPING))
 
-# The level (see `verify.py`) that holds from after this pass on.
+# The level (see `verify.py`) of the kernel after this pass.
 LEVEL_AFTER: dict[str, str] = {
     "lower_tree": "untyped",
     "infer_types": "chi",
@@ -103,7 +103,7 @@ LEVEL_AFTER: dict[str, str] = {
     "demote_ops": "lowered",
 }
 
-# Passes that only tidy up, to a fixpoint: skipped where nothing has changed since they last ran.
+# Passes that simplify to a fixpoint. They are skipped if nothing has changed since they last ran.
 TIDYING: frozenset[str] = frozenset({"full_simplify"})
 
 
@@ -184,7 +184,7 @@ class _Watch:
         self.config, self.observe, self.level = config, observe, level
         self.stage = "lower_tree"
         self.text = ""  # of the kernel as it was last seen
-        self.given = ""  # what the running stage was given, and what it is
+        self.given = ""  # the input of the running stage, and its current text
 
     def begin(self, stage: str, kernel: Kernel) -> None:
         """A stage of the pipeline is about to run."""
@@ -221,7 +221,7 @@ def _blame(name: str, kernel: str) -> Generator[None, None, None]:
         if error.__cause__ is not None:  # already blamed, further in
             raise
         raise InternalError(f"pass '{name}', kernel '{kernel}': {error}") from error
-    except (WeftError, RecursionError):  # of what is nested too deeply: `lang` says so
+    except (WeftError, RecursionError):  # for code that is nested too deeply: `lang` reports it
         raise
     except Exception as error:
         raise InternalError(f"pass '{name}', kernel '{kernel}': {type(error).__name__}: {error}") from error

@@ -163,7 +163,7 @@ class EffectsOf:
                 continue
             if type(op) is Load:
                 total.reads[places(op.operands[0])] = op.operands[0]
-            elif type(op) is If:  # nobody asks for it by itself
+            elif type(op) is If:  # it is never requested by itself
                 self._add(op.then, total)
                 self._add(op.orelse, total)
             elif op.region_names:

@@ -52,10 +52,10 @@ __all__ = [
 SITE_BITS = 24
 STEP = 1 << SITE_BITS  # from an iteration's entries to the next one's
 
-# Words of the header. MARK: the running iteration's number, shifted. FIRST: that of the loop's first iteration. LOOP:
-# the loop's number in the table. CELL, BEFORE, NOW: of the race that was found, the cell and both entries. BOX: for
-# each axis of the loop, slowest first, its begin and end, then how the user's index comes of it: from where, how far
-# apart. ARRAYS: the first cell of each array parameter, and behind the last the number of cells.
+# Words of the header. MARK: the number of the current iteration, shifted. FIRST: that of the loop's first iteration.
+# LOOP: the loop's number in the table. CELL, BEFORE, NOW: the cell and both entries of the race that was found. BOX:
+# for each axis of the loop, slowest first, its begin and end, then the first value and the step of the user's index.
+# ARRAYS: the first cell of each array parameter, and after the last one the number of cells.
 MARK, FIRST, LOOP, CELL, BEFORE, NOW, BOX = 0, 1, 2, 3, 4, 5, 8
 ARRAYS = BOX + 4 * 8
 HEADER = 1024
@@ -63,7 +63,7 @@ HEADER = 1024
 CELL_WORDS = 5
 WRITE, READ, ATOMIC = 0, 1, 3  # the words of a cell; reads and atomics have two each
 
-# Of each kind of access: which words hold accesses that it must not meet, and where it is noted.
+# For each kind of access: the words that hold conflicting accesses, and the word in which it is recorded.
 KINDS: dict[str, tuple[tuple[int, ...], int]] = {
     "read": ((WRITE, ATOMIC, ATOMIC + 1), READ),
     "write": ((WRITE, READ, READ + 1, ATOMIC, ATOMIC + 1), WRITE),

@@ -46,7 +46,7 @@ Table = dict[type[Op], Rewrite]
 # ---- constants -------------------------------------------------------------------------------------------------------
 
 
-# Ops that may be a number: asking this first spares a call where most values are none.
+# Ops that may be a number. Testing this first avoids a call, because most values are not numbers.
 NUMBERS = frozenset((Const, Splat))
 
 

@@ -15,8 +15,8 @@ from weft.ir.core import BlockArg, Op, Value
 
 __all__ = ["ONCE", "TRIP", "indices_of", "is_counter"]
 
-TRIP = "trip"  # what such a loop calls its own index
-ONCE = "once"  # and what the loop of a field without axes does
+TRIP = "trip"  # the name of such a loop's own index
+ONCE = "once"  # the same for the loop of a field without axes
 _STEPS = 3  # from the number of a trip to the index: see the picture
 
 

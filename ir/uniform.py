@@ -44,8 +44,8 @@ from weft.ir.types import Prim, u1
 __all__ = ["FAMILY", "RULES", "Uniformity", "target_of"]
 
 Step = int | None
-_FAR = 2**30  # numbers below this stay clear of the end of an i32, whatever small thing is added
-_ROUND = 2**24  # steps of an i32 below this do not come round within 64 lanes
+_FAR = 2**30  # smaller numbers stay within an i32 when a small number is added
+_ROUND = 2**24  # smaller steps of an i32 do not wrap around within 64 lanes
 FAMILY = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor", "mul": "mul"}
 
 

@@ -34,7 +34,7 @@ ALLOWED: dict[str, frozenset[str]] = {level: ops_at(level) for level in LEVELS} 
 _LOOPS = ("for", "while")
 _SPREAD = ("parallel_for", "struct_for", "task")
 _TASKS_ONLY = ("tasks", "lowering", "lowered", "mapped")
-# Which ops may hold such an op: the innermost of these around it decides.
+# The ops that may contain such an op. The innermost of these around it decides.
 _PLACES: dict[str, tuple[str, ...]] = {
     "task": ("kernel",),
     "parallel_for": ("kernel",),
@@ -110,7 +110,7 @@ class _Verifier:
         inside: list[Value] = []
         for position, region in enumerate(op.regions):
             defined = self.block(region, op, around)
-            if op.opname == "task" and position == 1:  # what the prologue defines, body and epilogue see
+            if op.opname == "task" and position == 1:  # body and epilogue see the values of the prologue
                 inside = defined
             else:
                 self.visible.difference_update(defined)
@@ -166,7 +166,7 @@ def _place(op: Op, around: list[Op], level: str) -> None:
         require(around[-1].opname in _PLACES[op.opname], op, f"stands inside a {around[-1].opname}")
     names = [outer.opname for outer in around]
     if op.opname == "break":
-        # The last of loops and parallel loops on the way out is the one that would be left.
+        # The jump leaves the innermost enclosing loop or parallel loop.
         loops = [name for name in names if name in _LOOPS or name in _SPREAD]
         require(bool(loops) and loops[-1] in _LOOPS, op, "is in no serial loop")
     elif op.opname == "continue":

@@ -15,8 +15,8 @@ from weft.ir.types import i32, i64
 
 __all__ = ["FARTHEST", "Widener"]
 
-# Bytes: a constant that moves an address further stays with the index. So an index without its constants, times its
-# stride, is no further from 0 than the size of the field and a few times this: `lane_memory.py` counts on it.
+# In bytes: a constant that moves an address further stays with the index. An index without its constants, times its
+# stride, is therefore within the size of the field plus a few times this. `lane_memory.py` relies on that.
 FARTHEST = 1 << 28
 
 

@@ -20,8 +20,8 @@ __all__ = ["dialect"]
 _CONVERGENT = "convergent nounwind"
 _ARGUMENTS = "ptr addrspace(4)"  # memory that a launch does not change
 
-# Where a launch puts, behind the arguments of a kernel, how many blocks there are (i32) and how many threads each has
-# (i16) along x: the hidden arguments of code objects since version 5. Those along y and z follow.
+# The hidden arguments of code objects since version 5, after the arguments of a kernel: the number of blocks (i32) and
+# the number of threads of each (i16) along x. Those along y and z follow.
 _HIDDEN = {"blocks": (0, "i32"), "threads": (12, "i16")}
 _IDS = {"thread": "workitem", "block": "workgroup"}
 
@@ -128,5 +128,5 @@ def dialect(target: AmdTarget) -> GpuDialect:
         shuffle=wave.shuffle,
         simt={**BLOCK_VOTES, **warp_votes(wave.votes), **own},
         local_space="addrspace(5)",
-        tree_base=", !align !{i64 256}",  # what the driver's allocator promises
+        tree_base=", !align !{i64 256}",  # the alignment that the driver's allocator guarantees
     )

@@ -38,7 +38,7 @@ class _Format:
 
 
 _FORMATS = {
-    # P of f32 by least squares, weights raised where the error was; of f64 by interpolation at Chebyshev's nodes.
+    # P of f32: least squares, weights raised where the error was large. P of f64: interpolation at Chebyshev's nodes.
     f32: _Format(
         i32,
         23,

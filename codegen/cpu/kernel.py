@@ -51,13 +51,13 @@ __all__ = ["compile_kernel", "emit_kernel"]
 # Imported for the ops that they register.
 _WRITERS = (control_ops, lane_math, lane_memory, memory_ops, philox, scalar_ops, synchronization)
 
-# Below this price a loop is not worth waking another thread; a share should cost about as much.
+# Below this price a loop is not worth waking another thread. A share should cost about as much.
 _SHARE = 40_000.0
 
-# What the lengths of stretches are multiples of: a stretch is as many whole vectors.
+# The lengths of stretches are multiples of this number, so that a stretch consists of whole vectors.
 _WHOLE = 256
 
-# How a task finds the end of the stack that it may use: so many bytes, of which the runtime knows, below its own frame.
+# How a task computes the end of its stack: a number of bytes, which the runtime provides, below its own frame.
 _FLOOR = (
     "  %floor.local = alloca i64, align 8",
     "  %floor.here = ptrtoint ptr %floor.local to i64",

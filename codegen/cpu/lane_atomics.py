@@ -72,7 +72,7 @@ class Together:
         if not waiting:
             return
         with f.each() as number:
-            lane: dict[str, str] = {}  # what this one has in each slot
+            lane: dict[str, str] = {}  # the value of this lane in each slot
             for op, pointers, distance, values in waiting:
                 for slot, type in ((pointers, "ptr"), (values, in_memory(_type_of(op)))):
                     if slot not in lane:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LANE_EMITTERS", "LaneWriter", "Mask", "Masks", "Row", "Waiting", "by_lane"]
 
-Mask = tuple[str, ...]  # of each vector that runs: which of its lanes are meant
+Mask = tuple[str, ...]  # for each vector, a mask of its lanes
 
 LANE_EMITTERS: dict[type[Op], Callable[[Any, Any], str | None]] = {}
 
@@ -190,7 +190,7 @@ class LaneWriter(FunctionWriter):
 
     def write(self, op: Op) -> None:
         """Emit one op: in its own way, as a scalar if the lanes agree on it, or as vectors."""
-        if not self.here:  # outside of what runs in lanes
+        if not self.here:  # outside of the code that runs in lanes
             self.write_alone(op)
         elif op not in self.facts.skipped:
             if not op.pure:
@@ -257,7 +257,7 @@ class LaneWriter(FunctionWriter):
         """Emit the op for one lane, with these texts for its operands. Gives the text of its result."""
         before, which = {value: self.values.get(value) for value in given}, self.which
         self.values.update(given)
-        self.which = 0  # the texts say where
+        self.which = 0  # the operand texts select the vector
         result = EMITTERS[type(op)](self, op) or ""
         self.which = which
         for value, text in before.items():
@@ -410,7 +410,7 @@ class LaneWriter(FunctionWriter):
         start = self.set(f"bitcast {self.mask_type} {self.mask} to {bits}")
         left, rest, latch = self.register("left"), self.register("rest"), self.fresh_label("latch")
         before = self.label
-        if self.many > 1:  # others may be here
+        if self.many > 1:  # other vectors may have active lanes
             self.branch(self.set(f"icmp ne {bits} {start}, 0"), head, done)
         self.jump(head)
         self.lines.append(f"{head}:")

@@ -36,7 +36,7 @@ class Entry:
     """How the function of a launch begins."""
 
     signature: str  # `define ... @name(...)`
-    first: tuple[str, ...] = ()  # the instructions that make `%ctx`, where the signature does not
+    first: tuple[str, ...] = ()  # the instructions that define `%ctx`, if the signature does not
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class GpuDialect:
     block_size: Callable[[int, bool, bool], str]  # attributes for blocks of so many threads: exactly so; without others
     place: Callable[[FunctionWriter, str, str], str]  # i32 "thread", "threads", "block" or "blocks" along "x", "y", "z"
     barrier: Callable[[ModuleWriter], Sequence[str]]  # the instructions with which a block waits for its threads
-    shuffle: Callable[[FunctionWriter, str, str, str, str], str]  # one of `simt.SHUFFLES`; mask, i32 word, lane
+    shuffle: Callable[[FunctionWriter, str, str, str, str], str]  # one of `simt.SHUFFLES`: mask, i32 word, lane
     simt: Mapping[str, SimtEmitter]  # the other ops on blocks and warps, by kind
-    add_floats: Callable[[str, int], str] | None = None  # defines a function of that name that adds so many floats
-    local_space: str = ""  # address space of locals, where that is not the default one
+    add_floats: Callable[[str, int], str] | None = None  # defines a function of that name that adds this many floats
+    local_space: str = ""  # the address space of locals, if not the default one
     tree_base: str = ""  # metadata on the addresses of SNode trees
-    stack_bytes: int = 0  # of a thread, where functions may call themselves; 0: they may not
+    stack_bytes: int = 0  # the stack of a thread, if recursion is allowed; 0: it is not
 
 
 @dataclass

@@ -33,8 +33,8 @@ _SIZES = (4, 8)  # of an element: of smaller ones a row may begin at too many pl
 Values = Mapping[Value, str]
 
 
-# Where the row of an address begins: the address of a whole word, how many bytes behind that, and the indices by which
-# that row is meant.
+# The beginning of the row of an address: the address of a whole word, the offset from it in bytes, and the indices that
+# select the row.
 Phase = tuple[str, int, tuple[int, ...]]
 
 

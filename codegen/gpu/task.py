@@ -171,7 +171,7 @@ def _write_loop(f: DeviceWriter, launch: Launch, task: Task) -> None:
     if f.shares:
         barrier(f)
     ends = f.exit_label
-    if f.shares or task.epilogue.first is not None:  # threads that leave early still join what the block does
+    if f.shares or task.epilogue.first is not None:  # threads that leave early still take part in the block's work
         f.exit_label = f.fresh_label("leave")
     _grid(f, task, axes)
     if f.exit_label != ends:

@@ -40,7 +40,7 @@ def write_apart(f: FunctionWriter, block: Block, done: str) -> None:
     effort = "" if any(isinstance(op, For | While) for op in inside) else "minsize"
     long = len(f.lines) - first >= _LEAST and f.lines_from is None
     if name and long and _cut(f, first, slots, (label, done), effort):
-        f.scratches, f.record = scratches, record  # what else was made went with it
+        f.scratches, f.record = scratches, record  # everything else moved with the block
     else:
         f.scratches |= scratches
         f.record = record or f.record

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["counted_turn", "last_but_one", "looks", "more_rounds", "put_scalars", "site_types"]
 
-_PATIENCE = 8  # stretches without a look, where a look costs vectors
+_PATIENCE = 8  # stretches without a test, if a test prevents vectorization
 
 
 @emits(If)

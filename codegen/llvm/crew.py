@@ -98,7 +98,7 @@ class Crew(Generic[T]):
         thread = Thread(target=self._help, name="weft-compiler")
         try:
             thread.start()
-        except RuntimeError:  # there can be no more threads: then this one does it
+        except RuntimeError:  # no more threads can be started: this one does the work
             self._helpers.seats.leave()
         else:
             self._threads.append(thread)

@@ -25,7 +25,7 @@ __all__ = ["CrossTarget", "assembly", "header", "object_code", "optimized"]
 
 _SECONDS = 600
 _REASON = re.compile(r"(?m)^(LLVM ERROR|error|RuntimeError): .*(\n.*){0,3}")
-_MOST = 500  # characters of what it said, where none of it is known to be the reason
+_MOST = 500  # characters of its output to show, if the reason is not found in it
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def emits(cls: type[OpT]) -> Callable[[Callable[[FunctionWriter, OpT], str | Non
     return register
 
 
-Turn = Callable[["FunctionWriter"], None]  # writes what comes after each round of a loop
+Turn = Callable[["FunctionWriter"], None]  # emits what comes after each iteration of a loop
 
 
 @dataclass(frozen=True)

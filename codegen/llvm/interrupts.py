@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["counted", "look", "stretches"]
 
-# What no loop around needs to know of the look: it changes no memory of the program's, and (by `preserve_allcc`) no
+# The test does not affect the loops around it: it changes no memory of the program, and (by `preserve_allcc`) no
 # register.
 _CALL = "nounwind willreturn cold memory(inaccessiblemem: readwrite)"
 _RECORD = Scope("record")  # the error record of the launch

@@ -161,7 +161,7 @@ def _emit_atomic(f: FunctionWriter, op: Atomic) -> str:
     assert isinstance(type, Prim)
     address, value = f.use(op.ptr), f.use(op.value)
     if f.plain:
-        # Iterations meet here, so this access does not join the loop's parallel group.
+        # Iterations share this address, so the access is not part of the loop's parallel group.
         tag = access_tag(f, op.ptr, group=False)
         old = _load(f, address, type, tag)
         new = value if op.kind == "xchg" else binary(f, op.kind, type, old, value)

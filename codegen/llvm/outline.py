@@ -30,7 +30,7 @@ _DEFINED, USED = re.compile(r"\s*(%[\w.]+) = (.*)"), re.compile(r"%[\w.]+")
 _ONE = r"(?:ptr|i\d+|half|float|double)"
 _TYPE = rf"({_ONE}|<\d+ x {_ONE}>)"
 
-# What an instruction gives, by how it is written: the group is its type. What is not here is not passed on.
+# The type of an instruction's result, by its text: the group is the type. Other results are not passed on.
 _TYPES = tuple(
     re.compile(pattern)
     for pattern in (

@@ -172,7 +172,7 @@ def unary(f: FunctionWriter, kind: str, type: Prim, x: str) -> str:
     special = _UNARY.get(kind)
     if special is not None:
         return special(f, type, x)
-    if type.is_int:  # floor, ceil, round, trunc: an integer is whole already
+    if type.is_int:  # floor, ceil, round and trunc do not change an integer
         return x
     name, spelled = f.spell(type), UNARY[kind].llvm
     assert spelled is not None, kind

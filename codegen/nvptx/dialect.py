@@ -39,7 +39,7 @@ def dialect(target: CudaTarget, stack_bytes: int = 0) -> GpuDialect:
 
 
 def _entry(name: str, words: int, calls: bool) -> Entry:
-    shared = ' "nvvm.grid_constant"' if calls else ""  # functions read it where it is, not a copy
+    shared = ' "nvvm.grid_constant"' if calls else ""  # functions read it in place, not a copy
     return Entry(f"define ptx_kernel void @{name}(ptr byval([{words} x i64]) align 8{shared} %ctx)")
 
 
@@ -170,5 +170,5 @@ _NVPTX = GpuDialect(
     barrier=_barrier,
     shuffle=_shuffle,
     simt=_SIMT,
-    tree_base=", !align !{i64 256}",  # what the driver's allocator promises
+    tree_base=", !align !{i64 256}",  # the alignment that the driver's allocator guarantees
 )

@@ -27,7 +27,7 @@ from weft.ir.types import flat_size
 
 __all__ = ["host_module"]
 
-_WAVES = 8  # blocks for each multiprocessor, where a block is not made for each piece of the box
+_WAVES = 8  # blocks per multiprocessor, if not every piece of the box gets a block
 _MOST_BLOCKS = {"x": 2**22, "y": 65535, "z": 65535}
 
 

@@ -40,7 +40,7 @@ _TRIPLE = "nvptx64-nvidia-cuda"
 
 # Compute capability, and the first PTX version that knows it.
 _FIRST_PTX = {70: 60, 72: 61, 75: 63, 80: 70, 86: 71, 87: 74, 89: 78, 90: 78, 100: 86, 103: 88, 120: 87, 121: 88}
-# KiB of shared memory that a block may have, where that is not 96.
+# The KiB of shared memory that a block may have, if not 96.
 _SHARED = {75: 64, 80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99, 121: 99}
 _PTX = (63, 64, 65, 70, 71, 72, 73, 74, 75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88)
 

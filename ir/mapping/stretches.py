@@ -22,14 +22,14 @@ __all__ = ["LIKELY", "MOST_ROUNDS", "NEVER", "Stretches", "even_part", "may_over
 # Units of `cost.py` between two tests: a millisecond or less.
 _STRETCH = 4e6
 
-# The same for a row of a box whose length is known: LLVM makes more of it in one piece.
+# The same for a row of a box whose length is known, because LLVM optimizes it better in one piece.
 _ROW = 1e8
 
-# Rounds between two looks at most, and where there are loops inside that look as well, each when it has lasted so long.
+# The most iterations between two tests, and the same if nested loops test as well, each after that time.
 MOST_ROUNDS, _ROUNDS_AROUND = 1024, 16
 
-# What is taken for the length of a loop that each iteration finds out for itself, how long it is likely to be at most,
-# and the price of its rounds up to which it is left alone.
+# For a loop whose length each outer iteration computes: its assumed length, its largest likely length, and the price of
+# its iterations up to which it is left unchanged.
 _SHORT, LIKELY, _CHEAP = 4096, 1 << 14, 100.0
 
 NEVER = 0

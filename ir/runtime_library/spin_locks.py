@@ -42,7 +42,7 @@ _TRY = """
   return [%mine]
 """
 
-# Between two attempts it only reads, which does not take the word away from who wants to release it.
+# Between two attempts it only reads, so that it does not take the cache line from the holder.
 _ACQUIRE = """
   while {
     %old = compare_exchange %word, %free, %taken, order=acquire : i32

@@ -92,7 +92,7 @@ def _suspects(
         kinds = [_kind(expected), _kind(found)]
         if kinds[0] != kinds[1]:
             yield _Texts("fault", _kind, expected, found)
-        return  # what the other iterations did before is anyone's guess
+        return  # the progress of the other iterations is unknown
     if not _same_memory(expected.image, found.image):
         for part in _parts(kernel, launch):
             yield from _differing(part, expected, found, loose)

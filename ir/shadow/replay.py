@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir import evaluate as evaluate  # registers what control ops mean
+from weft.ir import evaluate as evaluate  # registers the meaning of control ops
 from weft.ir import ops
 from weft.ir.adversary import Schedule
 from weft.ir.config import CompileConfig
@@ -99,8 +99,8 @@ _FUNCTIONS = frozenset(
     )
 )
 _OF_FUNCTION = 4  # of libmvec, and of libdevice
-_OF_HARDWARE = 24  # of what a GPU has for `fast_math` (see `codegen/nvptx/approximate.py`)
-_JUMPS = frozenset(("floordiv", "mod", "raw_mod"))  # a quotient that is rounded otherwise changes them by whole numbers
+_OF_HARDWARE = 24  # a GPU's approximations for `fast_math` (see `codegen/nvptx/approximate.py`)
+_JUMPS = frozenset(("floordiv", "mod", "raw_mod"))  # a different rounding of the quotient changes them by whole numbers
 
 
 def _units(op: Op, config: CompileConfig) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from weft.ir.types import Prim
 __all__ = ["PlaceLayout", "TreeLayout", "layout_tree"]
 
 
-_LINE, _MOST = 64, 64 << 10  # bytes: a cache line, at which what follows a gap begins; the longest gap but for that
+_LINE, _MOST = 64, 64 << 10  # bytes: a cache line, where data after a gap begins; the longest gap
 
 
 @dataclass(frozen=True)
