@@ -27,14 +27,14 @@ _INTRODUCTION = """\
 This page is generated from the declarations in `ir/ops.py` and `ir/scalar.py` by
 `python -m weft.ir.document docs`.
 
-A kernel is a `kernel` op whose body holds ops in order; regions in braces nest. Every op is its own single result, in
-SSA form; there are no phi nodes: what changes lives in an `alloca` or in memory. `print_ir` (`ir/text.py`) writes the
-text form, `parse` (`ir/parse.py`) reads it back, `verify` (`ir/verify.py`) checks it.
+A kernel is a `kernel` op whose body is a list of ops. Regions are in braces and nest. The IR is in SSA form, and every
+op is its own single result. There are no phi nodes: values that change are in an `alloca` or in memory. `print_ir`
+(`ir/text.py`) prints the text form, `parse` (`ir/parse.py`) reads it, and `verify` (`ir/verify.py`) checks it.
 
 ## Types
 
 `u1 u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64`; vectors `f32x3` and matrices `f32x3x3`; structs `{x: f32, v: f32x3}`;
-array arguments `[f32; 2]`, `[f32; 2 strided]` and, where they may overlap, `[f32; 2 exposed]`; addresses `*f32`;
+array arguments `[f32; 2]`, `[f32; 2 strided]` and, if they may overlap, `[f32; 2 exposed]`; addresses `*f32`;
 `void` for ops without a value.
 """
 
@@ -44,10 +44,10 @@ _PASSES = """\
 
 This page is generated from the pipeline tables and the docstrings of the passes by `python -m weft.ir.document docs`.
 
-A pass is a function `name(root, config) -> bool` in the file of its name under `ir/transforms/`: it rewrites the kernel
-in place and says whether it changed anything. `WEFT_DUMP=offload,cse` prints the IR after those passes, `WEFT_DUMP=all`
-after each; `WEFT_TIME=1` prints where the time went. Each pass is shown below by its picture: before, after, and when
-it does not fire.
+A pass is a function `name(root, config) -> bool` in the file of its name under `ir/transforms/`. It rewrites the kernel
+in place and returns whether it changed anything. `WEFT_DUMP=offload,cse` prints the IR after these passes, and
+`WEFT_DUMP=all` prints it after each pass. `WEFT_TIME=1` prints the time of each pass. For each pass, this page says
+what the pass does, shows IR before and after, and says when the pass does not apply.
 """
 
 
@@ -84,7 +84,7 @@ def reference() -> str:
 
 
 def _levels() -> list[str]:
-    lines = ["## The way down\n", "| after | the kernel is at level |", "|---|---|"]
+    lines = ["## Levels\n", "| after | the kernel is at level |", "|---|---|"]
     level = "(tree)"
     for name in ("lower_tree", *TO_TASKS, *TO_LOWERED):
         level = LEVEL_AFTER.get(name, level)
@@ -92,8 +92,8 @@ def _levels() -> list[str]:
     lines.append("| the first pass of a target | mapped |")
     return [
         *lines,
-        "\nAt *untyped* the ops are those of *chi*, but operands may still disagree in type; at *lowering* the ops of",
-        "*tasks* and *lowered* mix.\n",
+        "\nAt *untyped* the ops are those of *chi*, but the types of operands may still disagree. At *lowering*",
+        "both the ops of *tasks* and those of *lowered* may occur.\n",
     ]
 
 

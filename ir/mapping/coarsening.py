@@ -69,8 +69,9 @@ class _Row:
 
 
 def group_of(task: Task) -> Group:
-    """The iterations that a thread runs together. None are grouped if iterations may end early, contain loops of their
-    own, or draw numbers in order, or if 16-byte accesses are neither known to be aligned nor easy to test."""
+    """The iterations that a thread runs together. None are grouped if iterations may end early, draw numbers in order,
+    or contain loops that run differently in each of them, or if 16-byte accesses are neither known to be aligned nor
+    easy to test."""
     ops = [inner for op in task.body for inner in op.walk()]
     if any(is_ordered(op) for op in ops) or not task.body.args or not loops_alike(task):
         return ALONE

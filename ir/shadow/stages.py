@@ -91,7 +91,7 @@ def first_change(
 
 
 class _Search:
-    """One kernel on its way down, looked at after each pass that changed it."""
+    """One kernel while it is lowered, evaluated after each pass that changed it."""
 
     def __init__(self, number: int, now: Sequence[Kernel], changed: Callable[[Sequence[Kernel]], bool]) -> None:
         self.number, self.now, self.changed = number, list(now), changed

@@ -7,7 +7,7 @@
 Neighbouring threads differ in the innermost index. Before the pass, each of them writes 4 bytes of a different cache
 line. After it, 32 of them write one line. The iterations of a task may run in any order, so the axes may be exchanged.
 Only writes decide. A line that is read across stays in the first-level cache until the other rows of the block need it,
-but writes are not collected there. Tasks that draw random numbers and tasks whose iterations are numbered keep their
+but writes are not combined there. Tasks that draw random numbers and tasks whose iterations are numbered keep their
 axes.
 """
 

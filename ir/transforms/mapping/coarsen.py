@@ -9,9 +9,9 @@ load of x, four copies of each op, one 16-byte store. The loads are therefore ad
 them are in flight at once. This order is valid because the iterations of a task may run in any order. In a stencil, a
 thread runs several rows as well: neighbouring cells share neighbours, and the thread reads these only once.
 
-The pass skips tasks whose iterations may end early, contain loops of their own, or draw numbers in order. The op
-`aligned` lists the values that must be multiples of 16 bytes. The kernel tests them at run time. If they are not, a
-thread runs one iteration at a time.
+The pass skips tasks whose iterations may end early, draw numbers in order, or contain loops that run differently in
+each iteration of the task. The op `aligned` lists the values that must be multiples of 16 bytes. The kernel tests them
+at run time. If they are not, a thread runs one iteration at a time.
 """
 
 from __future__ import annotations
