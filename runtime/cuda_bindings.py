@@ -1,10 +1,11 @@
-"""The CUDA driver, called through NVIDIA's package `cuda.bindings`.
+"""Call the CUDA driver through NVIDIA's package `cuda.bindings`.
 
-`driver()` gives it, ready to use. The package is imported only then: `import weft` and kernels for the CPU do without
-it. Native code that launches kernels does not go through it, but calls functions of the driver by their addresses.
+`driver()` returns the driver, ready to use. It imports the package, so `import weft` and kernels for the CPU do not
+need it. Native code that launches kernels does not use the package. It calls functions of the driver by their
+addresses.
 
-A function of `cuda.bindings` gives a tuple: a CUresult, then its results. Versions 12.6 to 13 have the functions that
-are called here with the same arguments; `tests/cuda/test_bindings.py` runs them all against a driver in software.
+A function of `cuda.bindings` returns a tuple: a CUresult, then its results. In versions 12.6 to 13, the functions that
+Weft calls have the same arguments. `tests/cuda/test_bindings.py` runs all of them against a driver in software.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _FILLS = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
 
 
 def open_driver() -> Driver:
-    """The driver, not started yet. CudaUnavailable if there is none, or if the package that calls it is missing."""
+    """Return the driver without starting it. Raises CudaUnavailable if there is no driver, or if the package is
+    missing."""
     try:
         library = ctypes.CDLL(LIBRARY)
     except OSError as error:
@@ -47,7 +49,7 @@ def open_driver() -> Driver:
 
 @cache
 def driver() -> Driver:
-    """The driver, ready to use. CudaUnavailable if there is none, or none that will do."""
+    """Return the driver, ready to use. Raises CudaUnavailable if there is none, or if it cannot be used."""
     made = open_driver()
     version = made.version()
     if version < OLDEST_DRIVER:
@@ -64,26 +66,27 @@ def driver() -> Driver:
 
 
 class BindingsDriver(Driver):
-    """`bindings` is the module `cuda.bindings.driver`; `library` is the driver itself, whose exported functions native
-    code calls."""
+    """The driver, called through `bindings`, the module `cuda.bindings.driver`. `library` is the shared library of the
+    driver, whose exported functions native code calls."""
 
     def __init__(self, bindings: Any, library: ctypes.CDLL) -> None:
         self._cuda, self._library = bindings, library
         self.forked = False
 
     def _call(self, name: str, *arguments: Any) -> Any:
-        """The result of a function of the driver, a tuple unless there is just one."""
+        """Call a function of the driver and return its result, or a tuple if there are several."""
         try:
             results = getattr(self._cuda, name)(*arguments)
-        except RuntimeError as error:  # the driver does not have the function in the version that the package asks for
+        except RuntimeError as error:  # the driver lacks the function in the version that the package requests
             raise CudaError(f"{name}: {error}. {self._mismatch()}") from None
         if results[0]:
             raise self.error(int(results[0]), name)
         return results[1] if len(results) == 2 else results[1:]
 
     def _release(self, name: str, *arguments: Any, ends: Callable[[], bool] = sys.is_finalizing) -> None:
-        """Call a function that gives something back; it may fail. A process that ends gives back all by itself, and the
-        package can no longer be called then. (Modules lose their names before: hence the default.)"""
+        """Call a function that releases a resource, and ignore errors. At the end of the process, everything is
+        released anyway, and the package can no longer be called. (Module globals are cleared earlier, hence the default
+        argument.)"""
         if not ends():
             getattr(self._cuda, name)(*arguments)
 
@@ -106,7 +109,7 @@ class BindingsDriver(Driver):
     def error(self, status: int, what: str) -> CudaError:
         try:
             known = self._cuda.CUresult(status)
-        except ValueError:  # a driver that is newer than the package
+        except ValueError:  # the driver is newer than the package
             return failure(status, f"status {status}", "not known to cuda-bindings", what, self.forked)
         text = self._cuda.cuGetErrorString(known)[1] or b""
         return failure(status, known.name, text.decode(errors="replace"), what, self.forked)
@@ -217,7 +220,8 @@ class BindingsDriver(Driver):
         self._release("cuMemFreeHost", address)
 
     def copy_in(self, address: int, source: int | bytes, size: int, stream: int) -> None:
-        # The package takes anything with a buffer for an address, a numpy integer too: that would be its own address.
+        # The package takes the address of any object with a buffer, including a numpy integer, so the number must be an
+        # int.
         self._call("cuMemcpyHtoDAsync", address, source if isinstance(source, bytes) else int(source), size, stream)
 
     def copy_out(self, target: int, address: int, size: int, stream: int) -> None:
@@ -230,7 +234,7 @@ class BindingsDriver(Driver):
         self._call(_FILLS[size], address, pattern, times, stream)
 
     def owner(self, address: int) -> int:
-        # Not by the package: its versions 13.2 and 13.3 give 0 for every device.
+        # Called directly: the package's versions 13.2 and 13.3 return 0 for every device.
         ordinal = int(self._cuda.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
         number = ctypes.c_int()
         status = self._library.cuPointerGetAttribute(ctypes.byref(number), ordinal, ctypes.c_uint64(address))
@@ -258,7 +262,7 @@ class BindingsDriver(Driver):
         try:
             self._call("cuLinkAddData", linker, kind, text, len(text), b"kernel", 0, [], [])
             cubin, size = self._call("cuLinkComplete", linker)
-            return ctypes.string_at(cubin, size)  # the linker's memory goes with it
+            return ctypes.string_at(cubin, size)  # the memory belongs to the linker
         finally:
             self._release("cuLinkDestroy", linker)
 

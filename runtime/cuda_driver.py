@@ -1,6 +1,6 @@
-"""What Weft asks of the CUDA driver: the protocol `Driver`, and the exceptions that its errors become.
+"""The interface to the CUDA driver: the protocol `Driver`, and the exceptions for its errors.
 
-`cuda_bindings.py` implements the protocol with NVIDIA's package `cuda.bindings`; the tests implement it in software.
+`cuda_bindings.py` implements the protocol with NVIDIA's package `cuda.bindings`. The tests implement it in software.
 Handles and device addresses are plain integers on both sides of the protocol.
 """
 
@@ -26,7 +26,7 @@ __all__ = [
     "failure",
 ]
 
-# Values of CUresult that Weft distinguishes.
+# The values of CUresult that Weft distinguishes.
 OUT_OF_MEMORY, NO_DEVICE = 2, 100
 # Illegal address, launch timeout, assertion, stack, illegal instruction, misaligned, address space, PC, launch failure.
 BROKEN = frozenset((700, 702, 710, 714, 715, 716, 717, 718, 719))
@@ -49,7 +49,7 @@ FORKED = (
     'start processes with multiprocessing\'s "spawn" method, or call init(arch=cuda) in the children only'
 )
 
-# What to do about some errors.
+# Advice for some errors.
 _ADVICE = {
     "CUDA_ERROR_ILLEGAL_ADDRESS": "a kernel accessed memory outside of its fields and arrays; "
     "run with init(debug=True) to find out where",
@@ -68,18 +68,19 @@ _LOST = (
 
 
 def failure(status: int, name: str, text: str, what: str, forked: bool = False) -> CudaError:
-    """The exception for a CUresult. `name` and `text` are the driver's for it; `what` failed."""
+    """Return the exception for a CUresult. `name` and `text` are those of the driver. `what` names the failed
+    operation."""
     advice = FORKED if forked else _ADVICE.get(name, "")
     lost = f". {_LOST}" if status in BROKEN else ""
     return CudaError(f"{what}: {name} ({text})" + (f": {advice}" if advice else "") + lost, status)
 
 
-Enter = Callable[[], AbstractContextManager[None]]  # makes a device's context current; what puts back another one
+Enter = Callable[[], AbstractContextManager[None]]  # makes a device's context current; then restores the previous one
 Dim3 = tuple[int, int, int]
 
 
 class DeviceFacts(NamedTuple):
-    """What a device is like."""
+    """The properties of a device."""
 
     name: str
     memory: int  # bytes
@@ -91,9 +92,8 @@ class DeviceFacts(NamedTuple):
 class Driver(Protocol):
     """The calls of the CUDA driver that Weft makes. A call that fails raises CudaError.
 
-    Calls that give something back (`free`, `destroy_*`, `unload_module`, `reset_context`) ignore errors instead: they
-    fail where the context is broken, and then the resource is gone with it.
-    """
+    Calls that release a resource (`free`, `destroy_*`, `unload_module`, `reset_context`) ignore errors instead. They
+    fail if the context is broken, and the resource is then gone with it."""
 
     forked: bool  # whether this process was forked after the driver was started
 
@@ -102,33 +102,33 @@ class Driver(Protocol):
         ...
 
     def start(self) -> None:
-        """Initialize the driver for this process. May be called again."""
+        """Initialize the driver for this process. It may be called again."""
         ...
 
     def address(self, function: str) -> int:
-        """The address of an exported C function of the driver, for native code that calls it."""
+        """Return the address of an exported C function of the driver, for native code that calls it."""
         ...
 
     def error(self, status: int, what: str) -> CudaError:
-        """The exception for the CUresult that `what` ended with."""
+        """Return the exception for the CUresult of the operation `what`."""
         ...
 
     # ---- devices and contexts
 
     def device_count(self) -> int:
-        """How many devices the driver sees."""
+        """Return the number of devices."""
         ...
 
     def device(self, index: int) -> int:
-        """The handle of device number `index`."""
+        """Return the handle of device number `index`."""
         ...
 
     def facts(self, device: int) -> DeviceFacts:
-        """What the device is like."""
+        """Return the properties of the device."""
         ...
 
     def retain_context(self, device: int) -> int:
-        """The primary context of the device, which libraries share."""
+        """Return the primary context of the device, which libraries share."""
         ...
 
     def reset_context(self, device: int) -> None:
@@ -136,7 +136,7 @@ class Driver(Protocol):
         ...
 
     def current_context(self) -> int:
-        """The context of the calling thread; 0 if it has none."""
+        """Return the context of the calling thread, or 0 if it has none."""
         ...
 
     def use_context(self, context: int) -> None:
@@ -148,21 +148,21 @@ class Driver(Protocol):
         ...
 
     def stack_limit(self) -> int:
-        """Bytes of stack that each thread of a kernel has."""
+        """Return the bytes of stack for each thread of a kernel."""
         ...
 
     def set_stack_limit(self, size: int) -> None:
-        """Reserve so many bytes of stack for each thread that the GPU can hold at once."""
+        """Reserve that many bytes of stack for each thread that the GPU can hold at once."""
         ...
 
     # ---- streams and events
 
     def create_stream(self) -> int:
-        """A stream that waits for the legacy default stream, and that one for it."""
+        """Create a stream. It and the legacy default stream wait for each other."""
         ...
 
     def is_done(self, stream: int) -> bool:
-        """Whether all work of the stream is done."""
+        """Return whether all work of the stream is done."""
         ...
 
     def synchronize_stream(self, stream: int) -> None:
@@ -170,15 +170,15 @@ class Driver(Protocol):
         ...
 
     def wait_event(self, stream: int, event: int) -> None:
-        """Work that enters the stream from now on waits for the event."""
+        """Make later work in the stream wait for the event."""
         ...
 
     def create_event(self, timed: bool) -> int:
-        """An event. It has a time if it is `timed`, and is cheaper otherwise."""
+        """Create an event. It has a time if it is `timed`, and is cheaper otherwise."""
         ...
 
     def record_event(self, event: int, stream: int) -> None:
-        """The event happens when the work is done that is in the stream now."""
+        """Record the event: it happens when the current work in the stream is done."""
         ...
 
     def synchronize_event(self, event: int) -> None:
@@ -186,7 +186,7 @@ class Driver(Protocol):
         ...
 
     def seconds_between(self, begin: int, end: int) -> float:
-        """Seconds from one timed event to another; both must have happened."""
+        """Return the seconds from one timed event to another. Both must have happened."""
         ...
 
     def destroy_event(self, event: int) -> None:
@@ -196,31 +196,31 @@ class Driver(Protocol):
     # ---- memory
 
     def allocate(self, size: int, stream: int) -> int:
-        """Memory of the device, in the order of the stream."""
+        """Allocate device memory in stream order."""
         ...
 
     def free(self, address: int, stream: int) -> None:
-        """Free such memory, in the order of the stream."""
+        """Free device memory in stream order."""
         ...
 
     def free_memory(self) -> tuple[int, int]:
-        """Bytes of the device that are free, and bytes there are."""
+        """Return the free bytes and the total bytes of the device."""
         ...
 
     def default_pool(self, device: int) -> int:
-        """The memory pool that `allocate` takes from."""
+        """Return the memory pool that `allocate` uses."""
         ...
 
     def keep_pool(self, pool: int) -> None:
-        """Freed memory stays in the pool until `trim_pool`."""
+        """Keep freed memory in the pool until `trim_pool`."""
         ...
 
     def trim_pool(self, pool: int) -> None:
-        """Give the unused memory of the pool back to the system."""
+        """Return the unused memory of the pool to the system."""
         ...
 
     def allocate_pinned(self, size: int) -> int:
-        """Page-locked memory of the host."""
+        """Allocate page-locked host memory."""
         ...
 
     def free_pinned(self, address: int) -> None:
@@ -236,21 +236,22 @@ class Driver(Protocol):
         ...
 
     def copy(self, target: int, source: int, size: int, stream: int) -> None:
-        """Copy from one place on the device to another."""
+        """Copy within the device."""
         ...
 
     def fill(self, address: int, pattern: int, size: int, times: int, stream: int) -> None:
-        """Repeat a pattern of 1, 2 or 4 bytes."""
+        """Fill memory with a pattern of 1, 2 or 4 bytes."""
         ...
 
     def owner(self, address: int) -> int:
-        """The number of the device that has this memory. CudaError if the driver does not know the memory."""
+        """Return the number of the device that owns this memory. Raises CudaError if the driver does not know the
+        memory."""
         ...
 
     # ---- modules and functions
 
     def load_ptx(self, ptx: bytes) -> int:
-        """Assemble PTX and load it. The CudaError has what the assembler says."""
+        """Assemble PTX and load it. A CudaError contains the messages of the assembler."""
         ...
 
     def load_cubin(self, cubin: bytes) -> int:
@@ -258,41 +259,42 @@ class Driver(Protocol):
         ...
 
     def assemble(self, ptx: bytes) -> bytes:
-        """The machine code (cubin) of PTX, for the device of the current context."""
+        """Return the machine code (cubin) of PTX for the device of the current context."""
         ...
 
     def unload_module(self, module: int) -> None:
-        """Unload a module; none of its functions may run."""
+        """Unload a module. None of its functions may be running."""
         ...
 
     def function(self, module: int, name: str) -> int:
-        """The kernel of that name."""
+        """Return the kernel of that name."""
         ...
 
     def allow_shared(self, function: int, size: int) -> None:
-        """Let launches of the function ask for so many bytes of dynamic shared memory."""
+        """Allow launches of the function with that many bytes of dynamic shared memory."""
         ...
 
     def resident_blocks(self, function: int, threads: int, shared: int) -> int:
-        """How many blocks of so many threads and bytes of dynamic shared memory a multiprocessor holds at once."""
+        """Return how many blocks with that many threads and bytes of dynamic shared memory a multiprocessor can hold at
+        once."""
         ...
 
     def launch(self, function: int, grid: Dim3, block: Dim3, shared: int, stream: int, params: int) -> None:
-        """Launch a kernel; `params` is the address of the array of the addresses of its parameters."""
+        """Launch a kernel. `params` is the address of an array with the addresses of its parameters."""
         ...
 
     # ---- graphs
 
     def create_graph(self) -> int:
-        """An empty graph."""
+        """Create an empty graph."""
         ...
 
     def add_kernel(self, graph: int, after: int, function: int, threads: int, params: int) -> int:
-        """A node that launches one block of the function, when node `after` is done (0: at once)."""
+        """Add a node that launches one block of the function after node `after` (0: without waiting)."""
         ...
 
     def instantiate(self, graph: int) -> int:
-        """The executable form of the graph."""
+        """Return the executable form of the graph."""
         ...
 
     def destroy_executable(self, executable: int) -> None:

@@ -1,4 +1,4 @@
-"""Locks, and looking meanwhile whether the launch that waits was interrupted. (Native code, see `native.py`.)"""
+"""Native locks. A waiting thread also checks whether its launch was interrupted. (Native code, see `native.py`.)"""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from weft.runtime.native import Function, Module, Value
 
 __all__ = ["INTERVAL", "LOCKS", "PAUSE"]
 
-INTERVAL = 40  # milliseconds between two looks whether a launch was interrupted (see `interrupts.py`)
+INTERVAL = 40  # milliseconds between two checks whether a launch was interrupted (see `interrupts.py`)
 PAUSE = f'call void asm sideeffect "{system.PAUSE}", "~{{memory}}"()' if system.PAUSE else "fence seq_cst"
-_SPINS = 100  # before a thread that wants a lock sleeps
+_SPINS = 100  # spins of a waiting thread before it sleeps
 
 LOCKS = Module()
 
 
 @LOCKS.function("i1", "ptr", "ptr")
 def lock_take(f: Function, lock: Value, ctx: Value) -> None:
-    """A lock is a word: 0 free, 1 taken, 2 taken and wanted. Gives false if the launch of that context was stopped
-    meanwhile, and true if the lock was taken, as it is in the end without a context."""
+    """Take a lock. A lock is a word: 0 free, 1 taken, 2 taken and waited for. Returns true if the lock was taken, and
+    false if the launch of that context was stopped meanwhile. Without a context, it waits until the lock is taken."""
     with f.count(_SPINS + 1):
         _, free = lock.swap_if(0, 1, "i32", "acquire monotonic")
         f.ret_if(free, True, "i1")
@@ -34,7 +34,7 @@ def lock_take(f: Function, lock: Value, ctx: Value) -> None:
 
 @LOCKS.function("i1", "ptr")
 def stopped(f: Function, ctx: Value) -> None:
-    """Whether the launch of that context shall end: an error was met, or an interrupt."""
+    """Return whether the launch of that context must end, because of an error or an interrupt."""
     record = ctx.at(1).load("ptr")
     f.ret_if(record.load("i64", "monotonic").eq(0), False, "i1")
     poll = ctx.load("ptr").at(SERVICES.index("poll")).load("ptr")
@@ -43,7 +43,7 @@ def stopped(f: Function, ctx: Value) -> None:
 
 @LOCKS.function("void", "ptr")
 def lock_give(f: Function, lock: Value) -> None:
-    """Give a lock back, and wake one that waits."""
+    """Release a lock and wake one waiting thread."""
     with f.when(lock.atomic("xchg", 0, "release", "i32").eq(2)):
         f.call("thread_wake", lock, 1)
     f.ret()

@@ -9,10 +9,10 @@
             sum.set(sum.get() + numbers.at(k).load("i64"))
         f.ret(sum.get())
 
-The decorated function is called when the text of its module is asked for. Its parameters are the registers of the
-arguments. A `Value` is a register or a constant with its type; operators write instructions. Integers of Python are
+A module calls the decorated function when its text is requested. The parameters are the registers of the arguments. A
+`Value` is a register or a constant with its type, and its operators write instructions. Python integers become
 constants. Control flow nests as in Python: `with f.when(condition):`, `with f.count(n) as k:`, `with f.loop():`.
-Variables are slots on the stack: the code is compiled without optimization, where they cost as much as phi nodes.
+Variables are stack slots: the code is compiled without optimization, so slots cost as much as phi nodes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Block", "Function", "Module", "Value", "Variable", "declare", "known
 
 WriteT = TypeVar("WriteT", bound=Callable[..., None])  # writes a function, given it and its arguments
 
-_SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {}  # of all functions: type of the result, of the arguments
+_SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {}  # of all functions: type of the result, types of the arguments
 
 
 class Value:
@@ -62,23 +62,23 @@ class Value:
         return self._binary("shl", other)
 
     def __rshift__(self, other: Value | int) -> Value:
-        """Zeros come in from the left; `signed_shift` keeps the sign."""
+        """Shift right and fill with zeros. `signed_shift` keeps the sign."""
         return self._binary("lshr", other)
 
     def __invert__(self) -> Value:
-        """The opposite of a truth value."""
+        """Negate a truth value."""
         return self ^ (True if self.type == "i1" else -1)
 
     def signed_shift(self, other: Value | int) -> Value:
-        """To the right, with the sign."""
+        """Shift right and keep the sign."""
         return self._binary("ashr", other)
 
     def op(self, name: str, other: Value | int) -> Value:
-        """Any other operator of LLVM's, `udiv` for one."""
+        """Write any other operator of LLVM, such as `udiv`."""
         return self._binary(name, other)
 
     def compare(self, how: str, other: Value | float) -> Value:
-        """`icmp` of that kind, such as `slt`; of floats, `fcmp`, such as `oeq`."""
+        """Compare by `icmp` with that condition, such as `slt`; floats by `fcmp`, such as `oeq`."""
         word = "fcmp" if self.type in ("float", "double") else "icmp"
         return self.function.set("i1", f"{word} {how} {self.type} {self.text}, {_text(other, self.type)}")
 
@@ -89,42 +89,42 @@ class Value:
         return self.compare("ne", other)
 
     def is_one_of(self, *others: int) -> Value:
-        """Whether it is one of those constants."""
+        """Return whether the value is one of those constants."""
         first, *rest = (self.eq(other) for other in others)
         for one in rest:
             first |= one
         return first
 
     def select(self, yes: Value, no: Value) -> Value:
-        """`yes` where this truth value holds, else `no`."""
+        """Return `yes` if this truth value holds, else `no`."""
         texts = f"{yes.type} {yes.text}, {no.type} {no.text}"
         return self.function.set(yes.type, f"select i1 {self.text}, {texts}")
 
     def cast(self, how: str, type: str) -> Value:
-        """`zext`, `trunc`, `bitcast` and so on."""
+        """Convert by `zext`, `trunc`, `bitcast` and so on."""
         return self.function.set(type, f"{how} {self.type} {self.text} to {type}")
 
     # -- addresses -----------------------------------------------------------------------------------------------------
 
     def at(self, index: Value | int, type: str = "i64") -> Value:
-        """The address of the element of that index, in an array of that type that begins here."""
+        """Return the address of the element with that index in an array of that type that begins at this address."""
         if index == 0:
             return self
         number = index if isinstance(index, Value) else Value(self.function, "i64", str(index))
         return self.function.set("ptr", f"getelementptr {type}, ptr {self.text}, {number.type} {number.text}")
 
     def behind(self, bytes: Value | int) -> Value:
-        """The address so many bytes behind."""
+        """Return the address that many bytes behind this one."""
         return self.at(bytes, "i8")
 
     def load(self, type: str, order: str = "") -> Value:
-        """What is there; `order`: atomically."""
+        """Load the value at this address; with `order`, atomically."""
         if not order:
             return self.function.set(type, f"load {type}, ptr {self.text}")
         return self.function.set(type, f"load atomic {type}, ptr {self.text} {order}, align {_SIZES[type]}")
 
     def store(self, value: Value | int, order: str = "", type: str = "i64") -> None:
-        """Write it there; `type` is that of a constant."""
+        """Store a value at this address. `type` is the type of a Python constant."""
         given = value if isinstance(value, Value) else self.function.constant(value, type)
         if not order:
             self.function.do(f"store {given.type} {given.text}, ptr {self.text}")
@@ -132,7 +132,7 @@ class Value:
         self.function.do(f"store atomic {given.type} {given.text}, ptr {self.text} {order}, align {_SIZES[given.type]}")
 
     def swap_if(self, expected: Value | int, new: Value | int, type: str, orders: str) -> tuple[Value, Value]:
-        """`cmpxchg`: what was there, and whether it was what was expected."""
+        """Write a `cmpxchg`. Returns the old value, and whether it was the expected one."""
         both = f"{{ {type}, i1 }}"
         texts = f"{type} {_text(expected)}, {type} {_text(new)} {orders}"
         pair = self.function.set(both, f"cmpxchg ptr {self.text}, {texts}")
@@ -140,7 +140,7 @@ class Value:
         return found, self.function.set("i1", f"extractvalue {both} {pair.text}, 1")
 
     def atomic(self, op: str, operand: Value | int, order: str, type: str = "i64") -> Value:
-        """`atomicrmw`: what was there."""
+        """Write an `atomicrmw`. Returns the old value."""
         return self.function.set(type, f"atomicrmw {op} ptr {self.text}, {type} {_text(operand)} {order}")
 
 
@@ -169,41 +169,41 @@ class Variable:
 
 
 class Function:
-    """One function, as it is being written."""
+    """A function that is being written."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-        self._slots: list[str] = []  # what reserves room on the stack, at the beginning
-        self._exits: list[str] = []  # where `leave` goes, for each open loop
-        self._heads: list[str] = []  # where `again` goes
+        self._slots: list[str] = []  # the instructions that allocate stack slots, at the beginning
+        self._exits: list[str] = []  # the block that `leave` jumps to, for each open loop
+        self._heads: list[str] = []  # the block that `again` jumps to
         self._count = 0
-        self._open = True  # whether the current block has no end yet
+        self._open = True  # whether the current block has no terminator yet
 
     # -- instructions --------------------------------------------------------------------------------------------------
 
     def do(self, text: str) -> None:
-        """Write an instruction that gives nothing."""
+        """Write an instruction without a result."""
         if self._open:
             self._lines.append(f"  {text}")
 
     def set(self, type: str, text: str) -> Value:
-        """Write an instruction, and give its register."""
+        """Write an instruction and return the register of its result."""
         name = self._name("%v")
         self.do(f"{name} = {text}")
         return Value(self, type, name)
 
     def constant(self, value: int | float, type: str = "i64") -> Value:
-        """A constant; of pointers, an address, or null."""
+        """Return a constant; for a pointer type, an address or null."""
         if type == "ptr" and value:
             return Value(self, type, f"inttoptr (i64 {value} to ptr)")
         return Value(self, type, _text(value, type) if isinstance(value, int) else repr(value))
 
     def symbol(self, name: str) -> Value:
-        """The address of a function or a global."""
+        """Return the address of a function or a global."""
         return Value(self, "ptr", f"@{name}")
 
     def call(self, name: str | Value, *args: Value | int | None, type: str = "", mark: str = "") -> Value:
-        """Call a function by name, or by address, where `type` says what it gives. None is a null pointer."""
+        """Call a function by name, or by address with `type` as the type of its result. None becomes a null pointer."""
         types: Sequence[str] = ()
         if isinstance(name, str):
             type, types = _SIGNATURES[name]
@@ -213,24 +213,24 @@ class Function:
             texts.append(f"{given} {'null' if one is None else _text(one, given)}")
         target = f"@{name}" if isinstance(name, str) else name.text
         text = f"call {mark} {type} {target}({', '.join(texts)})"
-        type = type.rpartition(" ")[2]  # without what it says about the bits beyond
+        type = type.rpartition(" ")[2]  # without attributes such as zeroext
         if type == "void":
             self.do(text)
             return Value(self, type, "")
         return self.set(type, text)
 
     def copy(self, to: Value, source: Value, bytes: Value | int) -> None:
-        """`memcpy`."""
+        """Copy memory by `memcpy`."""
         self.call("llvm.memcpy.p0.p0.i64", to, source, bytes, False)
 
     def room(self, type: str, align: int = 8) -> Value:
-        """The address of room on the stack."""
+        """Allocate stack memory and return its address."""
         name = self._name("%s")
         self._slots.append(f"  {name} = alloca {type}, align {align}")
         return Value(self, "ptr", name)
 
     def variable(self, type: str, value: Value | int) -> Variable:
-        """A slot on the stack, with that value."""
+        """Return a new stack slot with that initial value."""
         made = Variable(type, self.room(type))
         made.set(value)
         return made
@@ -238,7 +238,7 @@ class Function:
     # -- control flow --------------------------------------------------------------------------------------------------
 
     def ret(self, value: Value | int | None = None, type: str = "i64") -> None:
-        """Return; `type` is that of a constant. None: nothing."""
+        """Return from the function. `type` is the type of a Python constant. None returns nothing."""
         if value is None:
             self.do("ret void")
         else:
@@ -247,13 +247,13 @@ class Function:
         self._open = False
 
     def ret_if(self, condition: Value, value: Value | int | None = None, type: str = "i64") -> None:
-        """Return where the condition holds."""
+        """Return if the condition holds."""
         with self.when(condition):
             self.ret(value, type)
 
     @contextmanager
     def when(self, condition: Value) -> Generator[None, None, None]:
-        """What follows is done where the condition holds."""
+        """Run the body of the `with` block if the condition holds."""
         inside, after = self._name("then"), self._name("after")
         self._branch(condition, inside, after)
         self._start(inside)
@@ -261,11 +261,11 @@ class Function:
         self._start(after, fall=True)
 
     def unless(self, condition: Value) -> AbstractContextManager[None]:
-        """What follows is done where the condition does not hold."""
+        """Run the body of the `with` block if the condition does not hold."""
         return self.when(~condition)
 
     def dispatch(self, number: Value, cases: Mapping[int, Callable[[], None]]) -> None:
-        """Do what belongs to a number; nothing, if it is none of those."""
+        """Run the case of a number, or nothing if there is no such case."""
         labels = [(key, self._name("case")) for key in cases]
         after = self._name("after")
         table = " ".join(f"{number.type} {key}, label %{label}" for key, label in labels)
@@ -280,7 +280,7 @@ class Function:
 
     @contextmanager
     def loop(self) -> Generator[None, None, None]:
-        """Again and again, until `leave` or a return."""
+        """Repeat the body until `leave` or a return."""
         head, after = self._name("loop"), self._name("after")
         self._start(head, fall=True)
         self._heads.append(head)
@@ -294,7 +294,7 @@ class Function:
 
     @contextmanager
     def count(self, end: Value | int, begin: Value | int = 0, type: str = "i64") -> Generator[Value, None, None]:
-        """For each number from `begin` to before `end`, which are signed."""
+        """Repeat the body for each number from `begin` to before `end`. Both are signed."""
         k = self.variable(type, begin)
         with self.loop():
             now = k.get()
@@ -304,7 +304,7 @@ class Function:
 
     @contextmanager
     def once(self) -> Generator[None, None, None]:
-        """Once; `leave` goes to its end."""
+        """Run the body once. `leave` jumps to its end."""
         after = self._name("after")
         self._exits.append(after)
         yield
@@ -316,13 +316,13 @@ class Function:
         self._jump(self._exits[-1])
 
     def leave_if(self, condition: Value) -> None:
-        """Leave the innermost loop where the condition holds."""
+        """Leave the innermost loop if the condition holds."""
         on = self._name("on")
         self._branch(condition, self._exits[-1], on)
         self._start(on)
 
     def again(self) -> None:
-        """The next round of the innermost `loop`."""
+        """Continue with the next iteration of the innermost `loop`."""
         self._jump(self._heads[-1])
 
     def _branch(self, condition: Value, yes: str, no: str) -> None:
@@ -344,19 +344,19 @@ class Function:
         return f"{stem}{self._count}"
 
     def body(self) -> str:
-        """What stands between the braces."""
+        """Return the text between the braces."""
         end = ["  unreachable"] if self._open else []
         return "\n".join(["entry:", *self._slots, *self._lines, *end])
 
 
 class Module:
-    """Native functions, in order."""
+    """A sequence of native functions."""
 
     def __init__(self) -> None:
         self._functions: list[tuple[str, str, Callable[..., None]]] = []
 
     def function(self, result: str, *types: str, exported: bool = False) -> Callable[[WriteT], WriteT]:
-        """Register what writes a function of that name: the type of its result, and of its arguments."""
+        """Register a writer for a function of that name, with the types of its result and arguments."""
 
         def register(write: WriteT) -> WriteT:
             _SIGNATURES[write.__name__] = result.rpartition(" ")[2], types
@@ -367,12 +367,13 @@ class Module:
         return register
 
     def text(self) -> str:
-        """LLVM IR."""
+        """Return the LLVM IR."""
         return "\n".join(_written(head, name, write) for head, name, write in self._functions)
 
 
 def declare(signatures: Mapping[str, str]) -> str:
-    """Declarations of functions by name, with signatures such as `i64 (ptr, ptr)`; makes them known to `call`."""
+    """Return declarations of functions by name, with signatures such as `i64 (ptr, ptr)`, and make them known to
+    `call`."""
     for name, signature in signatures.items():
         result, _, types = signature.partition(" (")
         _SIGNATURES[name] = result, tuple(types.rstrip(")").split(", "))
@@ -380,7 +381,7 @@ def declare(signatures: Mapping[str, str]) -> str:
 
 
 def known(signatures: Mapping[str, str]) -> None:
-    """Make functions known to `call` that are declared or defined elsewhere."""
+    """Make functions that are declared or defined elsewhere known to `call`."""
     declare(signatures)
 
 
@@ -394,7 +395,7 @@ def _written(head: str, name: str, write: Callable[..., None]) -> str:
 
 
 class Block:
-    """A block of 8-byte words that Python writes and native code reads, both by the words' names:
+    """The layout of a block of 8-byte words that Python writes and native code reads. Both access a word by its name:
     `Block("ptr entry", "i64 count")`."""
 
     def __init__(self, *words: str) -> None:
@@ -405,14 +406,14 @@ class Block:
         return len(self.names)
 
     def words(self, **values: int) -> list[int]:
-        """The words with those values, one for each name."""
+        """Return a block with those values, one for each name."""
         assert values.keys() == self.types.keys(), sorted(values.keys() ^ self.types.keys())
         return [values[name] for name in self.names]
 
     def at(self, block: Value, name: str) -> Value:
-        """Where a word of a block lies."""
+        """Return the address of a word in a block."""
         return block.at(self.names.index(name))
 
     def read(self, block: Value, *names: str) -> list[Value]:
-        """Words of a block."""
+        """Load words of a block."""
         return [self.at(block, name).load(self.types[name]) for name in names]

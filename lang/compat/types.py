@@ -3,7 +3,7 @@
     vec3 = ti.types.vector(3, ti.f32)
     particle = ti.types.struct(pos=vec3, mass=ti.f32)
 
-Calling a vector, matrix or struct type makes a value of it: `vec3(1, 2, 3)`.
+A call of a vector, matrix or struct type makes a value of this type: `vec3(1, 2, 3)`.
 """
 
 from __future__ import annotations

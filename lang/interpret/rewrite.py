@@ -198,7 +198,7 @@ class Rewriter(ast.NodeTransformer):
         return self.call("declare", value)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> list[ast.stmt]:
-        """`x: f32 = 1` declares an f32."""
+        """Rewrite an annotated assignment: `x: f32 = 1` declares an f32."""
         if node.value is None or not isinstance(node.target, ast.Name):
             return [node]
         self.scopes[-1].add(node.target.id)

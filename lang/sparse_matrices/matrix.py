@@ -240,7 +240,7 @@ class SparseMatrix:
         self._set(made.rows, made.columns, made.values, self.dtype)
 
     def mmwrite(self, filename: Any) -> None:
-        """Write a file in the Matrix Market format (https://math.nist.gov/MatrixMarket/formats.html)."""
+        """Write the matrix to a file in the Matrix Market format (https://math.nist.gov/MatrixMarket/formats.html)."""
         with open(path_of(filename, "mmwrite"), "w", encoding="ascii") as file:
             file.write("%%MatrixMarket matrix coordinate real general\n%\n")
             file.write(f"{self.n} {self.m} {self.nnz}\n")
