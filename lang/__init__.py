@@ -1,1 +1,1 @@
-"""The language as its users have it: decorators, fields, values, functions, and all that is around them."""
+"""The language that users import: decorators, fields, values, functions, and the tools around them."""

@@ -1,4 +1,4 @@
-"""What the public interface is given, checked: errors that say what is wanted, not what broke inside."""
+"""Checks the arguments of the public interface. An error says what is expected, not what failed inside of Weft."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ FAULTS = (
     OverflowError,
     TypeError,
     ValueError,
-)  # what nonsense raises in Python's functions
+)  # the exceptions that Python's functions raise for invalid arguments
 
 
 def unfit(name: str, arguments: Iterable[Any], fault: Exception) -> TypeMismatch:
-    """The error for `name`, a function of numbers, called with these arguments, which raised `fault`."""
+    """Make the error for a call of `name`, a function of numbers, with these arguments. The call raised `fault`."""
     wrong = [one for one in arguments if not _is_numeric(one)]
     if wrong:
         return TypeMismatch(f"{name} takes numbers, vectors and matrices, not {wrong[0]!r}")
@@ -47,18 +47,18 @@ def unfit(name: str, arguments: Iterable[Any], fault: Exception) -> TypeMismatch
 
 
 def _is_numeric(value: Any) -> bool:
-    """Whether it is a number, a vector or a matrix."""
+    """Whether this is a number, a vector or a matrix."""
     dtype = getattr(getattr(value, "values", value), "dtype", None)
     return isinstance(value, int | float) if dtype is None else getattr(dtype, "kind", "") in tuple("biuf")
 
 
 def is_several(value: Any) -> bool:
-    """Whether it can be gone over. (numpy's arrays without axes only seem so.)"""
+    """Whether this can be iterated over. (A numpy array without axes cannot, although it has `__iter__`.)"""
     return isinstance(value, Iterable) and not (isinstance(value, np.ndarray) and value.ndim == 0)
 
 
 def path_of(value: Any, what: str) -> str:
-    """The path of a file, as text; TypeMismatch for what is none."""
+    """The path of a file as a string. Raises TypeMismatch for anything that is not a path."""
     try:
         path = os.fspath(value)
     except TypeError:
@@ -67,7 +67,7 @@ def path_of(value: Any, what: str) -> str:
 
 
 def size_of(value: Any, what: str) -> tuple[int, int]:
-    """(width, height) in pixels, from those or from one number for both; TypeMismatch for what is neither."""
+    """(width, height) in pixels, from a pair or from one number for both. Raises TypeMismatch for anything else."""
     several = is_several(value) and not isinstance(value, str | bytes)
     size = tuple(value)[:2] if several else (value, value)
     sound = (isinstance(one, int | float | np.number) and 1 <= one < 2**16 and one == int(one) for one in size)
@@ -79,7 +79,7 @@ def size_of(value: Any, what: str) -> tuple[int, int]:
 
 
 def shown(value: Any) -> str:
-    """A value in an error: its text, if that is short."""
+    """The text of a value in an error message: its `repr`, shortened if it is long."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} of shape {value.shape}"
     text = repr(value)
@@ -87,26 +87,27 @@ def shown(value: Any) -> str:
 
 
 def is_one(value: Any, names: Iterable[str]) -> bool:
-    """Whether it is one of those strings."""
+    """Whether this is one of these strings."""
     return isinstance(value, str) and value in names
 
 
 def text_of(value: Any, what: str) -> str:
-    """A string; TypeMismatch for anything else."""
+    """Return a string. Raises TypeMismatch for anything else."""
     if not isinstance(value, str):
         raise TypeMismatch(f"{what} is a string, not {shown(value)}")
     return value
 
 
 def flag_of(value: Any, what: str) -> bool:
-    """True or False, also as 1 or 0; TypeMismatch for anything else."""
+    """Return True or False; 1 and 0 are accepted too. Raises TypeMismatch for anything else."""
     if not isinstance(value, int | np.bool_ | np.integer) or value not in (0, 1):
         raise TypeMismatch(f"{what} is True or False, not {shown(value)}")
     return bool(value)
 
 
 def whole_of(value: Any, what: str, least: int | None = None) -> int:
-    """A whole number. TypeMismatch for what is none, ValueError for one below `least`, or far beyond 64 bits."""
+    """Return an integer. Raises TypeMismatch for anything else, and ValueError if it is below `least` or far beyond 64
+    bits."""
     wanted = "a whole number" if least is None else f"a whole number of at least {least}"
     try:
         number = operator.index(value)
@@ -118,8 +119,8 @@ def whole_of(value: Any, what: str, least: int | None = None) -> int:
 
 
 def any_number(value: Any, what: str) -> float:
-    """A number, NaN too, from one of Python's or numpy's, or from a field or array of one; TypeMismatch for what is
-    none."""
+    """Return a number, which may be NaN, from a number of Python or numpy, or from a field or array with one element.
+    Raises TypeMismatch for anything else."""
     try:
         return float(value if isinstance(value, int | float) else numbers_of(value, what).reshape(()))
     except (TypeMismatch, ValueError, OverflowError):
@@ -127,7 +128,8 @@ def any_number(value: Any, what: str) -> float:
 
 
 def number_of(value: Any, what: str, least: float = -math.inf, above: bool = False) -> float:
-    """A finite number. TypeMismatch for what is none, ValueError below `least`, or at it where `above`."""
+    """Return a finite number. Raises TypeMismatch for anything else, and ValueError if it is below `least` or, with
+    `above`, not greater than `least`."""
     number = any_number(value, what)
     if not math.isfinite(number) or number < least or (above and number == least):
         limit = "" if least == -math.inf else f" above {least:g}" if above else f" of at least {least:g}"
@@ -136,8 +138,8 @@ def number_of(value: Any, what: str, least: float = -math.inf, above: bool = Fal
 
 
 def numbers_of(values: Any, what: str) -> Any:
-    """The numbers of a field, an ndarray, or anything numpy takes, as an array of numpy's. TypeMismatch for what has
-    none, or other things than numbers."""
+    """Return the numbers of a field, an ndarray, or anything that numpy accepts, as a numpy array. Raises TypeMismatch
+    if there are none, or if it contains anything but numbers."""
     if hasattr(values, "to_numpy") and not isinstance(values, type):
         values = values.to_numpy()
     try:

@@ -1,7 +1,6 @@
-"""Modules that run when they are first looked into: once, whichever threads look at the same time.
+"""Modules that run when they are first accessed. Each runs once, even if several threads access it at the same time.
 
-(`importlib.util.LazyLoader` gives a second thread a module that is half done, before Python 3.12.)
-"""
+(Before Python 3.12, `importlib.util.LazyLoader` gives a second thread a module that has not finished running.)"""
 
 from __future__ import annotations
 
@@ -15,12 +14,13 @@ from weft.runtime.forks import forkable, importing
 
 __all__ = ["deferred"]
 
-# What is known before it runs. Imports of modules inside of a package ask for these, and do not wait for the package.
+# The attributes that are known before the module runs. Imports of modules in a package read them, and must not run the
+# package.
 _PLAIN = frozenset(("__class__", "__file__", "__loader__", "__name__", "__package__", "__path__", "__spec__"))
 
 
 class _Deferred(ModuleType):
-    """It becomes an ordinary module as soon as anything in it is asked for."""
+    """A module that becomes an ordinary module when an attribute of it is accessed."""
 
     def __getattribute__(self, name: str) -> Any:
         if name not in _PLAIN:
@@ -33,8 +33,8 @@ class _Deferred(ModuleType):
 
 
 class _State:
-    """Whether a module has run. `_known`: what was set when it was made; `_before`: what was set when it began to run;
-    `_runner`: the thread that runs it."""
+    """Whether a module has run. `_known` are the attributes that were set when it was made. `_before` are those that
+    were set when it began to run. `_runner` is the thread that runs it."""
 
     def __init__(self, module: ModuleType) -> None:
         self._lock, self._done = forkable(threading.RLock()), False
@@ -42,8 +42,8 @@ class _State:
         self._known, self._before = frozenset(vars(module)), dict[str, Any]()
 
     def run(self, module: ModuleType) -> None:
-        """Run it, unless this thread does so already; wait while another thread does. (One that did so when the process
-        forked is not in the child: the module runs again there.)"""
+        """Run the module, unless this thread is running it already. Wait while another thread runs it. (After a fork, a
+        thread that was running it does not exist in the child, so the module runs again there.)"""
         with importing(), self._lock:
             if self._done or self._runner == threading.get_ident():
                 return
@@ -55,7 +55,7 @@ class _State:
                 module.__loader__.exec_module(module)  # type: ignore[union-attr]
             except BaseException:
                 self._restore(space)
-                self._runner = None  # who looks next runs it again
+                self._runner = None  # the next access runs it again
                 raise
             space.update((name, self._before[name]) for name in self._before.keys() - self._known)  # set by others
             module.__class__ = ModuleType
@@ -67,7 +67,7 @@ class _State:
 
 
 def deferred(name: str, *aliases: str) -> ModuleType:
-    """The module of that name, which is also imported by other names, to run later."""
+    """The module of this name, to run later. It is also imported under other names."""
     spec = importlib.util.find_spec(name)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
