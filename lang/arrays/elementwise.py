@@ -160,8 +160,8 @@ def _flat_pattern(own: Shape | None, shape: Shape) -> Pattern:
 
 
 def _separate(views: list[Any], numbers: Sequence[int], count: int) -> None:
-    """Copy each operand that shares memory with a result, unless both have every element at the same address. The
-    results are the last `count` views."""
+    """Copy each operand that shares memory with a result, unless it is the only result and both have every element at
+    the same address. The results are the last `count` views."""
     for target in views[-count:]:
         for k, one in enumerate(views[:-count]):
             if k in numbers or (one is target and count == 1) or not may_overlap(one, target):

@@ -322,7 +322,7 @@ def _number_or(given: Callable[[Any], Any], made: Any) -> Any:
 
 
 def _alone(prim: Prim, shape: Shape) -> Text:
-    """Reshape one array."""
+    """Return the text that takes the elements of one array unchanged."""
     return Text([Operand("x", None, prim, shape, None)], [(False,) * len(shape)], None, ())
 
 

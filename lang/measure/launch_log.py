@@ -1,5 +1,4 @@
-"""The log of launches: `WEFT_LOG=launch`. While it is on, kernels are called from Python rather than from native
-code."""
+"""The log of launches: `WEFT_LOG=launch`. While it is on, calls of kernels go through Python instead of native code."""
 
 from __future__ import annotations
 
