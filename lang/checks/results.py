@@ -65,7 +65,7 @@ class Verified:
         self.loose = is_loose(kept.written, config)
 
     def overlap(self, trees: Sequence[int], args: Sequence[Any]) -> bool:
-        """Whether arguments overlap, as the loaded kernel says."""
+        """Return whether the loaded kernel finds that the arguments overlap."""
         overlap = getattr(self.inner, "overlap", None)
         return overlap is not None and bool(overlap(trees, args))
 

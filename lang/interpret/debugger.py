@@ -1,7 +1,7 @@
 """Debug kernels that run as Python with pdb. Steps, stops and post-mortems show the user's lines and hide Weft's own.
 
-(Pdb) step       steps from a kernel into a @func that it calls; it skips the code that computes the numbers (Pdb) up
-goes from a kernel to the line that called it; after an exception, Weft's frames below the user's
+(Pdb) step       steps from a kernel into a @func that it calls, and skips the code that computes the numbers
+(Pdb) up         goes from a kernel to the line that called it; after an exception, Weft's frames below the user's
                  line are hidden
 """
 

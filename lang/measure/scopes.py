@@ -1,8 +1,8 @@
 """Measure host time in nested, named scopes. Weft records what it compiles; a program can add its own scopes.
 
-    with ti.profiler.ScopedProfiler("load"):      # or @ti.profiler.timed
-        ...
-    ti.profiler.print_scoped_profiler_info()
+with ti.profiler.ScopedProfiler("load"):      # or @ti.profiler.timed
+    ...
+ti.profiler.print_scoped_profiler_info()
 """
 
 from __future__ import annotations

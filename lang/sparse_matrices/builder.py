@@ -1,9 +1,9 @@
 """`ti.linalg.SparseMatrixBuilder`: a matrix as a list of triplets (row, column, value), which kernels append to.
 
-    @ti.kernel
-    def assemble(K: ti.types.sparse_matrix_builder()):
-        for i in range(n):
-            K[i, i] += 2.0
+@ti.kernel
+def assemble(K: ti.types.sparse_matrix_builder()):
+    for i in range(n):
+        K[i, i] += 2.0
 """
 
 from __future__ import annotations

@@ -288,7 +288,7 @@ def _lanes(task: Task) -> str:
 
 
 def _threads(task: Task) -> Rows:
-    """What else the schedule says of a task's threads, where it says anything."""
+    """Return the other facts of the schedule about the threads of a task, if there are any."""
     schedule, rows = task.schedule, Rows()
     if schedule.across * schedule.rows > 1:
         deep = f" in {schedule.rows} rows" if schedule.rows > 1 else ""
