@@ -308,19 +308,19 @@ class SNode:
         return self
 
     def pointer(self, *_: Any, **__: Any) -> SNode:
-        """A sparse node. Not implemented yet."""
+        """A sparse node. Not implemented yet: raises CompilationError."""
         raise _not_yet("pointer", "sparse SNodes")
 
     def bitmasked(self, *_: Any, **__: Any) -> SNode:
-        """A node with an activity mask. Not implemented yet."""
+        """A node with an activity mask. Not implemented yet: raises CompilationError."""
         raise _not_yet("bitmasked", "sparse SNodes")
 
     def dynamic(self, *_: Any, **__: Any) -> SNode:
-        """A list of variable length. Not implemented yet."""
+        """A list of variable length. Not implemented yet: raises CompilationError."""
         raise _not_yet("dynamic", "sparse SNodes")
 
     def quant_array(self, *_: Any, **__: Any) -> SNode:
-        """A node whose cells share words of memory. Not implemented yet."""
+        """A node whose cells share words of memory. Not implemented yet: raises CompilationError."""
         raise _not_yet("quant_array", "quantized types")
 
     def deactivate_all(self) -> None:
@@ -398,7 +398,7 @@ class FieldsBuilder:
         """Close the tree and return it. Raises FieldError if it was closed before."""
         del raise_warning
         self.tree.check_open()
-        self.tree.layout  # noqa: B018 - measures, which closes it
+        self.tree.layout  # noqa: B018 - computes the layout, which closes the tree
         return self.tree
 
 

@@ -69,7 +69,7 @@ class Kernel(DirectCallable):
 
     @property
     def grad(self) -> Any:
-        """The kernel that computes derivatives of this one. Not implemented yet."""
+        """The kernel that computes derivatives of this one. Not implemented yet: raises AttributeError."""
         raise AttributeError(f"kernel '{self.__name__}' has no 'grad' yet: it belongs to automatic differentiation")
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -266,7 +266,7 @@ class Kernel(DirectCallable):
                     if program.generation == self._generation:
                         instance = instances.earlier(key) or self._compile(instances, program, key, owner, flat)
             except CompilationError as error:
-                raise without_compiler(error)  # noqa: B904 - it is the same
+                raise without_compiler(error)  # noqa: B904 - it is the same exception
             if instance is None:  # a new program has started
                 return self._instance(self._program(), owner, flat)
         self._latest = instance.recipe
@@ -283,7 +283,7 @@ class Kernel(DirectCallable):
                     if current and (careful is None or not careful.alive()):
                         careful = instance.careful = self._make(program, self._arguments(owner, flat, exposed=True))
             except CompilationError as error:
-                raise without_compiler(error)  # noqa: B904 - it is the same
+                raise without_compiler(error)  # noqa: B904 - it is the same exception
             if careful is None or not current:  # a new program has started
                 program = self._program()
                 return self._careful(program, self._instance(program, owner, flat), owner, flat)
@@ -486,5 +486,5 @@ def warm(*calls: Any) -> None:
 def data_oriented(cls: C) -> C:
     """Mark a class whose methods are kernels and `@func`s. In them, `self` is a compile-time constant."""
     check_class(cls, "data_oriented")
-    setattr(cls, "_data_oriented", True)  # noqa: B010 - checkers know no such attribute
+    setattr(cls, "_data_oriented", True)  # noqa: B010 - type checkers do not know the attribute
     return cls
