@@ -190,7 +190,7 @@ class CudaDevice:
         return lambda: buffer.fill(0, np.uint32(0), _CACHES // 4)
 
     def time_tasks(self) -> None:
-        """Start to measure on the device how long the tasks of kernels take."""
+        """Start measuring on the device how long the tasks of kernels take."""
         self._always_timed = True
         self.timer = self._own_timer
 

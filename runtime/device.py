@@ -91,7 +91,7 @@ class Device(Protocol):
         ...
 
     def time_tasks(self) -> None:
-        """Start to time the tasks of kernels, if the device can time them separately."""
+        """Start timing the tasks of kernels, if the device can time them separately."""
         ...
 
     def task_times(self) -> Sequence[tuple[str, float]]:

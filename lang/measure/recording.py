@@ -129,7 +129,7 @@ class Recording:
         self._raw.append((TASK, place, name, began, began + seconds, {}))
 
     def watch(self, device: Device) -> None:
-        """Start to observe that device."""
+        """Start observing that device."""
         if device in self._devices:
             return
         self._devices.append(device)
@@ -138,7 +138,7 @@ class Recording:
         device.observe(self)
 
     def leave(self) -> None:
-        """Stop to observe all devices."""
+        """Stop observing all devices."""
         for device in self._devices:
             _try(device, partial(device.observe, None))
 

@@ -31,7 +31,7 @@ def begin(watch: Watch) -> None:
 
 
 def end(watch: Watch) -> None:
-    """Stop to call that watch."""
+    """Stop calling that watch."""
     global watches
     with _lock:
         watches = tuple(one for one in watches if one != watch)
