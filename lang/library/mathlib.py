@@ -144,13 +144,13 @@ def step(edge: Any, x: Any) -> Any:
 
 @pyfunc
 def clamp(x: Any, xmin: Any, xmax: Any) -> Any:
-    """x held within [xmin, xmax]."""
+    """x limited to [xmin, xmax]."""
     return min(xmax, max(xmin, x))
 
 
 @pyfunc
 def smoothstep(edge0: Any, edge1: Any, x: Any) -> Any:
-    """3 t^2 - 2 t^3 with t = (x - edge0) / (edge1 - edge0) held within [0, 1]."""
+    """3 t^2 - 2 t^3 with t = (x - edge0) / (edge1 - edge0) limited to [0, 1]."""
     t = clamp((x - edge0) / (edge1 - edge0), 0.0, 1.0)
     return t * t * (3.0 - 2.0 * t)
 
@@ -181,7 +181,7 @@ def normalize(v: Any) -> Any:
 
 @pyfunc
 def distance(x: Any, y: Any) -> Any:
-    """length(x - y)."""
+    """The distance of x and y: length(x - y)."""
     return length(x - y)
 
 
@@ -288,7 +288,7 @@ def cinv(z: Any) -> Any:
 
 @pyfunc
 def cexp(z: Any) -> Any:
-    """e to a complex power."""
+    """The exponential of a complex number."""
     return exp(z[0]) * Vector([cos(z[1]), sin(z[1])])
 
 
