@@ -225,5 +225,5 @@ def test_inner_names_are_given_or_refused_in_words() -> None:
 
 
 def test_loop_config_belongs_to_a_loop() -> None:
-    with pytest.raises(ti.CompilationError, match="right before that loop"):
+    with pytest.raises(ti.CompilationError, match="directly before that loop"):
         ti.loop_config(block_dim=64)
