@@ -193,7 +193,7 @@ class Artifact:
     # CUDA: the optimized module, if it was made here. Code for other machines: the target that LLVM compiled it for.
     native: Any = field(default=None, compare=False, repr=False)
     tasks: tuple[str, ...] = ()  # GPUs: the names of the device's entries
-    host: bytes = b""  # CUDA: the object file with `entry(ctx)`
+    host: bytes = b""  # CUDA, where `code` is PTX: the object file with `entry(ctx)`
     threads: tuple[int, ...] = ()  # GPUs: how many threads the blocks of each entry have
     shared: tuple[int, ...] = ()  # GPUs: the bytes of shared memory that each entry is launched with
     state_bytes: int = 0  # GPUs: the size of the kernel's state
@@ -210,4 +210,4 @@ class Artifact:
     @property
     def ptx(self) -> str:
         """The PTX of a CUDA kernel, or "" for other targets."""
-        return self.code.decode() if self.target == "cuda" else ""
+        return self.code.decode() if self.host else ""

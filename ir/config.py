@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from weft.ir.target import Target
+from weft.ir.target import CPU, Target, Traits
 from weft.ir.types import Prim, f32, i32
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ MANY_THREADS = 9  # from this number of threads on, code for the CPU does not de
 class CompileConfig:
     """The options of one compilation.
 
-    - `arch` is "cpu", "cuda" or "python".
+    - `arch` is "cpu", "cuda" or "python". Passes read `traits` instead.
+    - `traits`: how the machines of the arch differ for passes.
     - `verify` checks the IR after every pass.
     - `index_bits` is 32 if every field and array of the launch has fewer than 2**31 elements per axis.
     - `threads` run kernels on a CPU; 0: the number is unknown.
@@ -40,6 +41,7 @@ class CompileConfig:
     """
 
     arch: str = "cpu"
+    traits: Traits = CPU
     debug: bool = False
     fast_math: bool = True
     default_fp: Prim = f32

@@ -1,10 +1,10 @@
-"""The machine that a kernel is mapped to, as far as schedules depend on it."""
+"""What passes know of machines: the traits of an arch, and the target that a kernel is mapped to."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-__all__ = ["ADDS_VECTORS", "Target"]
+__all__ = ["ADDS_VECTORS", "CPU", "CUDA", "GPU", "Target", "Traits"]
 
 ADDS_VECTORS = "adds_vectors"  # a feature of GPUs: atomics that add two or four floats
 
@@ -16,3 +16,21 @@ class Target:
     kind: str = "cpu"  # the row of the pipeline tables: "cpu" or "gpu"
     features: frozenset[str] = frozenset()  # CPU: the instruction set extensions, by LLVM's names; GPU: see above
     threads: int = 0  # CPU: how many threads run kernels, 0 where that is not known yet
+
+
+@dataclass(frozen=True)
+class Traits:
+    """How the machines of an arch differ for passes that run before `TO_MAPPED`, and for the text of messages. Passes
+    read it as `config.traits` and never compare names of arches."""
+
+    # Whether a parallel task can run an op after all its iterations at no cost. On a GPU, blocks would have to
+    # synchronise for that.
+    joins_iterations: bool = True
+    vectorizes_sums: bool = True  # whether LLVM vectorizes sums of loops: on a GPU, threads take the place of vectors
+    approximates: bool = False  # whether `fast_math` uses the hardware's approximations of functions
+    stack_option: str = ""  # the option of `init` that sets the stack of a thread in bytes; "": there is none
+
+
+CPU = Traits()
+GPU = Traits(joins_iterations=False, vectorizes_sums=False)
+CUDA = replace(GPU, approximates=True, stack_option="cuda_stack_limit")

@@ -36,7 +36,7 @@ from weft.ir.artifact import CudaTarget
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel
 from weft.ir.pipeline import lower, map_to_target
-from weft.ir.target import Target
+from weft.ir.target import CPU, CUDA, Target
 from weft.lang.calls import compile as compiler
 
 DEMOS = {
@@ -62,7 +62,7 @@ _GPU = CudaTarget(90, 80)
 def _for_cpu(level: str) -> Callable[[Any, CompileConfig], str]:
     def emit(root: Any, config: CompileConfig) -> str:
         target = Target("cpu", features=LEVELS[level], threads=_THREADS)
-        config = replace(config, arch="cpu", threads=_THREADS, target=target)
+        config = replace(config, arch="cpu", traits=CPU, threads=_THREADS, target=target)
         kernel, functions = _mapped(root, config)
         return str(emit_for_cpu(kernel, config, LEVELS[level], functions).text(""))
 
@@ -70,7 +70,7 @@ def _for_cpu(level: str) -> Callable[[Any, CompileConfig], str]:
 
 
 def _for_gpu(root: Any, config: CompileConfig) -> str:
-    config = replace(config, arch="cuda", target=gpu_target(_GPU))
+    config = replace(config, arch="cuda", traits=CUDA, target=gpu_target(_GPU))
     kernel, functions = _mapped(root, config)
     emitted, _ = emit_for_gpu(kernel, config, _GPU, functions)
     return str(emitted.module.text(header(_GPU, config.opt_level)))

@@ -109,7 +109,7 @@ def _units(op: Op, config: CompileConfig) -> tuple[int, int]:
         return 0, 0
     kind = op.kind if not isinstance(op, ops.MatMul) else "mul"
     if kind in _FUNCTIONS:
-        hardware = config.fast_math and config.arch == "cuda"
+        hardware = config.fast_math and config.traits.approximates
         return (1, _OF_HARDWARE) if hardware else (int(config.fast_math), _OF_FUNCTION)
     if not config.fast_math:
         return 0, 0

@@ -20,7 +20,7 @@ _NEUTRAL = {"add": -0.0, "sub": 0.0, "mul": 1.0}  # right operands that leave ev
 
 @pass_("lift_sums")
 def lift_sums(root: Kernel, config: CompileConfig) -> bool:
-    """On a CPU, in lowered CHI, for sums and products of floats in locals:
+    """In lowered CHI, for sums and products of floats in locals:
 
                                              %part = alloca ; store %part, -0.0
         if %c then {                         if %c then {
@@ -33,11 +33,12 @@ def lift_sums(root: Kernel, config: CompileConfig) -> bool:
     This applies if both accesses are in the `if`, nothing else in the `if` accesses %sum, and no jump leaves the `if`.
     The result is exact: `x + -0.0`, `x - 0.0` and `x * 1.0` equal x for every x.
 
-    LLVM vectorizes a loop that adds a float in every iteration. It vectorizes a loop that adds only in some iterations
-    only if it may ignore NaN, which Weft does not allow (ADR 6). The pass skips an `if` of more than 12 ops: LLVM keeps
-    the branch there and recognizes the sum, and iterations that do not add should skip the whole `if`.
+    The pass runs only for a CPU (`Traits.vectorizes_sums`). There, LLVM vectorizes a loop that adds a float in every
+    iteration. It vectorizes a loop that adds only in some iterations only if it may ignore NaN, which Weft does not
+    allow (ADR 6). The pass skips an `if` of more than 12 ops: LLVM keeps the branch there and recognizes the sum, and
+    iterations that do not add should skip the whole `if`.
     """
-    return config.arch == "cpu" and _visit(root.body)
+    return config.traits.vectorizes_sums and _visit(root.body)
 
 
 def _visit(block: Block) -> bool:

@@ -35,6 +35,7 @@ from weft.ir.ops import (
     Yield,
 )
 from weft.ir.passes import pass_
+from weft.ir.target import Traits
 from weft.ir.tasks import Region, tasks_of
 from weft.ir.transforms.bounds import about, named
 from weft.ir.transforms.defer_warning import can_wait, in_straight_body, load_anyway
@@ -78,16 +79,16 @@ def mask_accesses(root: Kernel, config: CompileConfig) -> bool:
     changed = False
     for task in tasks_of(root):
         changed |= split_indices(task)
-        changed |= _Masking(root, task, config.arch).changed
+        changed |= _Masking(root, task, config.traits).changed
     return changed
 
 
 class _Masking:
     """One run over a task. `inside` holds, for each op, the doubts about accesses in it, in program order."""
 
-    def __init__(self, kernel: Kernel, task: Task, arch: str) -> None:
+    def __init__(self, kernel: Kernel, task: Task, traits: Traits) -> None:
         self.kernel, self.task = kernel, task
-        self.defers = arch == "cpu" and task.kind != "serial"  # on a GPU, blocks would have to synchronise after it
+        self.defers = traits.joins_iterations and task.kind != "serial"
         survey = Survey(task)
         self.changed = bool(survey.doubts)
         for ptr, position in survey.unstable:

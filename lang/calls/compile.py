@@ -30,7 +30,7 @@ from weft.lang.measure.profiler import measured
 from weft.lang.measure.ranges import named
 from weft.lang.measure.recording import COMPILE
 from weft.lang.measure.scopes import ScopedProfiler
-from weft.lang.program.backends import BACKENDS
+from weft.lang.program.backends import BACKENDS, Request
 from weft.lang.translate import Argument, Translation, translate_kernel
 
 if TYPE_CHECKING:  # code generation is imported where it is used: kernels from the disk cache do not need it
@@ -256,7 +256,7 @@ def _verified(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[...
     kept.keep(kernel, functions)
     backend, helpers = BACKENDS[config.arch], _helpers(program, trace)
     machine = backend.machine(program.device)
-    artifact = backend.compile(kernel, mapped, trace.lap, machine, functions, helpers)
+    artifact = backend.compile(Request(kernel, functions, mapped, machine, trace.lap, helpers))
     with program.lock:
         run = load_artifact(artifact, config, program.device, trace)
     return Verified(program, run, root, config, kept)
@@ -284,7 +284,7 @@ def _code_of(
 ) -> Artifact:
     """Compile lowered CHI to code."""
     config, backend = _mapped(kernel, functions, config, device, trace), BACKENDS[config.arch]
-    return backend.compile(kernel, config, trace.lap, backend.machine(device), functions, helpers)
+    return backend.compile(Request(kernel, functions, config, backend.machine(device), trace.lap, helpers))
 
 
 def _mapped(

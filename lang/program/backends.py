@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft.ir.config import MANY_THREADS
 from weft.ir.errors import WeftError
-from weft.ir.target import Target
+from weft.ir.target import CPU, CUDA, GPU, Target, Traits
 from weft.lang.program.options import environment, parse
 
 if TYPE_CHECKING:
@@ -27,35 +27,31 @@ if TYPE_CHECKING:
     from weft.ir.ops import Kernel
     from weft.runtime.device import Device
 
-__all__ = ["BACKENDS", "Backend", "Compile", "backend_of", "threads_of"]
+__all__ = ["BACKENDS", "Backend", "Request", "backend_of", "threads_of"]
 
 
 Emit = Callable[[str], bytes]
 
 
-class Compile(Protocol):
-    """A function that compiles a lowered kernel to code."""
+@dataclass(frozen=True)
+class Request:
+    """What a backend compiles to code."""
 
-    def __call__(
-        self,
-        kernel: Kernel,
-        config: CompileConfig,
-        timer: Any,
-        machine: Any,
-        functions: Sequence[Kernel],
-        helpers: Helpers | None = None,
-    ) -> Artifact:
-        """Compile a kernel together with the functions that it calls. `timer(stage)` is called when each stage begins.
-        `machine` is the result of `Backend.machine`. `helpers` are threads that may compile parts of the kernel."""
-        ...
+    kernel: Kernel  # in lowered CHI, mapped to `config.target`
+    functions: Sequence[Kernel]  # those that it calls
+    config: CompileConfig
+    machine: Any  # the result of `Backend.machine`
+    timer: Callable[[str], object] | None = None  # called with the name of each stage when the stage begins
+    helpers: Helpers | None = None  # threads that may compile parts of the kernel
 
 
 class Backend(NamedTuple):
     """The record of an arch."""
 
     arch: str  # its name
-    lowered_as: str  # the arch that passes see: "cpu" or "cuda"
-    compile: Compile
+    lowered_as: str  # the arch that kernels are compiled for: "cpu" for `python`, else its own name
+    traits: Traits  # how its machines differ for passes
+    compile: Callable[[Request], Artifact]
     machine: Callable[[Device | None], Any]  # the machine to compile for, given the device; None: no device is open
     mapping: Callable[[CompileConfig, Any], Target]  # the facts about that machine that passes use
     optimized: Callable[[Artifact, CompileConfig], str]  # the LLVM IR after LLVM's passes
@@ -89,17 +85,11 @@ def threads_of(device: Device | None) -> int:
 # ---- the CPU ---------------------------------------------------------------------------------------------------------
 
 
-def _for_cpu(
-    kernel: Kernel,
-    config: CompileConfig,
-    timer: Any,
-    machine: int,
-    functions: Sequence[Kernel],
-    helpers: Helpers | None = None,
-) -> Artifact:
+def _for_cpu(request: Request) -> Artifact:
     from weft.codegen.cpu.kernel import compile_kernel
 
-    return compile_kernel(kernel, replace(config, threads=machine), timer, functions, helpers)
+    config = replace(request.config, threads=request.machine)
+    return compile_kernel(request.kernel, config, request.timer, request.functions, request.helpers)
 
 
 def _open_cpu(config: CompileConfig, number: int, emit: Emit, store: Callable[[], Any]) -> Device:
@@ -129,17 +119,10 @@ def _assembly_for_cpu(artifact: Artifact, optimized: str, config: CompileConfig)
 # ---- NVIDIA's GPUs ---------------------------------------------------------------------------------------------------
 
 
-def _for_cuda(
-    kernel: Kernel,
-    config: CompileConfig,
-    timer: Any,
-    machine: Any,
-    functions: Sequence[Kernel],
-    helpers: Helpers | None = None,
-) -> Artifact:
+def _for_cuda(request: Request) -> Artifact:
     from weft.codegen.nvptx.kernel import compile_kernel
 
-    return compile_kernel(kernel, config, timer, machine, functions)
+    return compile_kernel(request.kernel, request.config, request.timer, request.machine, request.functions)
 
 
 def _cuda_machine(device: Device | None) -> CudaTarget:
@@ -194,17 +177,10 @@ _NEWEST_PTX = 999  # use the newest version that LLVM knows
 # ---- targets that other programs run ---------------------------------------------------------------------------------
 
 
-def _for_amdgcn(
-    kernel: Kernel,
-    config: CompileConfig,
-    timer: Any,
-    machine: str,
-    functions: Sequence[Kernel],
-    helpers: Helpers | None = None,
-) -> Artifact:
+def _for_amdgcn(request: Request) -> Artifact:
     from weft.codegen.amdgcn.kernel import compile_kernel
 
-    return compile_kernel(kernel, config, timer, machine, functions)
+    return compile_kernel(request.kernel, request.config, request.timer, request.machine, request.functions)
 
 
 def _amdgcn_processor(name: str) -> str:
@@ -212,17 +188,11 @@ def _amdgcn_processor(name: str) -> str:
     return target
 
 
-def _for_wasm32(
-    kernel: Kernel,
-    config: CompileConfig,
-    timer: Any,
-    machine: None,
-    functions: Sequence[Kernel],
-    helpers: Helpers | None = None,
-) -> Artifact:
+def _for_wasm32(request: Request) -> Artifact:
     from weft.codegen.wasm.kernel import compile_kernel
 
-    return compile_kernel(kernel, replace(config, threads=1), timer, functions)
+    config = replace(request.config, threads=1)
+    return compile_kernel(request.kernel, config, request.timer, request.functions)
 
 
 def _map_to_wasm32(config: CompileConfig, machine: None) -> Target:
@@ -250,6 +220,7 @@ def _cross_assembly(artifact: Artifact, optimized: str, config: CompileConfig) -
 _CPU = Backend(
     "cpu",
     lowered_as="cpu",
+    traits=CPU,
     compile=_for_cpu,
     machine=threads_of,
     mapping=_map_to_cpu,
@@ -261,6 +232,7 @@ _CPU = Backend(
 _CUDA = Backend(
     "cuda",
     lowered_as="cuda",
+    traits=CUDA,
     compile=_for_cuda,
     machine=_cuda_machine,
     mapping=_map_to_cuda,
@@ -275,7 +247,8 @@ _CUDA = Backend(
 )
 _AMDGCN = Backend(
     "amdgcn",
-    lowered_as="cuda",
+    lowered_as="amdgcn",
+    traits=GPU,
     compile=_for_amdgcn,
     machine=lambda device: "gfx90a",
     mapping=lambda config, machine: Target("gpu"),
@@ -289,7 +262,8 @@ _AMDGCN = Backend(
 )
 _WASM32 = Backend(
     "wasm32",
-    lowered_as="cpu",
+    lowered_as="wasm32",
+    traits=CPU,
     compile=_for_wasm32,
     machine=lambda device: None,
     mapping=_map_to_wasm32,

@@ -124,7 +124,7 @@ class Program:
         self.chosen = chosen  # the options of `init` that were given
         self.trees = weakref.WeakSet[Any]()  # the SNode trees that are alive
         self.builder: Any = None  # the tree that `root` builds
-        self.random = random.Random()
+        self.random = random.Random(config.random_seed)
         self.draws: Any = None  # the state of the random numbers of arch=python
         self.told = set[Any]()  # the places where arch=python has warned of an overflow
         self.shadow: Any = None  # the shadow of the race check, see `data/shadows.py`
@@ -322,12 +322,14 @@ def init(
     chosen = collect(options)
     if "cpu_features" in chosen:
         chosen["cpu_features"] = _instruction_sets().named(chosen["cpu_features"])
-    enable_fallback = checked("enable_fallback", bool, enable_fallback)
     _set_level(chosen)
     mention_inert(options)
     _check_version(require_version)
+    number = chosen.get("device", 0)
+    found = _resolve_arch(environment("arch") or arch or cpu, checked("enable_fallback", bool, enable_fallback), number)
     config = CompileConfig(
-        arch=_resolve_arch(environment("arch") or arch or cpu, enable_fallback, chosen.get("device", 0)),
+        arch=found,
+        traits=BACKENDS[found].traits,
         default_fp=_default_type("default_fp", default_fp, f32),
         default_ip=_default_type("default_ip", default_ip, i32),
         boundary_check=chosen.get("check_out_of_bound", False) or chosen.get("debug", False),
@@ -336,12 +338,10 @@ def init(
         **{name: chosen[name] for name in _CONFIG if name in chosen},
     )
     dumps = frozenset(text for option, text in _DUMPS.items() if chosen.get(option))
-    profiling, number = chosen.get("kernel_profiler", False), chosen.get("device", 0)
     with compiling, _starting:
         reset()
         _generation += 1
-        begun = Program(config, _generation, dumps, profiling, number, chosen)
-        begun.random.seed(config.random_seed)
+        begun = Program(config, _generation, dumps, chosen.get("kernel_profiler", False), number, chosen)
         _current = begun
         _tell(begun, True)
     logger.info("running on arch=%s", config.arch)

@@ -27,7 +27,7 @@ from weft.ir.treetext import tree_lines
 from weft.lang.calls.recipe import Recipe
 from weft.lang.errors import ArgumentError
 from weft.lang.functions.source import source_lines, source_of
-from weft.lang.program.backends import BACKENDS
+from weft.lang.program.backends import BACKENDS, Request
 from weft.lang.stages.listing import Listing, Spots, of_assembly, of_llvm, with_places
 
 if TYPE_CHECKING:
@@ -93,7 +93,11 @@ class Stages:
     def config(self) -> CompileConfig:
         """The options of the compiler: those of the program, with line numbers."""
         config: CompileConfig = replace(
-            self._recipe.config, arch=self._backend.lowered_as, line_info=True, threads=self._recipe.threads()
+            self._recipe.config,
+            arch=self._backend.lowered_as,
+            traits=self._backend.traits,
+            line_info=True,
+            threads=self._recipe.threads(),
         )
         return config
 
@@ -177,7 +181,8 @@ class Stages:
         for kernel in (half.kernel, *half.functions):
             half.spots.mark(kernel)
         lap = _Laps(half.times)
-        made = self._backend.compile(half.kernel, self.mapping, lap, self._machine, half.functions)
+        request = Request(half.kernel, half.functions, self.mapping, self._machine, lap)
+        made = self._backend.compile(request)
         lap("")
         return made
 
@@ -190,7 +195,7 @@ class Stages:
         config = replace(self.mapping, line_info=self._recipe.config.line_info)
         lowered = lower_program(translation.tree, config)
         map_to_target(lowered.kernel, lowered.functions, config)
-        return self._backend.compile(lowered.kernel, config, None, self._machine, lowered.functions).code
+        return self._backend.compile(Request(lowered.kernel, lowered.functions, config, self._machine)).code
 
     @cached_property
     def facts(self) -> str:

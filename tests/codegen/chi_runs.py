@@ -20,6 +20,7 @@ from weft.ir.memory_model import Memory
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
+from weft.ir.target import CUDA
 from weft.ir.tasks import tasks_of
 from weft.ir.text import print_ir
 from weft.runtime.cpu import CpuDevice
@@ -80,7 +81,7 @@ def on_emulated_gpu(
     kernel: Kernel, inputs: Values, device: CudaTarget, functions: Sequence[Kernel] = ()
 ) -> dict[str, Any]:
     """What code for a GPU leaves there, run by the CPU. (In a session that has ptxas, the PTX is assembled too.)"""
-    config = CompileConfig(arch="cuda")
+    config = CompileConfig(arch="cuda", traits=CUDA)
     code, made = for_device(kernel, config, device, functions)
     artifact = nvptx.compile_kernel(code, config, device=device, functions=made)
     return _run(EmulatedDevice(), artifact, kernel, inputs)

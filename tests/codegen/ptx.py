@@ -14,6 +14,7 @@ import pytest
 import weft as ti
 from tests.assembling import ptxas
 from weft.ir.artifact import Artifact, CudaTarget
+from weft.ir.target import CUDA
 from weft.lang.program import init as state
 from weft.runtime.null import NullDevice
 
@@ -41,7 +42,7 @@ def compiling() -> Iterator[Callable[..., Recorder]]:
     def start(sm: int = 90, ptx: int = 83, **options: Any) -> Recorder:
         ti.init(arch=ti.cpu, **options)
         program, device = state.program(), Recorder(CudaTarget(sm, ptx))
-        program.config = dataclasses.replace(program.config, arch="cuda")
+        program.config = dataclasses.replace(program.config, arch="cuda", traits=CUDA)
         program._device = device
         return device
 

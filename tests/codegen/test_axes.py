@@ -8,6 +8,7 @@ from tests.mapping import for_gpu
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Yield
 from weft.ir.parse import parse
+from weft.ir.target import CUDA
 from weft.ir.tasks import tasks_of
 
 KERNEL = """\
@@ -47,7 +48,7 @@ OTHER = '%q = address %base, indices=[%i, %j], strides=[%row, %four], offset=0, 
 )
 def test_axes(parts: dict[str, str], order: list[str]) -> None:
     text = KERNEL.format(**{**TWO, **parts}).replace("%x = const", "%zero2 = const 0 : i64\n    %x = const")
-    (task,) = tasks_of(for_gpu(parse(text), CompileConfig(arch="cuda")))
+    (task,) = tasks_of(for_gpu(parse(text), CompileConfig(arch="cuda", traits=CUDA)))
     limits = task.bounds.last
     assert isinstance(limits, Yield)
     assert [arg.name for arg in task.body.args] == order

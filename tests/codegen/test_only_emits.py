@@ -15,6 +15,7 @@ from weft.codegen.cpu import kernel as cpu
 from weft.codegen.nvptx import kernel as gpu
 from weft.ir.config import CompileConfig
 from weft.ir.parse import parse
+from weft.ir.target import CUDA
 from weft.ir.text import print_ir
 
 FOLDER = Path(__file__).parent
@@ -34,7 +35,7 @@ def test_for_cpus(path: Path) -> None:
 
 @pytest.mark.parametrize("path", LOWERED, ids=lambda path: path.stem)
 def test_for_gpus(path: Path) -> None:
-    config = CompileConfig(arch="cuda")
+    config = CompileConfig(arch="cuda", traits=CUDA)
     kernel = for_gpu(parse(path.read_text()), config)
     before = print_ir(kernel)
     gpu.emit_kernel(kernel, config, GPU)

@@ -20,6 +20,7 @@ from weft.ir.ops import Binary, For, Task
 from weft.ir.parse import parse
 from weft.ir.pipeline import find_pass
 from weft.ir.schedule import Schedule
+from weft.ir.target import CUDA
 from weft.ir.tasks import tasks_of
 
 KERNEL = """\
@@ -65,13 +66,13 @@ def task_of(body: str) -> Task:
     kernel = parse(KERNEL.format(body=textwrap.indent(textwrap.dedent(body), "    ")))
     (task,) = tasks_of(kernel)
     task.schedule = Schedule(across=2)
-    find_pass("unroll_and_jam")(kernel, CompileConfig(arch="cuda"))
+    find_pass("unroll_and_jam")(kernel, CompileConfig(arch="cuda", traits=CUDA))
     return task
 
 
 def writer() -> DeviceWriter:
     spellings = dialect(CudaTarget())
-    module = DeviceModule(CompileConfig(arch="cuda"), Slots(1, (), (), 0), CudaMath(), dialect=spellings)
+    module = DeviceModule(CompileConfig(arch="cuda", traits=CUDA), Slots(1, (), (), 0), CudaMath(), dialect=spellings)
     return DeviceWriter(module, emitters=DEVICE)
 
 

@@ -19,6 +19,7 @@ from weft.ir.artifact import CudaTarget
 from weft.ir.config import CompileConfig
 from weft.ir.memory_model import Memory
 from weft.ir.runtime_library.functions import lowered
+from weft.ir.target import CUDA
 
 ITERATIONS, CAPACITY = 12_000, 1 << 12  # so many that the threads share them, and more than the list holds
 
@@ -40,7 +41,7 @@ def test_on_threads_of_the_cpu(name: str, threads: int, opt_level: int) -> None:
 def test_on_a_gpu_in_software(name: str, target: CudaTarget) -> None:
     program, iterations = PROGRAMS[name], 2000
     kernel = program.kernel(iterations, 1 << 10)
-    functions = lowered(functions_of(kernel), CompileConfig(arch="cuda"))
+    functions = lowered(functions_of(kernel), CompileConfig(arch="cuda", traits=CUDA))
     program.check(on_emulated_gpu(kernel, {}, target, functions), iterations)
 
 
@@ -62,7 +63,7 @@ def test_as_web_assembly(name: str, tmp_path: Path) -> None:
 def test_for_gpus_of_amd(name: str, processor: str) -> None:
     """Nothing runs it here; LLVM takes it, and makes an object file."""
     target = gpu_target(GPU)
-    config = replace(CompileConfig(arch="cuda"), target=target)
+    config = replace(CompileConfig(arch="cuda", traits=CUDA), target=target)
     kernel = PROGRAMS[name].kernel(200)
     functions = lowered(functions_of(kernel), config)
     code = mapped(lowered_kernel(kernel, config), config, target, functions)

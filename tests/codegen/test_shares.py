@@ -14,6 +14,7 @@ from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.storage.dense import Term
 from weft.ir.symbols import FieldSymbol, scopes_of
+from weft.ir.target import CUDA
 from weft.ir.tasks import tasks_of
 from weft.ir.text import print_ir
 from weft.ir.types import Prim, Tensor, f32, i8, i32, u32
@@ -135,7 +136,7 @@ def test_vectors_and_fields_that_others_may_be() -> None:
 def test_how_a_block_adds(type: Prim, kind: str, written: str) -> None:
     made = kernel(ADD.replace("add", kind).format(type), type)
     made.fields = (field("x", type),)
-    config = CompileConfig(arch="cuda")
+    config = CompileConfig(arch="cuda", traits=CUDA)
     emitted, _ = emit_kernel(for_gpu(made, config), config, GPU)
     text = "\n".join(emitted.module.functions)
     assert set(re.findall(r"atomicrmw (\w+) ptr", text)) == {written}

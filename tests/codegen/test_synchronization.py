@@ -21,6 +21,7 @@ from weft.ir.mapping.lane_choice import LanePlan, lane_decision
 from weft.ir.mapping.layouts import Layouts
 from weft.ir.ops import Fence, Kernel
 from weft.ir.parse import parse
+from weft.ir.target import CUDA
 from weft.ir.tasks import tasks_of
 
 HEAD = """\
@@ -91,7 +92,7 @@ def test_llvm_ir(golden: Callable[[str, str], None]) -> None:
     cpu = CompileConfig()
     module = emit_kernel(for_cpu(lowered(parallel(ALL), cpu), cpu, "sse2 avx2"), cpu, frozenset({"sse2", "avx2"}))
     llvm.parse_assembly(module.text("; CPU\n")).verify()
-    gpu = CompileConfig(arch="cuda")
+    gpu = CompileConfig(arch="cuda", traits=CUDA)
     emitted, _ = nvptx.emit_kernel(for_device(parallel(ALL), gpu, GPU)[0], gpu, GPU)
     for name, text in (("CPU", module.text("")), ("GPU", emitted.module.text(""))):
         texts += [f"; {name}", *(line for line in text.splitlines() if SYNCHRONIZING.search(line))]
@@ -101,7 +102,7 @@ def test_llvm_ir(golden: Callable[[str, str], None]) -> None:
 @pytest.mark.parametrize(("sm", "ptx"), [(70, 63), (90, 83)])
 def test_ptx(sm: int, ptx: int, golden: Callable[[str, str], None]) -> None:
     """What LLVM makes of them for the oldest GPUs and for new ones. `ptxas` reads it at the end of the session."""
-    config = CompileConfig(arch="cuda")
+    config = CompileConfig(arch="cuda", traits=CUDA)
     device = CudaTarget(sm, ptx)
     artifact = nvptx.compile_kernel(for_device(parallel(ALL), config, device)[0], config, device=device)
     found = [
@@ -112,7 +113,7 @@ def test_ptx(sm: int, ptx: int, golden: Callable[[str, str], None]) -> None:
 
 def test_an_exchange_of_a_gpu_orders_by_fences() -> None:
     """LLVM's NVPTX backend makes `atom.exch` without an order of an `atomicrmw xchg acq_rel`."""
-    config = CompileConfig(arch="cuda")
+    config = CompileConfig(arch="cuda", traits=CUDA)
     body = "%p = field_ptr @y[%0] : *i32\n%old = exchange %p, %i, order=acq_rel : i32\n"
     body += "%q = field_ptr @y[%1] : *i32\nstore %q, %old"
     artifact = nvptx.compile_kernel(for_device(parallel(body), config, GPU)[0], config, device=GPU)

@@ -12,6 +12,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.mapping.warp_sums import LoopSum, sums_of, warp_loop
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
+from weft.ir.target import CUDA
 from weft.ir.tasks import tasks_of
 from weft.ir.types import f32
 
@@ -71,7 +72,7 @@ PLACE = '%{0} = address %base, indices=[%i], strides=[%four], offset=8, scope="f
 
 def shared(kernel: Kernel, fast_math: bool) -> tuple[LoopSum, ...]:
     """The sums of the loop that a warp shares; none where there is none."""
-    (task,) = tasks_of(for_gpu(kernel, CompileConfig(arch="cuda", fast_math=fast_math)))
+    (task,) = tasks_of(for_gpu(kernel, CompileConfig(arch="cuda", traits=CUDA, fast_math=fast_math)))
     loop = warp_loop(task)
     return () if loop is None else sums_of(loop)
 
@@ -143,7 +144,7 @@ def test_each_op_is_written_where_it_is_needed(rounds: int) -> None:
             text = text.replace("%true = const", "%step = const 1 : i32\n    %true = const")
         for place in PLACES:
             text = text.replace(place, "")
-        config = CompileConfig(arch="cuda")
+        config = CompileConfig(arch="cuda", traits=CUDA)
         emitted, _ = emit_kernel(for_gpu(parse(text), config), config, GPU)
         code = "\n".join(emitted.module.functions)
         assert f"phi {kind} [ 0" in code

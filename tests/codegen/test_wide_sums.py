@@ -17,6 +17,7 @@ from weft.ir.mapping.wide_atomics import runs_of
 from weft.ir.ops import Atomic, AtomicRow
 from weft.ir.parse import parse
 from weft.ir.scopes import Scope
+from weft.ir.target import CUDA
 from weft.ir.tasks import tasks_of
 from weft.ir.transforms.mapping.widen_atomics import widen
 
@@ -149,7 +150,7 @@ class Writer:
     def __init__(self) -> None:
         self.added = list[str]()
         spellings = dialect(CudaTarget(90, 81))
-        self.module = DeviceModule(CompileConfig(arch="cuda"), Slots(1, (), (), 0), CudaMath(), dialect=spellings)
+        self.module = DeviceModule(CompileConfig(traits=CUDA), Slots(1, (), (), 0), CudaMath(), dialect=spellings)
 
     def set(self, text: str) -> str:
         return f"({text})"

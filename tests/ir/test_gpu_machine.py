@@ -21,10 +21,10 @@ from weft.ir.memory_model import Fault, Memory
 from weft.ir.ops import Address, AtomicRow, Clamp, For, Kernel, Load, Task
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, map_to_target, run_passes
-from weft.ir.target import ADDS_VECTORS, Target
+from weft.ir.target import ADDS_VECTORS, CUDA, Target
 from weft.ir.tasks import tasks_of
 
-GPU = CompileConfig(arch="cuda", target=Target("gpu", features=frozenset({ADDS_VECTORS})), verify=True)
+GPU = CompileConfig(arch="cuda", traits=CUDA, target=Target("gpu", features=frozenset({ADDS_VECTORS})), verify=True)
 CPU = CompileConfig(target=Target("cpu", features=frozenset({"avx2"}), threads=4), verify=True)
 SEEDS = range(3)
 FOLDER = Path(__file__).parent / "golden" / "mapping"

@@ -10,6 +10,7 @@ from weft.ir.evaluate import Memory, evaluate
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.pipeline import find_pass
+from weft.ir.target import CUDA
 from weft.ir.text import print_ir
 from weft.ir.verify import verify
 
@@ -108,4 +109,4 @@ def test_sums(title: str) -> None:
     assert (print_ir(kernel) != before) == (title in LIFTED)
     for given in ((condition, v) for condition in (False, True) for v in (0.0, -0.0, 1.5, float("inf"), float("nan"))):
         assert left(kernel, *given) == left(made(body), *given)
-    assert not find_pass("lift_sums")(made(body), CompileConfig(arch="cuda"))
+    assert not find_pass("lift_sums")(made(body), CompileConfig(arch="cuda", traits=CUDA))

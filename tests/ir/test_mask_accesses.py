@@ -19,6 +19,7 @@ from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.storage.dense import Term
 from weft.ir.symbols import FieldSymbol, Param
+from weft.ir.target import CPU, CUDA
 from weft.ir.tasks import is_masked
 from weft.ir.text import print_ir
 from weft.ir.types import array, i32, i64, tensor, u1, u8
@@ -169,7 +170,7 @@ def test_random_kernels_that_go_out_of_bounds(seed: int) -> None:
         runs = [inputs(rng) for _ in range(3)]
         run_passes(kernel, BEFORE, MASKED)
         expected = [outcome(kernel, args, MASKED)[0] for args in runs]
-        text, config = print_ir(kernel), replace(MASKED, arch=rng.choice(("cpu", "cuda")))
+        text, config = print_ir(kernel), replace(MASKED, traits=rng.choice((CPU, CUDA)))
         for stage in (("mask_accesses",), AFTER):
             run_passes(kernel, stage, config, level="tasks")
             for args, wanted in zip(runs, expected, strict=True):
@@ -301,7 +302,7 @@ def test_threads_of_a_block_do_not_part_before_a_barrier(simt: str, versions: in
     """Whether three neighbours are in bounds differs from thread to thread. So there are no versions of what waits for
     the other threads."""
     kernel = parse(BARRIER.replace("SIMT", simt))
-    run_passes(kernel, ("mask_accesses",), replace(MASKED, arch="cuda"), level="tasks")
+    run_passes(kernel, ("mask_accesses",), replace(MASKED, traits=CUDA), level="tasks")
     assert sum(branch.versioned for branch in kernel.all_of(ops.If)) == versions
 
 

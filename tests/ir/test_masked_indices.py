@@ -15,13 +15,14 @@ from weft.ir.config import CompileConfig
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
+from weft.ir.target import CPU, CUDA
 from weft.ir.text import print_ir
 
 MASKED = CompileConfig(fast_math=False, verify=False, mask_out_of_bounds=True)
 PLAIN = replace(MASKED, mask_out_of_bounds=False)
 BEFORE = TO_TASKS[: TO_TASKS.index("mask_accesses")]
 AFTER = (*TO_TASKS[TO_TASKS.index("mask_accesses") + 1 :], *TO_LOWERED)
-WAYS = (("cpu", (), AFTER), ("cuda", ("algebra",), ()))
+WAYS = ((CPU, (), AFTER), (CUDA, ("algebra",), ()))
 
 FRAME = """\
 kernel @k(n: i32, m: i32, k: i64, u: u32, a: [i32; 1]) -> () {{
@@ -319,8 +320,8 @@ def keeps(body: str, numbers: Pairs, before: str = "") -> None:
     runs = [[n, m, n, n % 2**32, array[: m % 6]] for n, m in numbers]
     runs += [[n, m, 2**63 - 2, 2, array] for n, m in numbers[:2] if "%k" in body]
     expected = [outcome(parse(text), args, MASKED) for args in runs]
-    for arch, off, after in WAYS:
-        config = replace(MASKED, arch=arch, verify=True)
+    for traits, off, after in WAYS:
+        config = replace(MASKED, traits=traits, verify=True)
         kernel = run_passes(parse(text), tuple(one for one in BEFORE if one not in off), config)
         run_passes(kernel, ("mask_accesses", *after), config, level="tasks")
         for args, wanted in zip(runs, expected, strict=True):

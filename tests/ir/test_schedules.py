@@ -14,7 +14,7 @@ from weft.ir.errors import InternalError
 from weft.ir.parse import ParseError, parse
 from weft.ir.pipeline import TO_LANES, TO_MAPPED, map_to_target, run_passes
 from weft.ir.schedule import Schedule
-from weft.ir.target import ADDS_VECTORS, Target
+from weft.ir.target import ADDS_VECTORS, CUDA, Target
 from weft.ir.tasks import tasks_of
 from weft.ir.text import print_ir
 from weft.ir.verify import verify
@@ -24,7 +24,7 @@ NAMES = sorted(path.name.removesuffix(".before.chi") for path in FOLDER.glob("*.
 FEATURES = frozenset({"avx2", "avx512f", "avx512vl"})
 CONFIGS = {
     "cpu": CompileConfig(target=Target("cpu", features=FEATURES, threads=4), verify=True),
-    "gpu": CompileConfig(arch="cuda", target=Target("gpu", features=frozenset({ADDS_VECTORS})), verify=True),
+    "gpu": CompileConfig(traits=CUDA, target=Target("gpu", features=frozenset({ADDS_VECTORS})), verify=True),
 }
 KINDS = {name: kind for kind in CONFIGS for name in TO_MAPPED[kind] + TO_LANES[kind]}
 

@@ -19,7 +19,7 @@ from weft.ir.tasks import tasks_of
 __all__ = ["check_recursion"]
 
 _TOO_DEEP = "'{}' calls itself too deeply: the calls inside one another fill the stack"
-_MORE_STACK = "; ti.init(cuda_stack_limit=bytes) makes that of a GPU's threads larger"
+_MORE_STACK = "; ti.init({}=bytes) makes that of a GPU's threads larger"
 
 
 @pass_("check_recursion")
@@ -28,8 +28,8 @@ def check_recursion(root: Kernel, config: CompileConfig) -> bool:
     if not root.called or not calls_itself(root):
         return False
     message = _TOO_DEEP.format(root.symbol.rpartition("_")[0])
-    if config.arch == "cuda":
-        message += _MORE_STACK
+    if option := config.traits.stack_option:
+        message += _MORE_STACK.format(option)
     body = tasks_of(root)[0].body
     first, left = body.first, StackLeft(span=root.span)
     body.insert(left, first)

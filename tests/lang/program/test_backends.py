@@ -40,10 +40,10 @@ def compile_kernel(kernel, config, timer=None, functions=()):
 '''
 ROW = """
 
-def _for_aarch64(kernel, config, timer, machine, functions, helpers=None):
+def _for_aarch64(request):
     from weft.codegen.aarch64.kernel import compile_kernel
 
-    return compile_kernel(kernel, config, timer, functions)
+    return compile_kernel(request.kernel, request.config, request.timer, request.functions)
 
 
 def _map_to_aarch64(config, machine):
@@ -106,24 +106,26 @@ def test_an_arch_that_is_none() -> None:
         backend_of("metal")
 
 
-def _named(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+def _compares_an_arch(node: ast.Compare) -> bool:
+    """Whether a side is the name of an arch: a string, or `cpu`, `cuda` and `python` of `init`."""
+    sides = [part for side in (node.left, *node.comparators) for part in getattr(side, "elts", [side])]
+    if any(isinstance(side, ast.Attribute) and side.attr == "type" for side in sides):
+        return False  # of a device of torch
+    strings = {side.value for side in sides if isinstance(side, ast.Constant)}
+    names = {side.attr if isinstance(side, ast.Attribute) else getattr(side, "id", "") for side in sides}
+    return not (strings.isdisjoint(BACKENDS) and names.isdisjoint({"cpu", "cuda", "python"}))
 
 
-def _is_arch(node: ast.expr) -> bool:
-    return _named(node) in {"cpu", "cuda", "python", "gpu"} or (
-        isinstance(node, ast.Constant) and node.value in {"cpu", "cuda", "python"}
-    )
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "lang").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_arch_is_compared_by_name(path: Path) -> None:
-    """`lang` asks the record of an arch what it does. (`gpu` is a name that `init` takes for one.)"""
+@pytest.mark.parametrize("floor", PARTS)
+def test_no_arch_is_compared_by_name(floor: str) -> None:
+    """The record of an arch, its traits and the target say how it differs."""
     found = list[str]()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Compare) and (_named(node.left).endswith("arch") or _named(node.left) == "wanted"):
-            others = [part for side in node.comparators for part in getattr(side, "elts", [side])]
-            found += [f"line {node.lineno}" for other in others if _is_arch(other) and _named(other) != "gpu"]
+    for path in sorted((ROOT / floor).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            patterns = [case.pattern for case in node.cases] if isinstance(node, ast.Match) else []
+            named = {part.value for one in patterns for part in ast.walk(one) if isinstance(part, ast.Constant)}
+            if (isinstance(node, ast.Compare) and _compares_an_arch(node)) or not named.isdisjoint(BACKENDS):
+                found.append(f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}")
     assert not found
 
 

@@ -11,6 +11,7 @@ import pytest
 import weft as ti
 from weft.codegen.nvptx.target import libdevice
 from weft.ir.artifact import CudaTarget
+from weft.ir.target import CUDA
 from weft.lang.errors import CompilationError
 from weft.lang.program import init as state
 from weft.runtime.null import NullDevice
@@ -23,7 +24,7 @@ def cuda() -> Iterator[None]:
     """A program whose kernels are compiled for a GPU, and not run."""
     ti.init(arch=ti.cpu)
     program, device = state.program(), NullDevice()
-    program.config = dataclasses.replace(program.config, arch="cuda")
+    program.config = dataclasses.replace(program.config, arch="cuda", traits=CUDA)
     setattr(device, "target", CudaTarget(90, 83))  # noqa: B010 - a null device has none
     program._device = device
     yield
