@@ -35,6 +35,15 @@ class Draws:
         self._loops = self._drawn_outside = 0
         self._inside = self.serialize = False
 
+    @property
+    def next_key(self) -> int:
+        """The key of the next launch, from which all its random numbers follow. Compiled kernels take the same keys."""
+        return (self._key + 1) % 2**64
+
+    @next_key.setter
+    def next_key(self, key: int) -> None:
+        self._key = (key - 1) % 2**64
+
     def iterations(self, over: Iterable[Any], numbers: Iterable[int] | None) -> Iterator[Any]:
         """Iterate over the points of a parallel loop. `numbers` gives the number of each iteration if they are not in
         sequence."""

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from weft.lang.extras import MissingLibrary
 from weft.lang.ui.events import EXIT, LMB, MMB, MOTION, MOVE, PRESS, RELEASE, RMB, WHEEL, Event, EventType, key_name
-from weft.lang.ui.images import MissingLibrary, pillow
+from weft.lang.ui.images import pillow
 
 __all__ = ["DesktopWindow", "has_display"]
 

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from weft.lang.ui.images import MissingLibrary
+from weft.lang.extras import MissingLibrary
 
 __all__ = ["crop_video", "find_ffmpeg", "frames_to_mp4", "mp4_to_gif", "pictures_to_mp4", "scale_video", "speed_up"]
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from weft.ir.errors import TypeMismatch, WeftError
+from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import numbers_of, path_of, whole_of
+from weft.lang.extras import package
 
 __all__ = [
-    "MissingLibrary",
     "as_bytes",
     "as_floats",
     "imread",
@@ -34,16 +33,9 @@ _LOSSY: dict[str, dict[str, Any]] = {
 }
 
 
-class MissingLibrary(WeftError, ImportError):
-    """A library or program that is not installed with Weft is missing."""
-
-
 def pillow(module: str = "Image") -> Any:
     """Import a module of pillow. Raises MissingLibrary if it is not installed."""
-    try:
-        return importlib.import_module(f"PIL.{module}")
-    except ImportError as error:
-        raise MissingLibrary(f"images need pillow, which is not installed: pip install 'weft[viz]' ({error})") from None
+    return package(f"PIL.{module}")
 
 
 def _scale(image: Any, what: str) -> float:

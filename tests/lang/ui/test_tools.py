@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import weft as ti
+from weft.lang.extras import MissingLibrary
 from weft.lang.ui import ffmpeg
-from weft.lang.ui.images import MissingLibrary
 
 ARCHS = ("cpu", "python")
 

@@ -1,0 +1,233 @@
+"""`ti.save` and `ti.load`.
+
+A checkpoint is an archive of arrays (`archive_formats.py`). One more array has a text in JSON, the *manifest*: the
+type, shape and checksum of each array, the values that are not arrays, and the state of the random numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch, WeftError
+from weft.lang.arguments import is_one, path_of, shown
+from weft.lang.atomic_files import previous_of, replacing
+from weft.lang.checkpoints.archive_formats import FORMATS, Get
+from weft.lang.checkpoints.state import Holder, holders, is_plain, random_state, set_random_state
+from weft.lang.extras import MissingLibrary
+
+__all__ = ["CheckpointError", "load", "save"]
+
+_MANIFEST = "weft-manifest"
+_VERSION = 1  # of the manifest
+_NAME = re.compile(r"\w[\w -]*(\.\w[\w -]*)*")
+
+
+class CheckpointError(WeftError, ValueError):
+    """A file is not a checkpoint, is damaged, or does not fit what it is loaded into."""
+
+
+def save(path: Any, state: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+    """Write the state of a simulation to a file: `ti.save("run.npz", height=height, particles=particles, time=t)`.
+
+    Each keyword names one item of the state. An item is a field, a field of structs, an ndarray, an array of numpy, a
+    dict of these, or a number, a string, True, False or None. Names that are no identifiers go into a dict, the second
+    argument. A gradient is written with its field. The state of the random numbers is always written.
+
+    The ending of `path` selects the format: `.npz` needs nothing else; `.h5` and `.hdf5` need h5py (`pip install
+    'weft[hdf5]'`); `.zarr`, a folder, needs zarr (`pip install 'weft[zarr]'`). Other programs can read all of them:
+    `numpy.load("run.npz")["height"]`.
+
+    The new file replaces an old one in a single step, when all of it is on the disk. If the process is killed before,
+    or the disk is full, the old file stays as it was. Raises WriteFailed (an OSError) if the file cannot be written,
+    TypeMismatch for an item that a checkpoint cannot have."""
+    target = Path(path_of(path, "ti.save"))
+    items = _items(state, named)
+    kind = _format_of(target)
+    values = {name: item for name, item in items.items() if is_plain(item)}
+    arrays = [holder for name, item in items.items() if name not in values for holder in holders(name, item)]
+    _check_names([*values, *(holder.name for holder in arrays)])
+    entries: dict[str, Any] = {}
+    with replacing(target, durable=True) as new, kind.writing(new) as put:
+        for holder in arrays:
+            array = _little(holder.get())
+            put(holder.name, array)
+            entries[holder.name] = _entry(holder, array)
+        manifest = {"version": _VERSION, "values": values, "arrays": entries, "random": random_state()}
+        put(_MANIFEST, _packed(manifest))
+
+
+def load(path: Any, into: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
+    """Read a file that `ti.save` has written: `rest = ti.load("run.npz", height=height, particles=particles)`.
+
+    Each keyword names an item of the file and the field, ndarray or array of numpy that receives it. The names, types
+    and shapes must be those in the file. Returns all other items in a dict: values as they were, arrays and fields as
+    arrays of numpy, and fields of structs as dicts of arrays. `ti.load("run.npz")` returns everything, and needs none
+    of the fields. Later random numbers are those that followed when the file was written, on any arch.
+
+    The file is read and checked as a whole before anything is changed. Raises CheckpointError (a ValueError) if it is
+    not a checkpoint, if it is damaged, or if an item does not fit; FileNotFoundError if there is no such file."""
+    named_path = Path(path_of(path, "ti.load"))
+    kind, source = _format_of(named_path), _found(named_path)
+    items = _items(into, named)
+    for name, item in items.items():
+        if is_plain(item):
+            raise TypeMismatch(f"ti.load fills fields and arrays: '{name}' is {shown(item)}; read it from the result")
+    targets = {holder.name: holder for name, item in items.items() for holder in holders(name, item)}
+    try:
+        with kind.reading(source) as get:
+            manifest = _manifest(get, source)
+            for name, holder in targets.items():
+                _check_fit(holder, manifest["arrays"].get(name), manifest, source)
+            arrays = {name: _read(get, name, entry) for name, entry in manifest["arrays"].items()}
+    except (CheckpointError, MissingLibrary, PermissionError):
+        raise
+    except Exception as error:  # whatever the reader of a format raises for bytes that are not of that format
+        raise CheckpointError(f"{str(source)!r} is damaged, or is no checkpoint ({error})") from error
+    for name, holder in targets.items():
+        holder.set(arrays.pop(name))
+    set_random_state(manifest["random"])
+    return {**manifest["values"], **_nested(arrays, manifest["arrays"])}
+
+
+def _items(given: Any, named: dict[str, Any]) -> dict[str, Any]:
+    """The items by name, from the dict and the keywords of a call."""
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeMismatch(f"the items of a checkpoint are given by name, as in ti.save(path, x=x), not {shown(given)}")
+    twice = sorted(set(given or {}) & set(named))
+    if twice:
+        raise TypeMismatch(f"the item '{twice[0]}' of the checkpoint is given twice")
+    return {**(given or {}), **named}
+
+
+def _check_names(names: list[Any]) -> None:
+    for name in names:
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or name == _MANIFEST:
+            raise TypeMismatch(f"the name of an item has letters, digits, '_', '-', '.' and spaces, unlike {name!r}")
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise TypeMismatch(f"two items of the checkpoint have the name '{twice[0]}'")
+
+
+def _format_of(path: Path) -> Any:
+    if not is_one(path.suffix.lower(), FORMATS):
+        raise CheckpointError(f"the name of a checkpoint ends in {', '.join(FORMATS)}, not as {str(path)!r}")
+    return FORMATS[path.suffix.lower()]
+
+
+def _found(path: Path) -> Path:
+    """The path of an existing checkpoint. A folder that was being replaced when the process was killed counts."""
+    for place in (path, previous_of(path)):
+        if place.exists():
+            return place
+    raise FileNotFoundError(2, "there is no such checkpoint", str(path))
+
+
+# ---- arrays and the manifest
+
+
+def _little(array: Any) -> Any:
+    """The array in one piece, its numbers in little-endian order, as all formats can have them."""
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
+
+
+def _checksum(array: Any) -> int:
+    return zlib.crc32(_little(array).reshape(-1).view(np.uint8))
+
+
+def _entry(holder: Holder, array: Any) -> dict[str, Any]:
+    return {
+        "dtype": holder.dtype.name,
+        "shape": list(holder.shape),
+        "element": list(holder.element),
+        "offset": list(holder.offset),
+        "crc32": _checksum(array),
+    }
+
+
+def _packed(manifest: dict[str, Any]) -> Any:
+    """The manifest as bytes, after its own checksum."""
+    text = json.dumps(manifest).encode()
+    return np.frombuffer(b"%08x %s" % (zlib.crc32(text), text), np.uint8)
+
+
+def _manifest(get: Get, source: Path) -> dict[str, Any]:
+    try:
+        packed = get(_MANIFEST).tobytes()
+    except KeyError:
+        raise CheckpointError(f"{str(source)!r} was not written by ti.save: it has no manifest") from None
+    checksum, _, text = packed.partition(b" ")
+    if int(checksum, 16) != zlib.crc32(text):
+        raise ValueError("the checksum of the manifest is wrong")
+    manifest: dict[str, Any] = json.loads(text)
+    if manifest["version"] != _VERSION:
+        raise CheckpointError(
+            f"{str(source)!r} is a checkpoint of version {manifest['version']}; this Weft reads version {_VERSION}"
+        )
+    return manifest
+
+
+def _read(get: Get, name: str, entry: Mapping[str, Any]) -> Any:
+    """The array of this entry. Raises ValueError if it differs from what was written."""
+    array = get(name)
+    if array.dtype.name != entry["dtype"] or list(array.shape) != entry["shape"] + entry["element"]:
+        raise ValueError(f"'{name}' has another type or shape than was written")
+    if _checksum(array) != entry["crc32"]:
+        raise ValueError(f"the checksum of '{name}' is wrong")
+    return array
+
+
+def _check_fit(holder: Holder, entry: Any, manifest: Mapping[str, Any], source: Path) -> None:
+    """Raise CheckpointError unless the entry fits the holder."""
+    if entry is None:
+        there = ", ".join((*manifest["arrays"], *manifest["values"]))
+        raise CheckpointError(f"{str(source)!r} has no array '{holder.name}'; it has {there}")
+    mine = {
+        "dtype": holder.dtype.name,
+        "shape": list(holder.shape),
+        "element": list(holder.element),
+        "offset": list(holder.offset),
+    }
+    differ = [fact for fact in mine if mine[fact] != entry[fact]]
+    if isinstance(holder.owner, np.ndarray):  # its last axes may be those of an element
+        differ = [fact for fact in differ if fact == "dtype"]
+        if mine["shape"] != entry["shape"] + entry["element"]:
+            differ.append("shape")
+    if differ:
+        raise CheckpointError(
+            f"'{holder.name}' does not fit: {str(source)!r} has {_described(entry)}, and it is to be loaded into "
+            f"{_described(mine)}. ti.load({str(source)!r}) returns the array, for from_numpy"
+        )
+
+
+def _described(facts: Mapping[str, Any]) -> str:
+    shape, element, offset = (tuple(facts[fact]) for fact in ("shape", "element", "offset"))
+    what = f"elements of shape {element} of " if element else ""
+    where = f" from index {offset} on" if any(offset) else ""
+    return f"{what}{facts['dtype']}, shape {shape}{where}"
+
+
+def _nested(arrays: dict[str, Any], entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays by name, with a dict for each field of structs. The gradient of `x` has the key `x.grad` beside it."""
+    made: dict[str, Any] = {}
+    for name, array in arrays.items():
+        *path, last = _path(name, entries)
+        inner = made
+        for step in path:
+            inner = inner.setdefault(step, {})
+        inner[last] = array if array.shape else array[()]
+    return made
+
+
+def _path(name: str, entries: Mapping[str, Any]) -> list[str]:
+    """The keys that lead to an array in the result."""
+    owner, _, last = name.rpartition(".")
+    if owner not in entries:
+        return name.split(".")
+    *path, owned = owner.split(".")
+    return [*path, f"{owned}.{last}"]  # the gradient of `owned`

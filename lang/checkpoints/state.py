@@ -1,0 +1,120 @@
+"""What a checkpoint has of a program: arrays and values by name, and the random numbers.
+
+A struct field has an array for each member: `particles.pos`. The gradient of `x` is `x.grad`, where `x` has one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch
+from weft.lang.arguments import shown
+from weft.lang.data.field import Field
+from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.struct_field import StructField
+from weft.lang.data.struct_ndarray import StructMembers
+from weft.lang.interpret.random import draws
+from weft.lang.program.init import program
+from weft.lang.values.matrix import Matrix
+
+__all__ = ["Holder", "holders", "is_plain", "random_state", "set_random_state"]
+
+_KINDS = "biufc"  # the kinds of numpy's types that a checkpoint can have: numbers and truth values
+
+
+@dataclass(frozen=True)
+class Holder:
+    """An object with numbers that are written to a checkpoint or read from it."""
+
+    name: str  # in the checkpoint
+    owner: Any  # a field or ndarray without members, or a numpy array
+
+    @property
+    def dtype(self) -> Any:
+        """The numpy type of the numbers."""
+        return np.dtype(self.owner.dtype.np if isinstance(self.owner, Field | Ndarray) else self.owner.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents, without those of an element."""
+        return tuple(self.owner.shape)
+
+    @property
+    def element(self) -> tuple[int, ...]:
+        """The extents of an element, which is a number, a vector or a matrix. n x 1 matrices count as vectors."""
+        if isinstance(self.owner, Ndarray):
+            return self.owner.element_shape
+        if not isinstance(self.owner, Field):
+            return ()
+        inner = self.owner._inner
+        return inner[:1] if inner[1:] == (1,) else inner
+
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """The index of the first element."""
+        return self.owner.offset if isinstance(self.owner, Field) else (0,) * len(self.shape)
+
+    def get(self) -> Any:
+        """The numbers, as a numpy array of shape `(*shape, *element)`."""
+        array = self.owner.to_numpy() if isinstance(self.owner, Field | Ndarray) else self.owner
+        return np.asarray(array).reshape(self.shape + self.element)
+
+    def set(self, array: Any) -> None:
+        """Set all numbers."""
+        if isinstance(self.owner, Field | Ndarray):
+            self.owner.from_numpy(array)
+        else:
+            self.owner[...] = array
+
+
+def is_plain(value: Any) -> bool:
+    """Whether this is a value of Python that a checkpoint has as it is: a number, a string, True, False or None."""
+    return value is None or type(value) in (bool, int, float, str)
+
+
+def holders(name: str, value: Any) -> Iterator[Holder]:
+    """The arrays of a field, an ndarray, a numpy array, or a dict of them. Raises TypeMismatch for anything else."""
+    if isinstance(value, StructField | StructMembers):
+        value = value.members
+    if isinstance(value, Mapping):
+        for key, member in value.items():
+            yield from holders(f"{name}.{key}", member)
+        return
+    if isinstance(value, Field | Ndarray):
+        yield Holder(name, value)
+        if value.grad is not None:
+            yield from holders(f"{name}.grad", value.grad)
+        return
+    if isinstance(value, Matrix):
+        value = value.to_numpy()
+    if isinstance(value, np.generic):
+        value = np.asarray(value)
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in _KINDS:
+        raise TypeMismatch(
+            f"a checkpoint has fields, ndarrays, arrays of numpy, numbers, strings, and dicts of fields and arrays: "
+            f"'{name}' is {shown(value)}"
+        )
+    yield Holder(name, value)
+
+
+def random_state() -> dict[str, Any]:
+    """The state of the random numbers of kernels and of Python scope, as data for JSON."""
+    current = program()
+    version, words, extra = current.random.getstate()
+    key = draws().next_key if current.interprets else current.device.random_key
+    return {"launch": key, "python": [version, list(words), extra]}
+
+
+def set_random_state(state: Mapping[str, Any]) -> None:
+    """Make later random numbers those that followed when `random_state` gave this state, on any arch."""
+    current = program()
+    version, words, extra = state["python"]
+    source = random.Random()
+    source.setstate((version, tuple(words), extra))
+    current.random = source
+    draws().next_key = state["launch"]
+    current.device.random_key = state["launch"]
