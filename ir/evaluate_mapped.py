@@ -2,23 +2,112 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import gcd, lcm
+from typing import NamedTuple
+
 from weft.ir import ops
 from weft.ir.addresses import root_of
+from weft.ir.affine import affine
+from weft.ir.alias import Access
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.machine import Env, Machine, Run, runs
+from weft.ir.mapping.whole_words import WORD
 from weft.ir.memory_model import Place
 from weft.ir.scalar import BINARY
-from weft.ir.types import Prim, f32
+from weft.ir.types import Pointer, Prim, f32
 
-__all__ = ["INSIDE", "MAPPED"]
+__all__ = ["MAPPED", "Together", "check_alignment"]
 
-INSIDE = object()  # the slot of a task whose clamps have no effect (see `gpu_machine.py`)
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """What is known of an iteration that a thread runs together with others. It is in the slot of the task. In such
+    iterations, clamps have no effect."""
+
+    places: Mapping[
+        Hashable, tuple[int, int]
+    ]  # arguments of the task: a group begins at a multiple of its size; position
+    words: frozenset[Value]  # bases and strides that are multiples of a word
+    multiples: dict[Op, int] = field(default_factory=dict[Op, int])  # of accesses: what their address is a multiple of
+
+
+class Alignment(NamedTuple):
+    """The value of the op `aligned`: whether all of `values`, and all of `taps`, are multiples of a word."""
+
+    values: bool
+    taps: bool
 
 
 @runs(ops.Aligned)
 def _aligned(machine: Machine, op: ops.Aligned) -> Run:
-    return lambda env: None
+    out, values, taps = machine.slot(op), _bytes(machine, op.values), _bytes(machine, op.taps)
+
+    def run(env: Env) -> None:
+        env[out] = Alignment(*(all(one(env) % WORD == 0 for one in some) for some in (values, taps)))
+
+    return run
+
+
+def _bytes(machine: Machine, values: Sequence[Value]) -> list[Callable[[Env], int]]:
+    """Each value as a number of bytes: strides, and addresses."""
+    slots = zip(values, machine.slot_list(values), strict=True)
+    return [
+        partial(lambda value, slot, env: _address(value, env[slot]), value, slot)
+        if isinstance(value.type, Pointer)
+        else partial(lambda slot, env: int(env[slot]), slot)
+        for value, slot in slots
+    ]
+
+
+def _address(ptr: Value, place: Place) -> int:
+    """The address of a place. A tree is at a multiple of any size."""
+    in_tree = isinstance(root_of(ptr), ops.TreeBase)
+    return place.offsets[0] + (0 if in_tree else int(place.buffer.ctypes.data))
+
+
+def check_alignment(op: Access, place: Place, state: Together) -> None:
+    """Raise InternalError if the address of an access is not a multiple of what is known of it. Threads that run
+    iterations together move words of 16 bytes where that is known to be right."""
+    if isinstance(root_of(op.ptr), ops.Alloca) or place.error:
+        return
+    if op not in state.multiples:
+        state.multiples[op] = lcm(_multiple(op.ptr, state), place.prims[0].size)
+    if _address(op.ptr, place) % state.multiples[op]:
+        at = _address(op.ptr, place)
+        raise InternalError(f"{op!r} accesses {at}, which is known as a multiple of {state.multiples[op]}")
+
+
+def _multiple(ptr: Value, state: Together) -> int:
+    """What an address is a multiple of."""
+    if not isinstance(ptr, ops.Address):
+        return WORD if ptr in state.words or isinstance(ptr, ops.TreeBase) else 1
+    found, offset = _multiple(ptr.base, state), ptr.offset
+    for index, stride in zip(ptr.indices, ptr.strides, strict=True):
+        if isinstance(stride, ops.Const):
+            size, constant = _index(index, state)
+            found, offset = gcd(found, size * int(stride.value)), offset + constant * int(stride.value)
+        elif stride not in state.words:
+            found = 1
+    return gcd(found, offset)
+
+
+def _index(index: Value, state: Together) -> tuple[int, int]:
+    """A number and a constant: the index is a multiple of that number plus the constant. 0: it is the constant."""
+    sum = affine(index)
+    if not sum.terms:
+        return 0, sum.constant
+    leaf, factor = sum.single() or (None, 0)
+    if factor == 1 and isinstance(leaf, ops.Clamp):
+        size, constant = _index(leaf.index, state)
+        return size, constant + sum.constant
+    if factor == 1 and leaf in state.places:
+        size, place = state.places[leaf]
+        return size, place + sum.constant
+    return 1, 0
 
 
 @runs(ops.Clamp)
@@ -34,7 +123,7 @@ def _clamp(machine: Machine, op: ops.Clamp) -> Run:
     nested = any(isinstance(value, ops.Clamp) for value in _behind(op.index))
 
     def run(env: Env) -> object:
-        if env[state] is INSIDE:
+        if isinstance(env[state], Together):
             return env[moved]
         distance = int(env[moved]) - int(env[index])
         if not nested and op.fits and not low <= distance <= high:

@@ -2,6 +2,8 @@
 visible.
 
     across, rows     a thread runs each op for all of its iterations before the next op; the remaining ones run alone
+    aligned          iterations run together only if the operands are multiples of 16; what follows from this for the
+                     addresses of accesses must be true
     clamp            if all iterations of a thread are within the bounds, a clamp is replaced by its operand
     jam, unroll      iterations of a loop run at once: first the ops that do not depend on another one, then the rest
     warp             32 lanes share the iterations of the loop, each sums up from the neutral element, and pairs of sums
@@ -14,15 +16,17 @@ loads that claim to be invariant.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from itertools import product
 from typing import Any
 
 from weft.ir import ops
+from weft.ir.alias import is_access
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
-from weft.ir.evaluate_mapped import INSIDE
+from weft.ir.evaluate_mapped import Together, check_alignment
 from weft.ir.machine import Env, Flow, Machine, Run, Steps
 from weft.ir.mapping.coarsening import accumulators, split_at_shared
-from weft.ir.mapping.serial_loops import apart_and_in_turn, counts_by_one, is_alike
+from weft.ir.mapping.serial_loops import apart_and_in_turn, counts_by_one, fetched_ahead, is_alike
 from weft.ir.mapping.warp_sums import LANES, around, sums_of, warp_loop
 from weft.ir.scalar import BINARY, cast_value, identity
 from weft.ir.types import VOID, element, i32
@@ -35,24 +39,27 @@ _BITS = 1 << 31
 
 
 def taken_together(iterations: Sequence[Point], across: int, rows: int) -> list[tuple[Point, ...]]:
-    """The iterations that a thread runs together, which begin at multiples: whole groups of `rows` by `across`, groups
-    of `across` if rows are missing, and all others alone."""
-    buckets: dict[tuple[int, ...], list[Point]] = {}
+    """The iterations that a thread runs together. Along each axis, a group begins at a multiple of its size. Where one
+    is not complete, its indices stand alone; so there are groups of `rows` by `across`, of either, and single
+    iterations."""
+    if not iterations:
+        return []
+    sizes = [1] * (len(iterations[0][1]) - 2) + [rows, across]
+    sizes = sizes[-len(iterations[0][1]) :]
+    axes = [
+        _runs(set(indices), size) for indices, size in zip(zip(*(one[1] for one in iterations)), sizes, strict=True)
+    ]
+    groups: dict[tuple[tuple[bool, int], ...], list[Point]] = {}
     for one in iterations:
-        *outer, inner = one[1]
-        key = (*outer[:-1], *(index // rows for index in outer[-1:]), inner // across)
-        buckets.setdefault(key, []).append(one)
-    groups: list[tuple[Point, ...]] = []
-    for bucket in buckets.values():
-        if len(bucket) == across * rows:
-            groups.append(tuple(bucket))
-            continue
-        lines: dict[tuple[int, ...], list[Point]] = {}
-        for one in bucket:
-            lines.setdefault(one[1][:-1], []).append(one)
-        for line in lines.values():
-            groups += [tuple(line)] if len(line) == across else [(one,) for one in line]
-    return groups
+        groups.setdefault(tuple(axis[index] for axis, index in zip(axes, one[1], strict=True)), []).append(one)
+    return [tuple(group) for group in groups.values()]
+
+
+def _runs(indices: set[int], size: int) -> dict[int, tuple[bool, int]]:
+    """For each index of an axis: whether all indices of its group are there, and the group's first one, or itself."""
+    firsts = {index // size * size for index in indices}
+    whole = {first for first in firsts if size > 1 and all(first + k in indices for k in range(size))}
+    return {i: (True, i // size * size) if i // size * size in whole else (False, i) for i in indices}
 
 
 def jammed(machine: Machine, op: ops.For) -> Steps:
@@ -89,11 +96,15 @@ class _Ops:
         visible, run, in_steps = self.made[op]
         if visible:
             yield
+        self.before(op, env)
         result = run(env) if run is not None else (yield from in_steps(env))
         if op.type is not VOID:
             env[self.machine.slot(op)] = result
         elif result is not None:
             raise InternalError(f"{op!r} leaves an iteration that runs beside others")
+
+    def before(self, op: Op, env: Env) -> None:
+        """Check the op before it runs."""
 
     def together(self, block: Sequence[Op], envs: list[Env], varying: set[Value]) -> Generator[None]:
         """Run each op in all environments before the next op. What is the same in all of them is computed once."""
@@ -121,17 +132,38 @@ class _Ops:
             return
         rounds, (index,) = range(begin, end, step), op.body.args
         whole = len(rounds) // jam * jam if jam and not unrolled else 0
-        apart, in_turn = apart_and_in_turn(op.body)
-        for first in range(0, whole, jam or 1):
-            beside = [[self.bound(index, env, one) for env in envs] for one in rounds[first : first + jam]]
-            yield from self.together(apart, [env for one in beside for env in one], {*varying, index})
-            for one in beside:
-                yield from self.together(in_turn, one, {*varying, index, *apart})
+        steps = [rounds[first : first + jam] for first in range(0, whole, jam or 1)]
+        yield from self.jam(op, steps, envs, varying)
         for number in rounds[whole:]:
             self.machine.burn()
             for env in envs:
                 env[self.machine.slot(index)] = cast_value(number, element(index.type))
             yield from self.together(list(op.body), envs, varying)
+
+    def jam(self, op: ops.For, steps: Sequence[range], envs: list[Env], varying: set[Value]) -> Generator[None]:
+        """The iterations of each step at once: the ops that do not depend on another one, then the rest in order. With
+        `ahead`, the loads of a step run before the rest of the step before it. What is loaded for one iteration of the
+        task is then used for all."""
+        (index,), (apart, in_turn) = op.body.args, apart_and_in_turn(op.body)
+        early, computed = fetched_ahead(op, apart) if op.schedule.ahead else ([], apart)
+        slots = [self.machine.slot(one) for one in early if isinstance(one, ops.Load)]
+
+        def fetch(step: range) -> Generator[None, None, list[list[Env]]]:
+            beside = [[self.bound(index, env, one) for env in envs] for one in step]
+            for one in beside:
+                yield from self.together(early, one, set(varying))
+                for env, slot in product(one, slots):
+                    env[slot] = one[0][slot]
+            return beside
+
+        coming = yield from fetch(steps[0] if steps else range(0))
+        for step in (*steps[1:], range(0)):
+            beside = coming
+            flat = [env for one in beside for env in one]
+            yield from self.together(computed, flat, {*varying, index, *early})
+            coming = yield from fetch(step)
+            for one in beside:
+                yield from self.together(in_turn, one, {*varying, index, *apart})
 
     def bound(self, index: Value, env: Env, number: int) -> Env:
         """A copy of the environment for that iteration. Locals are shared, because the environment holds their
@@ -149,7 +181,9 @@ class ThreadBody(_Ops):
         super().__init__(machine)
         self.task, self.clamps, self.loop_of_warp = task, task.all_of(ops.Clamp), warp_loop(task)
         self.apart, self.in_turn = split_at_shared(task.body, accumulators(task))
-        machine.slot_list([task, *task.body.args])
+        self.aligned = next((op for op in task.prologue if isinstance(op, ops.Aligned)), None)
+        self.known: dict[tuple[Any, ...], Together] = {}
+        machine.slot_list([task, *task.body.args, *([self.aligned] if self.aligned else [])])
         self.prepare(list(task.body))
         self.body = machine.stepped(task.body)
 
@@ -158,19 +192,44 @@ class ThreadBody(_Ops):
         if self.loop_of_warp is not None:
             for number, point in group:
                 yield from self.warp(self.loop_of_warp, self.at(env, number, point))
-        elif len(group) == 1 or (self.clamps and not self.inside(env, group[0][1], group[-1][1])):
+        elif len(group) == 1 or not self.may_group(env, group):
             for number, point in group:
                 yield from self.body(self.at(env, number, point))
         else:
             envs, args = [self.at(env, *one) for one in group], self.task.body.args
             axes = zip(*(point for _, point in group), strict=True)
             varying: set[Value] = {arg for arg, axis in zip(args, axes, strict=True) if len(set(axis)) > 1}
-            for mine in envs:
-                mine[self.machine.slot(self.task)] = INSIDE
+            for mine, (_, point) in zip(envs, group, strict=True):
+                mine[self.machine.slot(self.task)] = self.state(env, group, point)
             yield from self.together(self.apart, envs, varying)
             for mine in envs:
                 for op in self.in_turn:
                     yield from self.one(op, mine)
+
+    def may_group(self, env: Env, group: Sequence[Point]) -> bool:
+        """Whether the thread may run these iterations together."""
+        aligned = self.aligned is None or env[self.machine.slot(self.aligned)].values
+        return aligned and (not self.clamps or self.inside(env, group[0][1], group[-1][1]))
+
+    def state(self, env: Env, group: Sequence[Point], point: tuple[int, ...]) -> Together:
+        """What is known of one of the iterations of a group."""
+        first, last = group[0][1], group[-1][1]
+        sizes = tuple(b - a + 1 for a, b in zip(first, last, strict=True))
+        places = tuple(index - a for a, index in zip(first, point, strict=True))
+        words = list[Value]()
+        if self.aligned is not None:
+            rows = self.task.schedule.phases == "ask" and env[self.machine.slot(self.aligned)].taps
+            words = [*self.aligned.values, *(self.aligned.taps if rows else ())]
+        key = sizes, places, len(words)
+        if key not in self.known:
+            along = dict(zip(self.task.body.args, zip(sizes, places, strict=True), strict=True))
+            self.known[key] = Together({arg: place for arg, place in along.items() if place[0] > 1}, frozenset(words))
+        return self.known[key]
+
+    def before(self, op: Op, env: Env) -> None:
+        state = env[self.machine.slot(self.task)]
+        if isinstance(state, Together) and is_access(op):
+            check_alignment(op, env[self.machine.slot(op.ptr)], state)
 
     def at(self, env: Env, number: int, point: tuple[int, ...]) -> Env:
         """The environment of an iteration."""

@@ -23,6 +23,7 @@ from weft.ir.core import Op, Value
 from weft.ir.mapping.serial_loops import (
     apart_and_in_turn,
     counts_by_one,
+    fetched_ahead,
     is_alike,
     trips_of,
 )
@@ -195,7 +196,7 @@ def _ahead(rounds: _Rounds, whole: str) -> None:
     LLVM would move the loads back to their uses. The empty instruction after them prevents that.
     """
     f, type = rounds.f, _index_type(rounds.op)
-    fetched, computed = _fetched(rounds)
+    fetched, computed = fetched_ahead(rounds.op, rounds.apart)
     slots: dict[tuple[int, Load], str] = {}
 
     def fetch(number: str) -> None:
@@ -230,21 +231,6 @@ def _ahead(rounds: _Rounds, whole: str) -> None:
     rounds.finish(compute(last))
     f.jump(done)
     f.start(done)
-
-
-def _fetched(rounds: _Rounds) -> tuple[list[Op], list[Op]]:
-    """The loads of an iteration with the ops that they need, and all other independent ops."""
-    moving: set[Value] = {rounds.index}
-    needed = set[Value]()
-    for op in rounds.apart:
-        if any(value in moving for value in op.operands):
-            moving.add(op)
-    for op in reversed(rounds.apart):
-        if op in needed or (isinstance(op, Load) and op in moving):
-            needed.add(op)
-            needed.update(op.operands)
-    fetched = [op for op in rounds.apart if op in needed]
-    return fetched, [op for op in rounds.apart if op not in needed or not isinstance(op, Load)]
 
 
 def _side_by_side(f: DeviceWriter, number: str, begin: str, type: str, count: int) -> list[str]:

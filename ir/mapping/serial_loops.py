@@ -6,7 +6,7 @@ Passes and code generators for GPUs use them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from weft.ir.core import Op, Value
 from weft.ir.ops import Address, Break, Const, Continue, Exit, For, Load, Task, While
@@ -16,6 +16,7 @@ from weft.ir.types import Prim
 __all__ = [
     "apart_and_in_turn",
     "counts_by_one",
+    "fetched_ahead",
     "is_alike",
     "is_innermost",
     "is_long",
@@ -122,6 +123,21 @@ def apart_and_in_turn(ops: Iterable[Op]) -> tuple[list[Op], list[Op]]:
         if not alone:
             waits.add(op)
     return apart, in_turn
+
+
+def fetched_ahead(op: For, apart: Sequence[Op]) -> tuple[list[Op], list[Op]]:
+    """The ops that a loop with `ahead` runs one step early: its loads that move with the loop, and the ops that they
+    need. Then the ops that it runs at the usual time. `apart`: the ops that do not depend on another iteration."""
+    moving, needed = set[Value](op.body.args), set[Value]()
+    for inner in apart:
+        if any(value in moving for value in inner.operands):
+            moving.add(inner)
+    for inner in reversed(apart):
+        if inner in needed or (isinstance(inner, Load) and inner in moving):
+            needed.add(inner)
+            needed.update(inner.operands)
+    early = [inner for inner in apart if inner in needed]
+    return early, [inner for inner in apart if inner not in needed or not isinstance(inner, Load)]
 
 
 def worth_it(op: For, apart: list[Op]) -> bool:

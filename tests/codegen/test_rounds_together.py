@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from weft.codegen.gpu.dialect import DeviceModule
 from weft.codegen.gpu.ops import DEVICE, DeviceWriter
-from weft.codegen.gpu.unroll_and_jam import _fetched, write_sum, write_together
+from weft.codegen.gpu.unroll_and_jam import write_sum, write_together
 from weft.codegen.nvptx.dialect import dialect
 from weft.codegen.nvptx.math_library import CudaMath
 from weft.ir.artifact import CudaTarget, Slots
 from weft.ir.config import CompileConfig
-from weft.ir.mapping.serial_loops import apart_and_in_turn, is_short, trips_of, worth_it
+from weft.ir.mapping.serial_loops import apart_and_in_turn, fetched_ahead, is_short, trips_of, worth_it
 from weft.ir.ops import Binary, For, Task
 from weft.ir.parse import parse
 from weft.ir.pipeline import find_pass
@@ -186,8 +184,7 @@ def test_what_is_asked_for_ahead() -> None:
         %b = atomic add %here, %sum : f32
     """
     op = loop_of(loop("%zero, %m, %one", textwrap.dedent(body)))
-    rounds: Any = SimpleNamespace(index=op.body.args[0], apart=apart_and_in_turn(op.body)[0])
-    fetched, computed = _fetched(rounds)
+    fetched, computed = fetched_ahead(op, apart_and_in_turn(op.body)[0])
     assert [one.name for one in fetched] == ["next", "q", "v"]
     assert [one.name for one in computed] == ["next", "q", "w", "s", "t", "sum"]
     text = together(loop("%zero, %m, %one", textwrap.dedent(body)))

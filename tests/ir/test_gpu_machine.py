@@ -17,8 +17,9 @@ from weft.ir.adversary import Schedule
 from weft.ir.config import CompileConfig
 from weft.ir.errors import InternalError
 from weft.ir.evaluate import evaluate
+from weft.ir.gpu_machine import taken_together
 from weft.ir.memory_model import Fault, Memory
-from weft.ir.ops import Address, AtomicRow, Clamp, For, Kernel, Load, Task
+from weft.ir.ops import Address, Aligned, AtomicRow, Clamp, For, Kernel, Load, Task
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, map_to_target, run_passes
 from weft.ir.target import ADDS_VECTORS, CUDA, Target
@@ -143,6 +144,26 @@ def invariant(kernel: Kernel) -> None:
         loop.schedule = replace(loop.schedule, jam=4)
 
 
+def four_at_once(kernel: Kernel) -> None:
+    """Rounds that read what rounds of the last step have stored."""
+    for loop in kernel.all_of(For):
+        loop.schedule = replace(loop.schedule, jam=4)
+
+
+def loads_ahead(kernel: Kernel) -> None:
+    """The same, loaded before it is stored."""
+    for loop in kernel.all_of(For):
+        loop.schedule = replace(loop.schedule, jam=4, ahead=True)
+
+
+def loads_for_all(kernel: Kernel) -> None:
+    """Iterations that read places of their own, loaded once for all that a thread runs."""
+    task = task_of(kernel)
+    task.schedule = replace(task.schedule, across=4)
+    task.prologue.append(Aligned([], [], span=task.span))
+    loads_ahead(kernel)
+
+
 def another_operator(kernel: Kernel) -> None:
     task = task_of(kernel)
     task.schedule = replace(task.schedule, privatized=tuple(replace(c, kind="max") for c in task.schedule.privatized))
@@ -207,6 +228,31 @@ for %begin, %few, %one (%k: i64) {
 store %r, %e"""
 
 
+LATER = """\
+for %begin, %few, %one (%k: i64) {
+  %q = address %base, indices=[%k], strides=[%four], offset=0, scope="field:x" : *f32
+  %w = load %q, invariant=true : f32
+  %t = binary add %w, %w : f32
+  %r = address %base, indices=[%k], strides=[%four], offset=16, scope="field:x" : *f32
+  store %r, %t
+}"""
+OWN = """\
+%s = alloca : *f32
+%h = const 0.5 : f32
+store %s, %h
+for %begin, %few, %one (%k: i64) {
+  %j = binary add %i, %k : i64
+  %q = address %base, indices=[%j], strides=[%four], offset=0, scope="field:x" : *f32
+  %w = load %q, invariant=true : f32
+  %o = load %s : f32
+  %n = binary add %o, %w : f32
+  store %s, %n
+}
+%e = load %s : f32
+%r = address %base, indices=[%i], strides=[%four], offset=256, scope="field:y" : *f32
+store %r, %e"""
+
+
 def written(body: str, iterations: int) -> Kernel:
     return parse(NEIGHBOURS.replace("BODY", body).replace("END", str(iterations)))
 
@@ -215,6 +261,8 @@ WRONG: list[tuple[Callable[[], Kernel], Callable[[Kernel], None]]] = [
     (lambda: written(OLD, 63), coarsened),
     (lambda: written(LAST, 1), invariant),
     (lambda: written(MEAN, 9), shared),
+    (lambda: written(LATER, 1), loads_ahead),
+    (lambda: written(OWN, 16), loads_for_all),
     (lambda: lowered("peel_boundaries"), farther),
     (lambda: lowered("privatize_in_blocks"), another_operator),
     (lambda: lowered("widen_atomics"), misplaced),
@@ -227,3 +275,63 @@ def test_wrong_schedules_show(make: Callable[[], Kernel], spoil: Callable[[Kerne
     spoiled = mapped(kernel)
     spoil(spoiled)
     assert not agree(kernel, spoiled)
+
+
+def test_only_loads_ahead_come_too_early() -> None:
+    kernel = written(LATER, 1)
+    spoiled = mapped(kernel)
+    four_at_once(spoiled)
+    assert agree(kernel, spoiled)
+
+
+# ---- alignment -------------------------------------------------------------------------------------------------------
+
+ARRAY = """\
+kernel @k(a: [f32; 1]) -> () {
+  task range_for schedule={across=4} bounds {
+    %zero = const 0 : i64
+    %end = const END : i64
+    yield begins=[%zero], ends=[%end]
+  } prologue {
+    %base = array_base index=0 : *i64
+    %four = const 4 : i64
+    aligned values=[%base], taps=[]
+  } body (%i: i64) {
+    %p = address %base, indices=[%i], strides=[%four], offset=0, scope="array:0" : *f32
+    %v = load %p : f32
+    %w = binary add %v, %v : f32
+    %q = address %base, indices=[%i], strides=[%four], offset=4, scope="array:0" : *f32
+    store %q, %w
+  }
+}
+"""
+
+
+def doubled(skipped: int) -> list[float]:
+    """Each number twice the one before, in an array that begins at that many numbers after a multiple of 16 bytes."""
+    memory = np.ones(64, np.float32)
+    first = -memory.ctypes.data // 4 % 4 + skipped
+    array = memory[first : first + 9]
+    evaluate(parse(ARRAY.replace("END", "8")), [array], Memory([]), EXACT)
+    return [float(number) for number in array]
+
+
+@pytest.mark.parametrize("skipped", [0, 1, 2, 3])
+def test_iterations_run_together_where_words_are_aligned(skipped: int) -> None:
+    """All of a group read before one of them writes; one iteration after another doubles eight times."""
+    assert doubled(skipped) == ([1, 2, 2, 2, 2, 4, 2, 2, 2] if skipped == 0 else [2**k for k in range(9)])
+
+
+def test_groups_begin_at_whole_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code generation relies on it."""
+    monkeypatch.setattr("weft.ir.evaluate_threads.taken_together", lambda points, **_: [tuple(points[1:5])])
+    with pytest.raises(InternalError, match="known as a multiple of 16"):
+        doubled(0)
+
+
+def test_groups_along_each_axis() -> None:
+    points = [*enumerate((i, j) for i in range(1, 5) for j in range(3, 9))]
+    groups = [tuple(point for _, point in group) for group in taken_together(points, 4, 2)]
+    assert sorted(len(group) for group in groups) == [1, 1, 1, 1, 2, 2, 4, 4, 8]
+    assert ((2, 3), (3, 3)) in groups  # a row is complete, and a column is not
+    assert tuple((i, j) for i in (2, 3) for j in (4, 5, 6, 7)) in groups
