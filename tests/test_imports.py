@@ -76,7 +76,7 @@ def circle(imports: Graph) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize("floor", ["ir", "runtime", "lang"])
+@pytest.mark.parametrize("floor", FLOORS)
 def test_no_circles(floor: str) -> None:
     inside = {module: found for module, found in graph().items() if module.startswith(f"weft.{floor}.")}
     found = circle({module: {m: n for m, n in found.items() if m in inside} for module, found in inside.items()})

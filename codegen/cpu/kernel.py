@@ -10,7 +10,7 @@ caller.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from weft.codegen.cpu import lane_math, lane_memory
@@ -23,9 +23,10 @@ from weft.codegen.cpu.privatization import extra_words, homes, prepare, run_shar
 from weft.codegen.cpu.saturating_casts import saturated
 from weft.codegen.cpu.vector_math import LIBRARY, CpuMath
 from weft.codegen.llvm import control_ops, machine, memory_ops, philox, scalar_ops, synchronization
-from weft.codegen.llvm.call_ops import survey, write_function
+from weft.codegen.llvm.call_ops import write_function
+from weft.codegen.llvm.callees import survey
 from weft.codegen.llvm.crew import Crew, Helpers
-from weft.codegen.llvm.function import EMITTERS, FunctionWriter, Turn
+from weft.codegen.llvm.function import EMITTERS, FunctionWriter, MemoryFacts, TargetHooks, Turn
 from weft.codegen.llvm.interrupts import look, stretches
 from weft.codegen.llvm.line_table import LineTable
 from weft.codegen.llvm.memory_ops import service
@@ -43,10 +44,10 @@ from weft.ir.mapping.stretches import NEVER, Stretches, even_part
 from weft.ir.ops import Const, For, Kernel, Task, While, Yield
 from weft.ir.schedule import Privatized
 from weft.ir.tasks import box_of, tasks_of
-from weft.ir.types import f32, f64
+from weft.ir.types import Prim, f32, f64
 from weft.ir.uniform import Uniformity
 
-__all__ = ["compile_kernel", "emit_kernel"]
+__all__ = ["compile_kernel", "emit_kernel", "target_hooks"]
 
 # Imported for the ops that they register.
 _WRITERS = (control_ops, lane_math, lane_memory, memory_ops, philox, scalar_ops, synchronization)
@@ -90,13 +91,13 @@ def compile_kernel(
 
             parts = Parts(cuts, host.header, give)
             module = emit_kernel(kernel, config, host.features, functions, parts)
-            check = write_check(module, kernel)
+            check = write_check(module, target_hooks(host.features, config.fast_math), kernel)
             parts.finish(module)
             text = module.text(host.header)
             *others, code = crew.finish()
     else:
         module = emit_kernel(kernel, config, host.features, functions)
-        check = write_check(module, kernel)
+        check = write_check(module, target_hooks(host.features, config.fast_math), kernel)
         text = module.text(host.header)
         code = machine.compile_object(text, config.opt_level, note, config.cpu_features)
     return Artifact(
@@ -123,20 +124,15 @@ def emit_kernel(
     """The LLVM module of a lowered kernel for a CPU with these features. `parts` is notified of each task."""
     trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
     slots = Slots(trees, kernel.params, kernel.results, kernel.temp_bytes)
-    module = ModuleWriter(config, slots, CpuMath(features, config.fast_math), _attributes(features))
-    if config.fast_math:
-        module.own |= FLOAT_EXTREMES
-    if "sse2" in features:
-        module.own |= {("cast", type): saturated for type in (f32, f64)}
-    module.stretches = stretches = Stretches({function.symbol: function for function in functions})
-    module.callees = survey(functions, lambda op: isinstance(op, (For, While)) and stretches.of(op) != NEVER)
-    module.floor, module.leave_if_failed = _FLOOR, look
-    for callee in module.callees.values():
-        write_function(module, callee, FunctionWriter, EMITTERS)
-    entry = FunctionWriter(module, lines_from=_line_table(module, "weft_entry", kernel))
+    stretches = Stretches({function.symbol: function for function in functions})
+    callees = survey(functions, lambda op: isinstance(op, (For, While)) and stretches.of(op) != NEVER)
+    module, target = ModuleWriter(config, slots, callees, stretches), target_hooks(features, config.fast_math)
+    for callee in callees.values():
+        write_function(module, target, callee, FunctionWriter, EMITTERS)
+    entry = FunctionWriter(module, target, lines_from=_line_table(module, "weft_entry", kernel))
     tasks, layouts = tasks_of(kernel), layouts_of(kernel)
     serial = (joined_trees(ops_of(task.body)) for task in tasks if task.kind == "serial")
-    entry.joined = frozenset[int]().union(*serial)
+    entry.memory.joined = frozenset[int]().union(*serial)
     for number, task in enumerate(tasks):
         first = len(entry.lines)
         if task.kind == "serial":
@@ -166,7 +162,15 @@ def _text(f: FunctionWriter, signature: str, attributes: str = "") -> str:
     """The finished function."""
     outline(f, signature, isinstance(f, LaneWriter))
     where = f" !dbg {f.lines_from.subprogram}" if f.lines_from is not None else ""
-    return f.text(f"{signature} {attributes}{f.module.attributes}{where}")
+    return f.text(f"{signature} {attributes}{f.target.attributes}{where}")
+
+
+def target_hooks(features: frozenset[str], fast_math: bool) -> TargetHooks:
+    """How a CPU with these features spells what all targets have."""
+    own = dict[tuple[str, Prim], Callable[..., str]](FLOAT_EXTREMES if fast_math else {})
+    if "sse2" in features:
+        own |= {("cast", type): saturated for type in (f32, f64)}
+    return TargetHooks(CpuMath(features, fast_math), own, look, _FLOOR, _attributes(features))
 
 
 def _attributes(features: frozenset[str]) -> str:
@@ -178,10 +182,10 @@ def _attributes(features: frozenset[str]) -> str:
 
 def _serial(f: FunctionWriter, task: Task) -> None:
     """One thread runs, so atomics need no lock. All serial tasks share one count of random numbers."""
-    f.plain = True
-    if draws(task) and not f.draws:
-        f.draws = f.stack("i32", align=4)
-        f.do(f"store i32 0, ptr {f.draws}, align 4")
+    f.memory.plain = True
+    if draws(task) and not f.random.draws:
+        f.random.draws = f.stack("i32", align=4)
+        f.do(f"store i32 0, ptr {f.random.draws}, align 4")
     f.block(task.body)
     if not f.open:  # everything after a `return` is dead
         f.start(f.fresh_label("dead"))
@@ -212,8 +216,8 @@ def _parallel(f: FunctionWriter, task: Task, number: int, layouts: Layouts) -> N
     each, body = schedule.price / max(1, span / 4), f"weft_task{number}"
     if shares:
         _write_body(f, task, layouts, body, plain=True)
-        write_share(f.module, shares, body, axes)
-        write_merge(f.module, shares, body, axes)
+        write_share(f, shares, body, axes)
+        write_merge(f, shares, body, axes)
         _launch_private(f, shares, body, box, axes, sharing(f, shares, each, count, inner), count)
     elif schedule.alone:
         _write_body(f, task, layouts, body, plain=True)
@@ -288,22 +292,23 @@ def _write_body(entry: FunctionWriter, task: Task, layouts: Layouts, name: str, 
     """The function that runs a share: iterations, or rows, [begin, end) of the box, or all of it if one thread runs the
     task alone. Atomics on fields of which a thread has a private copy need no lock. Those of the epilogue do."""
     module, schedule = entry.module, task.schedule
-    f = _writer(module, task, layouts)
-    f.plain, f.apart, f.joined = plain, name, joined_trees(_for_llvm(task))
+    f = _writer(entry, task, layouts)
+    f.memory.plain, f.memory.joined = plain, joined_trees(_for_llvm(task))
+    f.cold.prefix = name
     f.lines_from = _line_table(module, name, task)
     if draws(task):
-        f.draws = f.stack(f"<{_span(task)} x i32>" if _span(task) > 1 else "i32", align=4)
+        f.random.draws = f.stack(f"<{_span(task)} x i32>" if _span(task) > 1 else "i32", align=4)
     axes, limits = len(task.body.args), box_of(task)
     begins = [_bound(f, value, k) for k, value in enumerate(limits.begins)]
     ends = [_bound(f, value, axes + k) for k, value in enumerate(limits.ends)]
-    f.moved = homes(f, schedule.privatized, axes)
+    f.memory.moved = homes(f, schedule.privatized, axes)
     f.block(task.prologue)
     if axes == 1:
         first, last = (begins[0], ends[0]) if schedule.alone else _part(f, begins[0], ends[0])
         _innermost(f, task, [], first, last, begins, ends)
     else:
         _rows(f, task, begins, ends)
-    f.plain = plain and not schedule.privatized
+    f.memory.plain = plain and not schedule.privatized
     f.block(task.epilogue)
     signature = f"define internal void @{name}(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end)"
     _mark_rest(f, 0, task)
@@ -323,16 +328,17 @@ def _for_llvm(task: Task) -> Iterable[Op]:
     return dict.fromkeys(ops_of(*(loop.body for loop in ops if isinstance(loop, For | While))))
 
 
-def _writer(module: ModuleWriter, task: Task, layouts: Layouts) -> FunctionWriter:
+def _writer(entry: FunctionWriter, task: Task, layouts: Layouts) -> FunctionWriter:
     """The writer of a body: iterations in lanes, iterations of inner loops in lanes, or serial."""
-    lanes = task.schedule.lanes
+    module, target, lanes = entry.module, entry.target, task.schedule.lanes
     if lanes > 1:
-        return LaneWriter(module, lanes=lanes, many=task.schedule.vectors, facts=Uniformity(task), layouts=layouts)
-    group, loops = module.node("distinct !{}"), inner_loops(ops_of(task.body))
+        facts, many = Uniformity(task), task.schedule.vectors
+        return LaneWriter(module, target, lanes=lanes, many=many, facts=facts, layouts=layouts)
+    memory, loops = MemoryFacts(group=module.node("distinct !{}")), inner_loops(ops_of(task.body))
     lanes = max((op.schedule.lanes for op in loops if isinstance(op, For)), default=1)
     if not loops:
-        return FunctionWriter(module, access_group=group)
-    return LaneWriter(module, access_group=group, lanes=lanes, folds=loops, write_fold=write_fold, layouts=layouts)
+        return FunctionWriter(module, target, memory=memory)
+    return LaneWriter(module, target, memory=memory, lanes=lanes, folds=loops, write_fold=write_fold, layouts=layouts)
 
 
 def _part(f: FunctionWriter, begin: str, end: str) -> tuple[str, str]:
@@ -401,17 +407,17 @@ def _stretch(
     if isinstance(f, LaneWriter) and not f.folds:
         with f.vectors(first, last, turn) as index:
             f.values.update(zip(task.body.args, [*outer, index], strict=True))
-            if f.draws:
-                f.lane = _lane(f, [*outer, index], begins, ends)
-                f.do(f"store <{f.span} x i32> zeroinitializer, ptr {f.draws}, align 4")
+            if f.random.draws:
+                f.random.lane = _lane(f, [*outer, index], begins, ends)
+                f.do(f"store <{f.span} x i32> zeroinitializer, ptr {f.random.draws}, align 4")
             write_body(f, task)
         return
     with f.loop(first, last, _hints(f, task), turn=turn) as index:
         for arg, name in zip(task.body.args, [*outer, index], strict=True):
             f.values[arg] = name
-        if f.draws:
-            f.lane = _lane(f, [*outer, index], begins, ends)
-            f.do(f"store i32 0, ptr {f.draws}, align 4")
+        if f.random.draws:
+            f.random.lane = _lane(f, [*outer, index], begins, ends)
+            f.do(f"store i32 0, ptr {f.random.draws}, align 4")
         f.block(task.body)
 
 
@@ -419,7 +425,7 @@ def _hints(f: FunctionWriter, task: Task) -> str:
     """The metadata of the loop: what the schedule allows LLVM to do with it."""
     hints: list[str] = []
     if task.schedule.unordered:
-        hints.append(f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.access_group}}}'))
+        hints.append(f.module.node(f'!{{!"llvm.loop.parallel_accesses", {f.memory.group}}}'))
     if task.schedule.vectorize == "once":
         hints.append(f.module.hint('!"llvm.loop.interleave.count", i32 1'))
         hints.append(f.module.hint('!"llvm.loop.vectorize.predicate.enable", i1 true'))

@@ -16,7 +16,7 @@ _ESTIMATE = 16  # floats that the instruction takes
 
 
 def _estimates(f: LaneWriter) -> bool:
-    math = f.module.math
+    math = f.target.math
     known = isinstance(math, CpuMath) and math.vectorize and "avx512f" in math.features
     return known and f.lanes % _ESTIMATE == 0
 

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 
 from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.memory_ops import read_slot, service
-from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.llvm.scalar_ops import binary
 from weft.ir.scalar import identity
 from weft.ir.schedule import Privatized
@@ -90,9 +89,9 @@ def run_shares(f: FunctionWriter, shares: Sequence[Privatized], body: str, box: 
     return got
 
 
-def write_share(module: ModuleWriter, shares: Sequence[Privatized], body: str, axes: int) -> None:
+def write_share(entry: FunctionWriter, shares: Sequence[Privatized], body: str, axes: int) -> None:
     """The function of a thread's share of the loop."""
-    f = FunctionWriter(module)
+    f = FunctionWriter(entry.module, entry.target)
     box = f.stack(f"[{2 * axes + 1 + len(shares)} x i64]")
     for position in range(2 * axes):
         limit = f.set(f"load i64, ptr {_word(f, '%box', position)}, align 8")
@@ -114,10 +113,10 @@ def write_share(module: ModuleWriter, shares: Sequence[Privatized], body: str, a
     _finish(f, f"{body}_private")
 
 
-def write_merge(module: ModuleWriter, shares: Sequence[Privatized], body: str, axes: int) -> None:
+def write_merge(entry: FunctionWriter, shares: Sequence[Privatized], body: str, axes: int) -> None:
     """For each field a function that adds the lines [begin, end) of all copies to it."""
     for position, share in enumerate(shares):
-        f = FunctionWriter(module)
+        f = FunctionWriter(entry.module, entry.target)
         copies, threads = f.set(f"load ptr, ptr {_word(f, '%box', 2 * axes)}, align 8"), service(f, "threads", "i64")
         home = f.set(f"getelementptr inbounds i8, ptr {_tree(f, share)}, i64 {share.low}")
         with f.loop("0", threads, f.module.loop_hints(copies=False)) as number:
@@ -185,11 +184,11 @@ def _line(f: FunctionWriter, base: str, number: str) -> str:
 
 def _finish(f: FunctionWriter, name: str) -> None:
     signature = f"define internal void @{name}(ptr noalias %ctx, ptr %box, i64 %begin, i64 %end)"
-    f.module.functions.append(f.text(f"{signature} noinline {f.module.attributes}"))
+    f.module.functions.append(f.text(f"{signature} noinline {f.target.attributes}"))
 
 
 def _tree(f: FunctionWriter, share: Privatized) -> str:
-    return read_slot(f, f.module.slots.FIRST_TREE + share.tree, "ptr", f.module.tree_base)
+    return read_slot(f, f.module.slots.FIRST_TREE + share.tree, "ptr", f.target.tree_base)
 
 
 def _word(f: FunctionWriter, box: str, position: int) -> str:

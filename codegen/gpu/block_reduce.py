@@ -66,7 +66,7 @@ def block_reduce(f: FunctionWriter, kind: str, type: Prim, value: str, neutral: 
 
 
 def _block_function(caller: FunctionWriter, helper: str, kind: str, type: Prim, neutral: int | float | bool) -> str:
-    f = FunctionWriter(caller.module)
+    f = FunctionWriter(caller.module, caller.target)
     name, word = in_register(type), f"i{max(8, type.bits)}"
     share = f"weft_share_{word}"
     f.module.declarations.setdefault(share, f"@{share} = internal {SHARED} global [32 x {word}] poison, align 8")

@@ -5,15 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from weft.codegen.gpu.device_writer import DeviceWriter
 from weft.ir.core import Value
 from weft.ir.intervals import type_interval
 from weft.ir.ops import Clamp
 from weft.ir.types import i32, i64
-
-if TYPE_CHECKING:
-    from weft.codegen.gpu.ops import DeviceWriter
 
 __all__ = ["write_inside"]
 

@@ -13,17 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from weft.codegen.llvm.function import FunctionWriter, MathLibrary, TargetHooks, Turn
 from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.llvm.spelling import in_register
 from weft.ir.ops import Simt
 from weft.ir.types import Prim
 
-if TYPE_CHECKING:
-    from weft.codegen.llvm.function import FunctionWriter
-
-__all__ = ["DEVICE_MEMORY", "SHARED", "DeviceModule", "Entry", "GpuDialect", "SimtEmitter", "dialect_of", "to_bits"]
+__all__ = [
+    "DEVICE_MEMORY",
+    "SHARED",
+    "DeviceHooks",
+    "Entry",
+    "GpuDialect",
+    "SimtEmitter",
+    "device_hooks",
+    "dialect_of",
+    "to_bits",
+]
 
 DEVICE_MEMORY = "addrspace(1)"  # of fields and arrays
 SHARED = "addrspace(3)"  # memory that the threads of one block have in common
@@ -58,22 +66,38 @@ class GpuDialect:
     stack_bytes: int = 0  # the stack of a thread, if recursion is allowed; 0: it is not
 
 
-@dataclass
-class DeviceModule(ModuleWriter):
-    """A module for a GPU."""
+@dataclass(frozen=True)
+class DeviceHooks(TargetHooks):
+    """How a GPU spells what all targets have, and what only GPUs have."""
 
     dialect: GpuDialect = field(kw_only=True)
 
-    def __post_init__(self) -> None:
-        self.sync_scope, self.tree_base = self.dialect.device_scope, self.dialect.tree_base
-        self.local_space = self.dialect.local_space
+
+def device_hooks(
+    dialect: GpuDialect,
+    math: MathLibrary,
+    own: Mapping[tuple[str, Prim], Callable[..., str]] | None = None,
+    leave_if_failed: Turn | None = None,
+    floor: tuple[str, ...] = (),
+) -> DeviceHooks:
+    """The hooks of a target with that dialect. The others are those of `TargetHooks`."""
+    return DeviceHooks(
+        math,
+        own or {},
+        leave_if_failed,
+        floor,
+        sync_scope=dialect.device_scope,
+        tree_base=dialect.tree_base,
+        local_space=dialect.local_space,
+        dialect=dialect,
+    )
 
 
 def dialect_of(f: FunctionWriter) -> GpuDialect:
     """The dialect that a function of a GPU is written in."""
-    module = f.module
-    assert isinstance(module, DeviceModule)
-    return module.dialect
+    target = f.target
+    assert isinstance(target, DeviceHooks)
+    return target.dialect
 
 
 def to_bits(f: FunctionWriter, op: Simt, position: int, value: str) -> tuple[str, str]:

@@ -11,12 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from weft.codegen.gpu.dialect import DeviceModule, GpuDialect
-from weft.codegen.gpu.ops import DEVICE, DeviceWriter, state_word
+from weft.codegen.gpu.device_writer import DeviceWriter, state_word
+from weft.codegen.gpu.dialect import DeviceHooks, GpuDialect, device_hooks
+from weft.codegen.gpu.ops import DEVICE
 from weft.codegen.gpu.task import Launch, launches_of, write_launch
-from weft.codegen.llvm.call_ops import survey, write_function
-from weft.codegen.llvm.function import FunctionWriter
-from weft.codegen.llvm.module import MathLibrary
+from weft.codegen.llvm.call_ops import write_function
+from weft.codegen.llvm.callees import survey
+from weft.codegen.llvm.function import FunctionWriter, MathLibrary
+from weft.codegen.llvm.module import ModuleWriter
 from weft.ir.artifact import STATE_ERROR, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
@@ -30,14 +32,16 @@ __all__ = ["Emitted", "check_limits", "emit_kernel", "shared_of", "threads_of"]
 class Emitted:
     """A kernel as an LLVM module."""
 
-    module: DeviceModule
+    module: ModuleWriter
+    target: DeviceHooks
     launches: tuple[Launch, ...]  # in order
     words: int  # of the state, before the temporaries
 
     @property
-    def calls_itself(self) -> bool:
-        """Whether a function that the kernel calls may call itself."""
-        return any(callee.recursive for callee in self.module.callees.values())
+    def stack_bytes(self) -> int:
+        """The stack that a thread needs; 0: no more than any kernel, since no function may call itself."""
+        recursive = any(callee.recursive for callee in self.module.callees.values())
+        return self.target.dialect.stack_bytes if recursive else 0
 
 
 def emit_kernel(
@@ -51,24 +55,16 @@ def emit_kernel(
     """The LLVM module of a lowered kernel. `math` writes calls of functions, `own` the operators that the target writes
     in its own way."""
     trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
-    module = DeviceModule(
-        config,
-        Slots(trees, kernel.params, kernel.results, 0),
-        math,
-        own=own,
-        callees=survey(functions),
-        floor=_floor(dialect.stack_bytes),
-        leave_if_failed=_leave_if_failed,
-        dialect=dialect,
-    )
+    module = ModuleWriter(config, Slots(trees, kernel.params, kernel.results, 0), survey(functions))
+    target = device_hooks(dialect, math, own, _leave_if_failed, _floor(dialect.stack_bytes))
     for callee in module.callees.values():
         if callee.recursive and not dialect.stack_bytes:
             raise CompilationError(f"{dialect.name} has no functions that call themselves", callee.kernel.span)
-        write_function(module, callee, DeviceWriter, DEVICE)
+        write_function(module, target, callee, DeviceWriter, DEVICE)
     launches, words = launches_of(kernel)
     for launch in launches:
-        write_launch(module, launch, words, threads_of(launch.loop))
-    return Emitted(module, tuple(launches), words)
+        write_launch(module, target, launch, words, threads_of(launch.loop))
+    return Emitted(module, target, tuple(launches), words)
 
 
 def _leave_if_failed(f: FunctionWriter) -> None:

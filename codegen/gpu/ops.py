@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import gcd
 
 from weft.codegen.gpu.block_reduce import block_reduce, is_first_thread
+from weft.codegen.gpu.device_writer import DeviceWriter, state_word
 from weft.codegen.gpu.dialect import DEVICE_MEMORY, dialect_of
-from weft.codegen.gpu.privatization import OpenShare, add_to_share
-from weft.codegen.gpu.row_phases import Phase
+from weft.codegen.gpu.privatization import add_to_share
 from weft.codegen.gpu.simt import SIMT_EMITTERS
 from weft.codegen.gpu.unroll_and_jam import write_for, write_sum
 from weft.codegen.gpu.wide_atomics import write_row
 from weft.codegen.llvm import call_ops, philox, scalar_ops, synchronization
 from weft.codegen.llvm.control_ops import put_scalars, site_types, warning_site
-from weft.codegen.llvm.function import EMITTERS, Emitters, FunctionWriter
+from weft.codegen.llvm.function import EMITTERS, Emitters
 from weft.codegen.llvm.memory_ops import read_slot, store
 from weft.codegen.llvm.spelling import in_register
 from weft.ir.artifact import (
@@ -27,7 +26,6 @@ from weft.ir.artifact import (
     STATE_STOP,
     Site,
 )
-from weft.ir.core import Op, Value
 from weft.ir.mapping.whole_words import WORD
 from weft.ir.ops import (
     Address,
@@ -49,51 +47,19 @@ from weft.ir.ops import (
     Warn,
 )
 from weft.ir.scalar import identity
-from weft.ir.scopes import Scope
 from weft.ir.types import Prim, f32, f64, flat_size
 
-__all__ = ["DEVICE", "EPILOGUE", "DeviceWriter", "state_word"]
+__all__ = ["DEVICE", "EPILOGUE"]
 
 _WRITERS = (call_ops, philox, scalar_ops)  # imported for the ops they register
-
-
-@dataclass
-class DeviceWriter(FunctionWriter):
-    """A function of the device.
-
-    - `stops`: a `return` here must prevent later launches of the kernel from running
-    - `temps`: the word of the state where the temporaries begin
-    - `steps`: indices that are known to be another index plus a constant
-    - `multiples`: indices that are known to be a multiple of a number
-    - `words`: the bases and strides of arrays that are known to be multiples of 16 bytes
-    - `inside`: clamps have no effect here
-    - `shares`: the fields of which the block has a private copy, by scope
-    - `phased`: whether rows of taps may begin anywhere in a word
-    - `phases`: where they begin
-    """
-
-    stops: bool = False
-    temps: int = 0
-    inside: bool = False
-    shares: dict[Scope, OpenShare] = field(default_factory=dict[Scope, OpenShare])
-    steps: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
-    multiples: dict[str, int] = field(default_factory=dict[str, int])
-    words: frozenset[Value] = frozenset()
-    phased: bool = False
-    phases: dict[Op, Phase] = field(default_factory=dict[Op, Phase])
-
-
-def state_word(f: FunctionWriter, word: int) -> str:
-    """The address of a word of the kernel's state."""
-    state = read_slot(f, 0, "ptr")
-    return f.set(f"getelementptr inbounds i8, ptr {state}, i64 {8 * word}") if word else state
 
 
 def _address(f: DeviceWriter, op: Address) -> str:
     """As on other targets, but the part in which neighbours differ is added last, so that LLVM sees that they are
     adjacent. The alignment is recorded, because LLVM loses it in loops."""
     offset, terms = op.offset, list[str]()
-    aligned = WORD if op.base in f.words or isinstance(op.base, TreeBase) else f.alignments.get(f.use(op.base), 1)
+    known, alignments = f.indices, f.memory.alignments
+    aligned = WORD if op.base in known.words or isinstance(op.base, TreeBase) else alignments.get(f.use(op.base), 1)
     pointer, axes, add = f.use(op.base), list(range(len(op.indices))), "getelementptr inbounds i8"
     if (phase := f.phases.get(op)) is not None:  # (the word may begin before the memory does)
         (pointer, behind, row), aligned, add = phase, WORD, "getelementptr i8"
@@ -101,19 +67,19 @@ def _address(f: DeviceWriter, op: Address) -> str:
     for index, stride in ((op.indices[k], op.strides[k]) for k in axes):
         if not isinstance(stride, Const):
             terms.append(f.set(f"mul nsw i64 {f.use(index)}, {f.use(stride)}"))
-            aligned = aligned if stride in f.words else 1
+            aligned = aligned if stride in known.words else 1
         elif isinstance(index, Const):
             offset += int(index.value) * int(stride.value)
         else:
-            first, ahead = f.steps.get(f.use(index), (f.use(index), 0))
+            first, ahead = known.steps.get(f.use(index), (f.use(index), 0))
             offset += ahead * int(stride.value)
             terms.append(f.set(f"mul nsw i64 {first}, {stride.value}") if int(stride.value) != 1 else first)
-            aligned = gcd(aligned, f.multiples.get(first, 1) * int(stride.value))
+            aligned = gcd(aligned, known.multiples.get(first, 1) * int(stride.value))
     for term in terms:
         pointer = f.set(f"{add}, ptr {pointer}, i64 {term}")
     pointer = f.set(f"{add}, ptr {pointer}, i64 {offset}") if offset else pointer
     if (aligned := gcd(aligned, offset)) > 1:
-        f.alignments[pointer] = aligned
+        alignments[pointer] = aligned
     return pointer
 
 
@@ -152,7 +118,7 @@ def _assert(f: DeviceWriter, op: Assert) -> None:
     f.branch(f.use(op.condition), after, fail)
     f.start(fail)
     record = state_word(f, STATE_ERROR)
-    pair = f.set(f"cmpxchg ptr {record}, i64 0, i64 2 {f.module.sync_scope}monotonic monotonic")
+    pair = f.set(f"cmpxchg ptr {record}, i64 0, i64 2 {f.target.sync_scope}monotonic monotonic")
     f.branch(f.set(f"extractvalue {{ i64, i1 }} {pair}, 1"), first, f.exit_label)
     f.start(first)
     word = f.set(f"getelementptr inbounds i8, ptr {record}, i64 8")
@@ -171,7 +137,7 @@ def _print(f: DeviceWriter, op: Print) -> None:
     words, fits, after = 1 + sum(map(flat_size, types)), f.fresh_label("fits"), f.fresh_label("after")
     short, last = f.fresh_label("short"), f.fresh_label("last")
     buffer = read_slot(f, 1, "ptr")
-    used = f.set(f"atomicrmw add ptr {buffer}, i64 {words} {f.module.sync_scope}monotonic")
+    used = f.set(f"atomicrmw add ptr {buffer}, i64 {words} {f.target.sync_scope}monotonic")
     room = f.set(f"load i64, ptr {f.set(f'getelementptr inbounds i8, ptr {buffer}, i64 8')}, align 8")
     end = f.set(f"add i64 {used}, {words}")
     record = f.set(f"getelementptr i8, ptr {buffer}, i64 {f.set(f'shl i64 {used}, 3')}")
@@ -193,10 +159,10 @@ def _warn(f: DeviceWriter, op: Warn) -> None:
     site, told = warning_site(f, op, f"{DEVICE_MEMORY} ")
     ask, look, mine, further, busy, after = map(f.fresh_label, ("ask", "look", "mine", "further", "busy", "after"))
     told = f"ptr {DEVICE_MEMORY} {told}"
-    seen = f.set(f"load atomic i32, {told} {f.module.sync_scope}monotonic, align 4")
+    seen = f.set(f"load atomic i32, {told} {f.target.sync_scope}monotonic, align 4")
     f.branch(f.set(f"icmp eq i32 {seen}, 0"), ask, after, f.module.odds(False))
     f.start(ask)
-    before = f.set(f"atomicrmw xchg {told}, i32 1 {f.module.sync_scope}monotonic")
+    before = f.set(f"atomicrmw xchg {told}, i32 1 {f.target.sync_scope}monotonic")
     buffer, place = read_slot(f, 1, "ptr"), f.scratch(1)
     room = f.set(f"load i64, ptr {f.set(f'getelementptr inbounds i8, ptr {buffer}, i64 8')}, align 8")
     notes = f.set(f"getelementptr i8, ptr {buffer}, i64 {f.set(f'shl i64 {room}, 3')}")
@@ -205,7 +171,7 @@ def _warn(f: DeviceWriter, op: Warn) -> None:
     f.start(look)
     offset = f.set(f"load i64, ptr {place}, align 8")
     note = f.set(f"getelementptr i8, ptr {notes}, i64 {offset}")
-    pair = f.set(f"cmpxchg ptr {note}, i64 0, i64 1 {f.module.sync_scope}monotonic monotonic")
+    pair = f.set(f"cmpxchg ptr {note}, i64 0, i64 1 {f.target.sync_scope}monotonic monotonic")
     f.branch(f.set(f"extractvalue {{ i64, i1 }} {pair}, 1"), mine, further)
     f.start(further)
     following = f.set(f"add i64 {offset}, {8 * NOTE_WORDS}")
@@ -232,11 +198,11 @@ def _atomic(f: DeviceWriter, op: Atomic) -> str | None:
     if isinstance(op.ptr, Address) and (share := f.shares.get(op.ptr.scope.whole)):
         add_to_share(f, share, op)
         return None
-    if not f.plain and type in (f32, f64) and op.kind in ("min", "max"):
+    if not f.memory.plain and type in (f32, f64) and op.kind in ("min", "max"):
         return _extreme(f, op, type)
-    if not f.plain and type.is_float and op.kind == "sub":
+    if not f.memory.plain and type.is_float and op.kind == "sub":
         negative = f.set(f"fneg {f.typed(op.value)}")
-        scope = f.module.sync_scope
+        scope = f.target.sync_scope
         return f.set(f"atomicrmw fadd ptr {f.use(op.ptr)}, {in_register(type)} {negative} {scope}monotonic")
     return EMITTERS[Atomic](f, op)
 
@@ -247,7 +213,7 @@ def _extreme(f: DeviceWriter, op: Atomic, type: Prim) -> str:
     A current NaN, which would count as a very large number, is replaced by the value. If the old value is not used, the
     current one may be a value that this multiprocessor cached: a value that was good enough once stays good enough."""
     name, bits = in_register(type), f"i{type.bits}"
-    value, address, scope = f.use(op.value), f.use(op.ptr), f.module.sync_scope
+    value, address, scope = f.use(op.value), f.use(op.ptr), f.target.sync_scope
     some, clear, number, up, down, done = (
         f.fresh_label(hint) for hint in ("some", "clear", "number", "up", "down", "done")
     )

@@ -42,7 +42,7 @@ def open_share(f: FunctionWriter, share: Privatized, variable: str) -> OpenShare
     copies = share.copies
     words = share.words * copies
     f.module.declarations[variable] = f"@{variable} = internal {SHARED} global [{words} x i32] poison, align 16"
-    base = read_slot(f, f.module.slots.FIRST_TREE + share.tree, "ptr", f.module.tree_base)
+    base = read_slot(f, f.module.slots.FIRST_TREE + share.tree, "ptr", f.target.tree_base)
     home = f.set(f"getelementptr inbounds i8, ptr {base}, i64 {share.low}")
     copy = f.set(f"and i32 {thread_number(f)}, {copies - 1}")
     opened = OpenShare(share, variable, copies, f.set(f"shl i32 {copy}, 2"), home)
@@ -76,7 +76,7 @@ def flush(f: FunctionWriter, opened: OpenShare) -> None:
         f.start(some)
         offset = f.set(f"zext i32 {f.set(f'shl i32 {number}, 2')} to i64")
         place = f.set(f"getelementptr inbounds i8, ptr {opened.home}, i64 {offset}")
-        f.do(f"atomicrmw {_native(share)} ptr {place}, {name} {value} {f.module.sync_scope}monotonic")
+        f.do(f"atomicrmw {_native(share)} ptr {place}, {name} {value} {f.target.sync_scope}monotonic")
         f.start(after)
 
 

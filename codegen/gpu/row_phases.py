@@ -13,29 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from weft.codegen.gpu.device_writer import DeviceWriter
 from weft.codegen.gpu.dialect import DEVICE_MEMORY
 from weft.ir.core import Op, Value
 from weft.ir.mapping.whole_words import WORD, cell, whole_words
 from weft.ir.ops import Address, ArrayBase, Const, Load, Store, TreeBase
 from weft.ir.types import Pointer, element
 
-if TYPE_CHECKING:
-    from weft.codegen.gpu.ops import DeviceWriter
-
-__all__ = ["Phase", "phased_row", "write_by_phase"]
+__all__ = ["phased_row", "write_by_phase"]
 
 _GLOBAL = f"ptr {DEVICE_MEMORY}"
 _SIZES = (4, 8)  # of an element: of smaller ones a row may begin at too many places
 
 
 Values = Mapping[Value, str]
-
-
-# The beginning of the row of an address: the address of a whole word, the offset from it in bytes, and the indices that
-# select the row.
-Phase = tuple[str, int, tuple[int, ...]]
 
 
 @dataclass(frozen=True)

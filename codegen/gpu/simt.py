@@ -7,18 +7,16 @@ allocates their memory. Otherwise the code does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weft.codegen.gpu.block_reduce import barrier, by_words
+from weft.codegen.gpu.device_writer import DeviceWriter
 from weft.codegen.gpu.dialect import SHARED, SimtEmitter, dialect_of, to_bits
 from weft.codegen.llvm.spelling import in_register
 from weft.ir.core import Op
 from weft.ir.errors import CompilationError
 from weft.ir.ops import SharedBase, Simt
 from weft.ir.types import Prim
-
-if TYPE_CHECKING:
-    from weft.codegen.gpu.ops import DeviceWriter
 
 __all__ = ["SHUFFLES", "SIMT_EMITTERS"]
 

@@ -33,7 +33,7 @@ def sine(f: FunctionWriter, x: str, ahead: int) -> str:
 
 
 def _function(caller: FunctionWriter, name: str, ahead: int) -> str:
-    f = FunctionWriter(caller.module)
+    f = FunctionWriter(caller.module, caller.target)
     rest, turns = f.stack("float", 4), f.stack("i32", 4)
     far, joined = f.fresh_label("far"), f.fresh_label("joined")
     size = _call(f, "float", "fabs", "%x")

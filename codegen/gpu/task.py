@@ -14,14 +14,16 @@ from dataclasses import dataclass, field
 
 from weft.codegen.gpu.block_reduce import barrier
 from weft.codegen.gpu.boundary_peeling import write_inside
-from weft.codegen.gpu.dialect import DeviceModule, GpuDialect, dialect_of
-from weft.codegen.gpu.ops import DEVICE, EPILOGUE, DeviceWriter, state_word
+from weft.codegen.gpu.device_writer import DeviceWriter, state_word
+from weft.codegen.gpu.dialect import DeviceHooks, GpuDialect, dialect_of
+from weft.codegen.gpu.ops import DEVICE, EPILOGUE
 from weft.codegen.gpu.privatization import flush, open_share
 from weft.codegen.gpu.row_phases import phased_row, write_by_phase
 from weft.codegen.gpu.unroll_and_jam import write_together
 from weft.codegen.gpu.warps_per_row import write_warp
-from weft.codegen.llvm.function import Jump
+from weft.codegen.llvm.code import Jump
 from weft.codegen.llvm.line_table import LineTable
+from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.llvm.spelling import identifier
 from weft.ir.artifact import STATE_DRAWS, STATE_ERROR, STATE_RESULTS, STATE_STOP
 from weft.ir.calls import draws
@@ -82,10 +84,10 @@ def launches_of(kernel: Kernel) -> tuple[list[Launch], int]:
     return list(found.values()), words
 
 
-def write_launch(module: DeviceModule, launch: Launch, temps: int, threads: int) -> None:
+def write_launch(module: ModuleWriter, target: DeviceHooks, launch: Launch, temps: int, threads: int) -> None:
     """The entry of a launch, for blocks of at most this many threads. `temps`: see `DeviceWriter`."""
-    dialect = module.dialect
-    f = DeviceWriter(module, emitters=DEVICE, stops=launch.stops, temps=temps)
+    dialect = target.dialect
+    f = DeviceWriter(module, target, emitters=DEVICE, stops=launch.stops, temps=temps)
     entry = dialect.entry(launch.name, module.slots.result_start, bool(module.callees))
     f.slots += entry.first
     if module.config.line_info:
@@ -127,10 +129,10 @@ def _leave_if_ended(f: DeviceWriter) -> None:
 def _write_serial(f: DeviceWriter, launch: Launch) -> None:
     """A single thread: no other thread accesses its atomics. Serial tasks share one count of random numbers, in the
     state."""
-    f.plain = True
+    f.memory.plain = True
     for task in launch.serial:
-        if draws(task) and not f.draws:
-            f.draws = state_word(f, STATE_DRAWS)
+        if draws(task) and not f.random.draws:
+            f.random.draws = state_word(f, STATE_DRAWS)
         f.block(task.body)
         if not f.open:
             f.start(f.fresh_label("dead"))
@@ -162,9 +164,9 @@ class _Axis:
 
 def _write_loop(f: DeviceWriter, launch: Launch, task: Task) -> None:
     if draws(task):
-        f.draws = f.stack("i32", align=4)
+        f.random.draws = f.stack("i32", align=4)
     axes = _axes(f, task, launch.box)
-    f.frozen = _FROZEN
+    f.memory.frozen = _FROZEN
     f.block(task.prologue)
     for number, share in enumerate(task.schedule.privatized):
         f.shares[share.scope] = open_share(f, share, f"{launch.name}_share_{number}")
@@ -299,8 +301,8 @@ def _positions(
     with _strided(f, letter, f.set(f"select i1 {whole}, i64 {count}, i64 0"), axis.short) as number:
         first = f.set(f"shl nsw i64 {f.set(f'add nsw i64 {number}, {low}')}, {digits}")
         places = [first, *(f.set(f"add nsw i64 {first}, {k}") for k in range(1, size))]
-        f.steps |= {place: (first, k) for k, place in enumerate(places)}
-        f.multiples[first] = size
+        f.indices.steps |= {place: (first, k) for k, place in enumerate(places)}
+        f.indices.multiples[first] = size
         yield places
     start, stop = f.set(f"shl nsw i64 {low}, {digits}"), f.set(f"shl nsw i64 {high}, {digits}")
     head = f.set(f"select i1 {whole}, i64 {f.set(f'sub nsw i64 {start}, {axis.begin}')}, i64 {length}")
@@ -351,12 +353,12 @@ def _body(f: DeviceWriter, task: Task, axes: list[_Axis], group: list[list[str]]
     (indices,) = group
     for arg, index in zip(task.body.args, indices, strict=True):
         f.values[arg] = index
-    if f.draws:
-        f.lane = "0"
+    if f.random.draws:
+        f.random.lane = "0"
         for axis, index, length in zip(axes, indices, lengths, strict=True):
             digit = index if axis.begin == "0" else f.set(f"sub i64 {index}, {axis.begin}")
-            f.lane = f.set(f"add i64 {f.set(f'mul i64 {f.lane}, {length}')}, {digit}")
-        f.do(f"store i32 0, ptr {f.draws}, align 4")
+            f.random.lane = f.set(f"add i64 {f.set(f'mul i64 {f.random.lane}, {length}')}, {digit}")
+        f.do(f"store i32 0, ptr {f.random.draws}, align 4")
     f.block(task.body)
 
 
@@ -421,7 +423,7 @@ def _at_all(f: DeviceWriter, task: Task, group: list[list[str]], aligned: tuple[
     outside = f.values
     words = _words(f, aligned)
     each = [{**outside, **words, **dict(zip(task.body.args, indices, strict=True))} for indices in group]
-    f.words = frozenset(aligned)
+    f.indices.words = frozenset(aligned)
     varying: set[Value] = {
         arg for arg, texts in zip(task.body.args, zip(*group, strict=True), strict=True) if len(set(texts)) > 1
     }
@@ -437,7 +439,7 @@ def _at_all(f: DeviceWriter, task: Task, group: list[list[str]], aligned: tuple[
     for f.values in each:
         for op in in_turn:
             f.op(op)
-    f.values, f.words = outside, frozenset()
+    f.values, f.indices.words = outside, frozenset()
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from weft.codegen.gpu.device_writer import DeviceWriter
 from weft.codegen.gpu.row_phases import phased_row, write_by_phase
 from weft.codegen.llvm.function import EMITTERS
 from weft.codegen.llvm.spelling import in_register
@@ -29,9 +29,6 @@ from weft.ir.mapping.serial_loops import (
 )
 from weft.ir.ops import Binary, Const, For, Load
 from weft.ir.types import Prim
-
-if TYPE_CHECKING:
-    from weft.codegen.gpu.ops import DeviceWriter
 
 __all__ = ["write_for", "write_sum", "write_together"]
 
@@ -238,7 +235,7 @@ def _side_by_side(f: DeviceWriter, number: str, begin: str, type: str, count: in
     first = f.set(f"shl {type} {number}, {count.bit_length() - 1}")
     first = first if begin == "0" else f.set(f"add {type} {first}, {begin}")
     places = [first, *(f.set(f"add {type} {first}, {ahead}") for ahead in range(1, count))]
-    f.steps |= {place: (first, ahead) for ahead, place in enumerate(places)}
+    f.indices.steps |= {place: (first, ahead) for ahead, place in enumerate(places)}
     return places
 
 
@@ -248,13 +245,13 @@ def _side_by_side(f: DeviceWriter, number: str, begin: str, type: str, count: in
 def write_sum(f: DeviceWriter, op: Binary) -> str | None:
     """An operator. A sum with a constant is recorded as such, so that addresses can use it."""
     result = EMITTERS[Binary](f, op)
-    if op.kind in ("add", "sub") and f.steps and result is not None:
+    if op.kind in ("add", "sub") and f.indices.steps and result is not None:
         a, b = f.use(op.lhs), f.use(op.rhs)
         if op.kind == "add" and _is_integer(a):
             a, b = b, a
-        if a in f.steps and _is_integer(b):
-            first, ahead = f.steps[a]
-            f.steps[result] = first, ahead + (int(b) if op.kind == "add" else -int(b))
+        if a in f.indices.steps and _is_integer(b):
+            first, ahead = f.indices.steps[a]
+            f.indices.steps[result] = first, ahead + (int(b) if op.kind == "add" else -int(b))
     return result
 
 

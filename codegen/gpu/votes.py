@@ -86,7 +86,7 @@ def _counted(f: FunctionWriter, truth: str) -> str:
     name, place = "weft_count", f"ptr {SHARED} @weft_counter"
     if name not in f.module.declarations:
         f.module.declarations["weft_counter"] = f"@weft_counter = internal {SHARED} global i32 poison, align 4"
-        inner = FunctionWriter(f.module)
+        inner = FunctionWriter(f.module, f.target)
         barrier(inner)  # all have read the last count
         inner.do(f"store i32 0, {place}, align 4")
         barrier(inner)

@@ -6,9 +6,8 @@ the ops after the loop, with the sums of all lanes, which shuffles compute.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from weft.codegen.gpu.block_reduce import warp_reduce
+from weft.codegen.gpu.device_writer import DeviceWriter
 from weft.codegen.gpu.unroll_and_jam import write_together
 from weft.codegen.llvm.spelling import constant, in_register
 from weft.ir.core import Value
@@ -17,9 +16,6 @@ from weft.ir.mapping.warp_sums import LANES, around, sums_of
 from weft.ir.ops import For, Task
 from weft.ir.scalar import identity
 from weft.ir.types import Prim
-
-if TYPE_CHECKING:
-    from weft.codegen.gpu.ops import DeviceWriter
 
 __all__ = ["write_warp"]
 
@@ -65,7 +61,7 @@ def _write_share(f: DeviceWriter, loop: For, lane: str) -> None:
     with f.loop("0", str(whole // beside_each), type=type) as number:
         start = f.set(f"add {type} {f.set(f'mul {type} {number}, {LANES * beside_each}')}, {begin}")
         places = [start, *(f.set(f"add {type} {start}, {LANES * k}") for k in range(1, beside_each))]
-        f.steps |= {place: (start, LANES * k) for k, place in enumerate(places)}
+        f.indices.steps |= {place: (start, LANES * k) for k, place in enumerate(places)}
         beside: list[dict[Value, str]] = [{**outside, index: place} for place in places]
         write_together(f, apart, beside, {index})
         for one in beside:

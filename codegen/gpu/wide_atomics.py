@@ -41,7 +41,7 @@ def write_row(f: FunctionWriter, op: AtomicRow) -> None:
 def _add(f: FunctionWriter, place: str, values: Sequence[str]) -> None:
     """Add this many numbers with one instruction."""
     if len(values) == 1:
-        f.do(f"atomicrmw fadd ptr {place}, float {values[0]} {f.module.sync_scope}monotonic, align {_SIZE}")
+        f.do(f"atomicrmw fadd ptr {place}, float {values[0]} {f.target.sync_scope}monotonic, align {_SIZE}")
         return
     f.do(f"call void @{_helper(f, len(values))}(ptr {place}, {', '.join(f'float {value}' for value in values)})")
 

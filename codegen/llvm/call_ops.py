@@ -11,20 +11,26 @@ After a call of a function that may fail, the caller tests whether it did, so th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from weft.codegen.llvm.function import Emitters, FunctionWriter, emits
+from weft.codegen.llvm.callees import Callee
+from weft.codegen.llvm.function import (
+    Emitters,
+    EntryValues,
+    FunctionWriter,
+    MemoryFacts,
+    RandomState,
+    TargetHooks,
+    emits,
+)
 from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.llvm.spelling import identifier, in_register
-from weft.ir.calls import closures
 from weft.ir.core import Op, Value
 from weft.ir.ops import (
     Arg,
     ArrayBase,
     ArrayExtent,
     ArrayStride,
-    Assert,
     Invoke,
     Kernel,
     Returned,
@@ -35,34 +41,7 @@ from weft.ir.ops import (
 )
 from weft.ir.types import Array, Prim, Type, flatten
 
-__all__ = ["Callee", "survey", "write_function"]
-
-
-@dataclass(frozen=True)
-class Callee:
-    """A function that others call, and what it does, by itself or through others: `recursive`: it may call itself;
-    `deep`: it reaches one that does; `fails`: it may leave before its end."""
-
-    kernel: Kernel
-    recursive: bool
-    deep: bool
-    fails: bool
-
-
-def survey(functions: Sequence[Kernel], looks: Callable[[Op], bool] = lambda _op: False) -> dict[str, Callee]:
-    """The behaviour of the functions of a kernel, by name. `looks`: whether an op may end the function at its place."""
-    reached, kernels = closures(functions), {kernel.symbol: kernel for kernel in functions}
-    looped = {name for name in kernels if name in reached[name]}
-
-    def holds(name: str, that: Callable[[Op], bool]) -> bool:
-        return any(that(op) for other in (name, *reached[name]) for op in kernels[other].walk())
-
-    found: dict[str, Callee] = {}
-    for name, kernel in kernels.items():
-        deep = name in looped or not looped.isdisjoint(reached[name])
-        fails = deep or holds(name, lambda op: isinstance(op, Assert) or looks(op))
-        found[name] = Callee(kernel, name in looped, deep, fails)
-    return found
+__all__ = ["write_function"]
 
 
 # ---- the caller's side -----------------------------------------------------------------------------------------------
@@ -83,17 +62,18 @@ def _arg(f: FunctionWriter, op: Arg) -> str:
 def _invoke(f: FunctionWriter, op: Invoke) -> str | None:
     callee = f.module.callees[op.function]
     floor = _floor(f) if callee.deep else "0"
-    stream = f.stream or str(op.stream)
-    lane = f.lane if f.stream or op.stream else "0"
-    known = ["ptr %ctx", f"i64 {floor}", f"ptr {f.draws or 'null'}", f"i64 {lane}", f"i32 {stream}"]
+    random = f.random
+    stream = random.stream or str(op.stream)
+    lane = random.lane if random.stream or op.stream else "0"
+    known = ["ptr %ctx", f"i64 {floor}", f"ptr {random.draws or 'null'}", f"i64 {lane}", f"i32 {stream}"]
     arguments = [word for value in op.values for word in _words(f, value)]
     call = f"call {_result(op.results)} @weft_fn_{identifier(op.function)}({', '.join([*known, *arguments])})"
     result = f.set(call) if op.results else None
     if result is None:
         f.do(call)
     if callee.fails:
-        assert f.module.leave_if_failed is not None
-        f.module.leave_if_failed(f)
+        assert f.target.leave_if_failed is not None
+        f.target.leave_if_failed(f)
     return result
 
 
@@ -113,10 +93,10 @@ def _words(f: FunctionWriter, value: Value) -> list[str]:
 
 def _floor(f: FunctionWriter) -> str:
     """Where the stack must end, for the calls of this entry or task."""
-    if not f.floor:
-        f.floor = "%floor"
-        f.slots += f.module.floor
-    return f.floor
+    if not f.entry.floor:
+        f.entry.floor = "%floor"
+        f.slots += f.target.floor
+    return f.entry.floor
 
 
 @emits(Returned)
@@ -154,9 +134,9 @@ class _Parameters:
 
 
 def write_function(
-    module: ModuleWriter, callee: Callee, writer: Callable[..., FunctionWriter], emitters: Emitters
+    module: ModuleWriter, target: TargetHooks, callee: Callee, writer: type[FunctionWriter], emitters: Emitters
 ) -> None:
-    """The LLVM function of a lowered kernel that others call; `writer` and `emitters` are those of the arch."""
+    """The LLVM function of a lowered kernel that others call; `writer` and `emitters` are those of the target."""
     kernel = callee.kernel
     results = [prim for type in kernel.results for prim in flatten(type)]
     parameters = _Parameters(kernel)
@@ -166,7 +146,14 @@ def write_function(
 
     own = {**emitters, **parameters.emitters(), StoreResult: store_result}
     joined = frozenset(field.tree for field in kernel.fields)  # its callers may touch them as well
-    f = writer(module, emitters=own, draws="%draws", lane="%lane", stream="%stream", floor="%floor", joined=joined)
+    f = writer(
+        module,
+        target,
+        emitters=own,
+        random=RandomState(draws="%draws", lane="%lane", stream="%stream"),
+        memory=MemoryFacts(joined=joined),
+        entry=EntryValues(floor="%floor"),
+    )
     slots = [f.stack(in_register(prim)) for prim in results]
     for slot, prim in zip(slots, results, strict=True):
         f.do(f"store {in_register(prim)} zeroinitializer, ptr {slot}")
@@ -176,7 +163,7 @@ def write_function(
     known = ["ptr %ctx", "i64 %floor", "ptr %draws", "i64 %lane", "i32 %stream"]
     name, takes = identifier(kernel.symbol), ", ".join([*known, *parameters.spelled])
     signature = f"define internal {_result(results)} @weft_fn_{name}({takes})"
-    body = f.text(f"{signature} {module.attributes}").removesuffix("  ret void\n}\n")
+    body = f.text(f"{signature} {target.attributes}").removesuffix("  ret void\n}\n")
     module.functions.append(body + _return(slots, results))
 
 

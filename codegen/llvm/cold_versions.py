@@ -14,7 +14,7 @@ then not keep in registers. It stays in place with debug lines, which belong to 
 
 from __future__ import annotations
 
-from weft.codegen.llvm.function import FunctionWriter, spell
+from weft.codegen.llvm.function import ColdCode, EntryValues, FunctionWriter, spell
 from weft.codegen.llvm.outline import USED, defined, labels
 from weft.ir.core import Block, ops_of
 from weft.ir.ops import For, While
@@ -27,23 +27,22 @@ _LEAST = 60  # lines: a shorter one is not worth a call
 
 def write_apart(f: FunctionWriter, block: Block, done: str) -> None:
     """Emit a block that is rarely needed and whose values no later op uses. It continues at `done`."""
-    name, f.apart = f.apart, ""
-    seldom, f.seldom = f.seldom, True
+    outside, before = f.cold, f.entry
+    f.cold = ColdCode(inside=True)
     first, slots, label = len(f.lines), len(f.slots), f.label
-    scratches, record = f.scratches, f.record
-    if name:
-        f.scratches, f.record = {}, ""
+    if outside.prefix:
+        f.entry = EntryValues(before.floor)
     f.block(block)
     f.jump(done)
-    f.apart, f.seldom = name, seldom
+    f.cold = outside
     inside = ops_of(block)
     effort = "" if any(isinstance(op, For | While) for op in inside) else "minsize"
     long = len(f.lines) - first >= _LEAST and f.lines_from is None
-    if name and long and _cut(f, first, slots, (label, done), effort):
-        f.scratches, f.record = scratches, record  # everything else moved with the block
+    if outside.prefix and long and _cut(f, first, slots, (label, done), effort):
+        f.entry = before  # what the block needs moved with it
     else:
-        f.scratches |= scratches
-        f.record = record or f.record
+        f.entry.scratches |= before.scratches
+        f.entry.record = before.record or f.entry.record
 
 
 def _cut(f: FunctionWriter, first: int, slots: int, ends: tuple[str, str], effort: str) -> bool:
@@ -61,9 +60,9 @@ def _cut(f: FunctionWriter, first: int, slots: int, ends: tuple[str, str], effor
     if any(register in outer or register not in types for register in taken):
         return False
     parameters = ", ".join(f"{types[register]} {register}" for register in taken)
-    function = f.register(f"{f.apart}_apart")[1:]
+    function = f.register(f"{f.cold.prefix}_apart")[1:]
     type, stay, leave = ("i1", "i1 false", "i1 true") if ends_task else ("void", "void", "void")
-    head = f"define internal fastcc {type} @{function}({parameters}) cold noinline {effort} {f.module.attributes} {{"
+    head = f"define internal fastcc {type} @{function}({parameters}) cold noinline {effort} {f.target.attributes} {{"
     tail = (f"{done}:", f"  ret {stay}", f"{f.exit_label}:", f"  ret {leave}", "}\n")
     f.module.functions.append("\n".join((head, "entry:", *own, f"  br label %{label}", f"{label}:", *inside, *tail)))
     del f.slots[slots:]

@@ -83,7 +83,7 @@ def _for(f: FunctionWriter, op: For) -> None:
     rounds, begin, end = looks(f, op), f.use(op.begin), f.use(op.end)
     known: Stretches | None = f.module.stretches
     short = rounds != NEVER and known is not None and known.is_likely_short(op)
-    if short and isinstance(op.step, Const) and f.emitters is EMITTERS and not f.seldom:
+    if short and isinstance(op.step, Const) and f.emitters is EMITTERS and not f.cold.inside:
         _write_twice(f, op, begin, end, rounds, int(op.step.value))
     else:
         _looking_loop(f, op, begin, end, rounds)

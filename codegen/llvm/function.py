@@ -1,7 +1,9 @@
-"""Emits one LLVM function as text: registers, basic blocks, stack slots, loops.
+"""Emits the ops of one function as LLVM text. The functions in the `*_ops.py` files, registered with `@emits(OpClass)`,
+emit one kind of op each.
 
-It emits text and uses no builder library: an f-string line costs a fraction of a microsecond, and the code shows the
-IR. The functions in the `*_ops.py` files, registered with `@emits(OpClass)`, emit the ops.
+The state of a function consists of small types: the text so far (`Code`), how the target spells what all targets have
+(`TargetHooks`), what holds for its accesses to memory (`MemoryFacts`), its random numbers (`RandomState`), what its
+entry block computes once (`EntryValues`), and its rarely needed code (`ColdCode`).
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from weft.codegen.llvm.code import Body, Code, Jump
 from weft.codegen.llvm.spelling import constant, in_register
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError
@@ -24,7 +27,22 @@ if TYPE_CHECKING:
     from weft.codegen.llvm.module import ModuleWriter
     from weft.ir.scopes import Scope
 
-__all__ = ["EMITTERS", "Body", "FunctionWriter", "Jump", "Turn", "emits", "spell"]
+__all__ = [
+    "EMITTERS",
+    "Body",
+    "ColdCode",
+    "Emitters",
+    "EntryValues",
+    "FunctionWriter",
+    "Jump",
+    "MathLibrary",
+    "MemoryFacts",
+    "RandomState",
+    "TargetHooks",
+    "Turn",
+    "emits",
+    "spell",
+]
 
 OpT = TypeVar("OpT", bound=Op)
 Emitters = Mapping[type[Op], Callable[[Any, Any], "str | None"]]
@@ -44,95 +62,112 @@ def emits(cls: type[OpT]) -> Callable[[Callable[[FunctionWriter, OpT], str | Non
 Turn = Callable[["FunctionWriter"], None]  # emits what comes after each iteration of a loop
 
 
+class MathLibrary(Protocol):
+    """How a target computes sin, exp, pow ..."""
+
+    def __call__(self, f: FunctionWriter, kind: str, type: Prim, *operands: str) -> str:
+        """Emit a call of the function `kind` on operands of `type`. Gives the register of the result."""
+        ...
+
+
 @dataclass(frozen=True)
-class Jump:
-    """The targets of `break` and `continue` of the innermost loop."""
+class TargetHooks:
+    """How a target spells what all targets have. The emitters that targets share ask here."""
 
-    stop: str
-    next: str
-
-
-@dataclass(frozen=True)
-class Body:
-    """The position of the body of a counted loop: the block `label` in the lines [begin, end), before the block
-    `latch`."""
-
-    label: str
-    latch: str
-    begin: int
-    end: int
-
-    def __len__(self) -> int:
-        return self.end - self.begin
+    math: MathLibrary
+    # The operators on a type that the target emits in its own way, by kind.
+    own: Mapping[tuple[str, Prim], Callable[..., str]] = field(default_factory=dict[tuple[str, Prim], Any])
+    leave_if_failed: Turn | None = None  # leaves a function after a called one has failed
+    floor: tuple[str, ...] = ()  # the lines of an entry block that compute %floor, the end of the stack
+    attributes: str = "nounwind"  # of functions
+    sync_scope: str = ""  # the threads that take part in atomics; empty: all; else it ends in a space
+    tree_base: str = ""  # metadata on the addresses of SNode trees
+    local_space: str = ""  # the address space of locals; empty: the default one
 
 
 @dataclass
-class FunctionWriter:
-    """The function that is being emitted.
+class RandomState:
+    """How the random numbers of a function are numbered (see `ir/philox.py`)."""
 
-    - `plain`: atomics become ordinary reads and writes, because one thread runs
-    - `frozen`: metadata for loads of memory that the task does not write
-    - `width`: the number of lanes of the current values (see `lanes.py`)
-    - `moved`: the base addresses, by scope, of fields that are not in their tree
-    - `alignments`: the alignment of addresses that are multiples of more than an element
-    - `emitters`: the functions that emit ops
-    - `draws`, `lane`, `stream`: number the random numbers (`stream`: if the caller provides it)
-    - `floor`: the end of the stack
-    - `record`: the error record, if it is tested
-    - `lines_from`: the source lines of the program, if wanted
-    - `apart`: the prefix of the names of functions that are split off (see `cold_versions.py`; empty: none are)
-    - `seldom`: the current code is rarely needed
-    - `joined`: the trees whose parts have one scope (see `joined_trees.py`)
-    """
+    draws: str = ""  # the slot that counts the draws of an iteration; empty: nothing here draws
+    lane: str = "0"  # the number of the iteration, as an i64
+    stream: str = ""  # the number of the stream, where the caller of a function passes it
 
-    module: ModuleWriter
-    plain: bool = False
-    exit_label: str = "exit"
-    access_group: str = ""
-    values: MutableMapping[Value, str] = field(default_factory=dict[Value, str])
-    slots: list[str] = field(default_factory=list[str])
-    scratches: dict[int, str] = field(default_factory=dict[int, str])
-    lines: list[str] = field(default_factory=list[str])
-    jumps: list[Jump] = field(default_factory=list[Jump])
-    bodies: list[Body] = field(default_factory=list[Body])
-    label: str = "start"
-    open: bool = True
-    lane: str = "0"
-    draws: str = ""
-    stream: str = ""
-    floor: str = ""
-    record: str = ""
-    counter: int = 0
-    frozen: str = ""
-    width: int = 1
-    moved: dict[Scope, str] = field(default_factory=dict["Scope", str])
-    alignments: dict[str, int] = field(default_factory=dict[str, int])
-    emitters: Emitters = field(default_factory=lambda: EMITTERS)
-    lines_from: LineTable | None = None
-    apart: str = ""
-    seldom: bool = False
-    joined: frozenset[int] = frozenset()
 
-    # ---- registers and lines ----
+@dataclass
+class MemoryFacts:
+    """What holds for the accesses to memory of a function, or of the task that it runs."""
 
-    def register(self, hint: str = "v") -> str:
-        """A fresh register name."""
-        self.counter += 1
-        return f"%{hint}{self.counter}"
+    plain: bool = False  # one thread runs, so atomics are ordinary reads and writes
+    group: str = ""  # the metadata node of accesses that do not depend on other iterations; empty: none are known
+    frozen: str = ""  # the metadata of loads from memory that the task does not write
+    moved: dict[Scope, str] = field(default_factory=dict["Scope", str])  # the addresses of private copies of fields
+    joined: frozenset[int] = frozenset()  # the trees whose parts have one scope (see `joined_trees.py`)
+    alignments: dict[str, int] = field(default_factory=dict[str, int])  # of addresses, where more than an element's
 
-    def set(self, text: str, hint: str = "v") -> str:
-        """Write `%fresh = text` and give the register."""
-        name = self.register(hint)
-        self.lines.append(f"  {name} = {text}")
-        return name
 
-    def do(self, text: str) -> None:
-        """Write an instruction without result."""
-        self.lines.append(f"  {text}")
+@dataclass
+class EntryValues:
+    """Registers that the entry block defines as soon as something needs them. Empty: nothing does yet."""
+
+    floor: str = ""  # the address below which the stack must not grow
+    record: str = ""  # the address of the error record
+    scratches: dict[int, str] = field(default_factory=dict[int, str])  # slots for arguments, by their number of words
+
+
+@dataclass
+class ColdCode:
+    """Blocks that rarely run (see `cold_versions.py`)."""
+
+    prefix: str = ""  # of the names of the functions that blocks are moved to; empty: they stay in place
+    inside: bool = False  # whether the current block is one
+
+
+@dataclass
+class FunctionWriter(Code):
+    """The function that is being emitted."""
+
+    module: ModuleWriter  # that the function becomes a part of
+    target: TargetHooks  # what the target spells in its own way
+    emitters: Emitters = field(default_factory=lambda: EMITTERS)  # the functions that emit ops, by class
+    values: MutableMapping[Value, str] = field(default_factory=dict[Value, str])  # the registers of ops and arguments
+    width: int = 1  # the number of lanes of the current values (see `lanes.py`)
+    random: RandomState = field(default_factory=RandomState)  # numbers the random numbers
+    memory: MemoryFacts = field(default_factory=MemoryFacts)  # what holds for accesses
+    entry: EntryValues = field(default_factory=EntryValues)  # what the entry block computes
+    cold: ColdCode = field(default_factory=ColdCode)  # what is moved to functions of its own
+    lines_from: LineTable | None = None  # the source lines of the program, if wanted
+
+    # ---- the same under their former names, for `cpu/lane*.py` ----
+
+    @property
+    def draws(self) -> str:
+        """See `RandomState`."""
+        return self.random.draws
+
+    @draws.setter
+    def draws(self, slot: str) -> None:
+        self.random.draws = slot
+
+    @property
+    def lane(self) -> str:
+        """See `RandomState`."""
+        return self.random.lane
+
+    @lane.setter
+    def lane(self, number: str) -> None:
+        self.random.lane = number
+
+    @property
+    def apart(self) -> str:
+        """See `ColdCode`."""
+        return self.cold.prefix
+
+    # ---- stack slots and loops ----
 
     def stack(self, type: str, align: int = 8) -> str:
         """A stack slot: written into the entry block, where LLVM turns it into registers."""
-        name, space = self.register("s"), self.module.local_space
+        name, space = self.register("s"), self.target.local_space
         if not space:
             self.slots.append(f"  {name} = alloca {type}, align {align}")
             return name
@@ -143,33 +178,10 @@ class FunctionWriter:
     def scratch(self, words: int) -> str:
         """A stack slot of this many 64-bit words, which nothing reads any more when the next user writes to it: the
         values that a call takes by address."""
-        if words not in self.scratches:
-            self.scratches[words] = self.stack(f"[{words} x i64]")
-        return self.scratches[words]
-
-    # ---- blocks ----
-
-    def fresh_label(self, hint: str) -> str:
-        """A label not used yet."""
-        self.counter += 1
-        return f"{hint}{self.counter}"
-
-    def start(self, label: str) -> None:
-        """Begin the block `label`. An unfinished block falls through to it."""
-        self.jump(label)
-        self.lines.append(f"{label}:")
-        self.label, self.open = label, True
-
-    def jump(self, label: str) -> None:
-        """End the current block with a branch, if it has not ended already."""
-        if self.open:
-            self.do(f"br label %{label}")
-            self.open = False
-
-    def branch(self, condition: str, yes: str, no: str, metadata: str = "") -> None:
-        """End the current block with a two-way branch."""
-        self.do(f"br i1 {condition}, label %{yes}, label %{no}{metadata}")
-        self.open = False
+        known = self.entry.scratches
+        if words not in known:
+            known[words] = self.stack(f"[{words} x i64]")
+        return known[words]
 
     @contextmanager
     def loop(
@@ -266,12 +278,6 @@ class FunctionWriter:
         result = emitter(self, op)
         if result is not None:
             self.values[op] = result
-
-    def text(self, signature: str) -> str:
-        """The finished function. Every path ends at the exit label, which returns."""
-        self.jump(self.exit_label)
-        body = "\n".join(["entry:", *self.slots, "  br label %start", "start:", *self.lines])
-        return f"{signature} {{\n{body}\n{self.exit_label}:\n  ret void\n}}\n"
 
 
 def spell(type: Type) -> str:

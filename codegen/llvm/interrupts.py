@@ -42,15 +42,16 @@ _SELDOM = '!"branch_weights", i32 1, i32 1000000'
 
 def look(f: FunctionWriter) -> None:
     """Leave the function if the launch must end."""
-    if not f.record:
-        f.record = f.register("record") if f.seldom else "%record"
-        f.slots.append(f"  {f.record}.at = getelementptr inbounds i8, ptr %ctx, i64 8")
-        f.slots.append(f"  {f.record} = load ptr, ptr {f.record}.at, align 8, !invariant.load !{{}}")
+    if not f.entry.record:
+        f.entry.record = record = f.register("record") if f.cold.inside else "%record"
+        f.slots.append(f"  {record}.at = getelementptr inbounds i8, ptr %ctx, i64 8")
+        f.slots.append(f"  {record} = load ptr, ptr {record}.at, align 8, !invariant.load !{{}}")
+    record = f.entry.record
     ask, on = f.fresh_label("ask"), f.fresh_label("on")
-    word = f.set(f"load atomic i64, ptr {f.record} monotonic, align 8{f.module.access(_RECORD, '')}")
+    word = f.set(f"load atomic i64, ptr {record} monotonic, align 8{f.module.access(_RECORD, '')}")
     f.branch(f.set(f"icmp eq i64 {word}, 0"), on, ask, f", !prof {f.module.hint(_MOSTLY)}")
     f.start(ask)
-    stop = f.set(f"call preserve_allcc zeroext i1 {service(f, 'poll')}(ptr {f.record}) {_CALL}")
+    stop = f.set(f"call preserve_allcc zeroext i1 {service(f, 'poll')}(ptr {record}) {_CALL}")
     f.branch(stop, f.exit_label, on)
     f.start(on)
 

@@ -52,7 +52,7 @@ def _param(f: FunctionWriter, index: int) -> int:
 
 @emits(TreeBase)
 def _tree_base(f: FunctionWriter, op: TreeBase) -> str:
-    return read_slot(f, f.module.slots.FIRST_TREE + op.tree, "ptr", f.module.tree_base)
+    return read_slot(f, f.module.slots.FIRST_TREE + op.tree, "ptr", f.target.tree_base)
 
 
 @emits(ArrayBase)
@@ -113,7 +113,7 @@ def _address(f: FunctionWriter, op: Address) -> str:
             terms.append(f.use(index))
         else:
             terms.append(f.set(f"mul nsw i64 {f.use(index)}, {f.use(stride)}"))
-    home = f.moved.get(op.scope.whole) if isinstance(op.base, TreeBase) else None
+    home = f.memory.moved.get(op.scope.whole) if isinstance(op.base, TreeBase) else None
     pointer = home or f.use(op.base)
     for term in terms:
         pointer = f.set(f"getelementptr inbounds i8, ptr {pointer}, i64 {term}")
@@ -124,12 +124,16 @@ def _address(f: FunctionWriter, op: Address) -> str:
 
 def access_tag(f: FunctionWriter, pointer: Value, group: bool = True) -> str:
     """The metadata of an access there; `group`: it is independent of other iterations' accesses."""
-    scope = scope_in(pointer, f.joined)
-    return f.module.access(scope, f.access_group if group else "") if scope is not None else ""
+    scope = scope_in(pointer, f.memory.joined)
+    return f.module.access(scope, f.memory.group if group else "") if scope is not None else ""
+
+
+def _alignment(f: FunctionWriter, address: str, type: Prim) -> int:
+    return max(type.size, f.memory.alignments.get(address, 1))
 
 
 def _load(f: FunctionWriter, address: str, type: Prim, tag: str) -> str:
-    align = f", align {max(type.size, f.alignments.get(address, 1))}{tag}"
+    align = f", align {_alignment(f, address, type)}{tag}"
     if type is not u1:
         return f.set(f"load {in_register(type)}, ptr {address}{align}")
     byte = f.set(f"load i8, ptr {address}{align}")
@@ -140,13 +144,13 @@ def store(f: FunctionWriter, address: str, type: Prim, value: str, tag: str = ""
     """Put a scalar into memory."""
     if type is u1:
         value = f.set(f"zext i1 {value} to i8")
-    f.do(f"store {in_memory(type)} {value}, ptr {address}, align {max(type.size, f.alignments.get(address, 1))}{tag}")
+    f.do(f"store {in_memory(type)} {value}, ptr {address}, align {_alignment(f, address, type)}{tag}")
 
 
 @emits(Load)
 def _emit_load(f: FunctionWriter, op: Load) -> str:
     assert isinstance(op.type, Prim)
-    return _load(f, f.use(op.ptr), op.type, access_tag(f, op.ptr) + (f.frozen if op.invariant else ""))
+    return _load(f, f.use(op.ptr), op.type, access_tag(f, op.ptr) + (f.memory.frozen if op.invariant else ""))
 
 
 @emits(Store)
@@ -160,7 +164,7 @@ def _emit_atomic(f: FunctionWriter, op: Atomic) -> str:
     type = op.value.type
     assert isinstance(type, Prim)
     address, value = f.use(op.ptr), f.use(op.value)
-    if f.plain:
+    if f.memory.plain:
         # Iterations share this address, so the access is not part of the loop's parallel group.
         tag = access_tag(f, op.ptr, group=False)
         old = _load(f, address, type, tag)
@@ -169,7 +173,7 @@ def _emit_atomic(f: FunctionWriter, op: Atomic) -> str:
         return old
     if type is u1 or op.kind == "mul":
         return _compare_exchange(f, op.kind, type, address, value)
-    scope = f.module.sync_scope
+    scope = f.target.sync_scope
     return f.set(f"atomicrmw {_native(op.kind, type)} ptr {address}, {in_register(type)} {value} {scope}monotonic")
 
 
@@ -183,7 +187,7 @@ def _native(kind: str, type: Prim) -> str:
 
 def _compare_exchange(f: FunctionWriter, kind: str, type: Prim, address: str, value: str) -> str:
     """A read-modify-write without an instruction of its own: repeat until no other thread has written in between."""
-    bits, scope = f"i{type.size * 8}", f.module.sync_scope
+    bits, scope = f"i{type.size * 8}", f.target.sync_scope
     retry, done = f.fresh_label("retry"), f.fresh_label("done")
     first = f.set(f"load atomic {bits}, ptr {address} {scope}monotonic, align {type.size}")
     before = f.label

@@ -1,6 +1,4 @@
-"""State that the functions of one LLVM module share: declarations, alias metadata, sites, the math library, the
-options.
-"""
+"""State that the functions of one LLVM module share: declarations, alias metadata, sites, options."""
 
 from __future__ import annotations
 
@@ -8,67 +6,40 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from weft.codegen.llvm.callees import Callee
 from weft.ir.artifact import Site, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.scopes import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from weft.codegen.llvm.call_ops import Callee
-    from weft.codegen.llvm.function import FunctionWriter
     from weft.ir.mapping.stretches import Stretches
-    from weft.ir.types import Prim
 
-__all__ = ["MathLibrary", "ModuleWriter"]
+__all__ = ["ModuleWriter"]
 
 _TAG = re.compile(r"!\{(scope|others):(\d+)\}")
 _MOST_COMPONENTS = 32
 _UNTAGGED = ("local", "")  # locals, of which LLVM knows all, and memory that we know nothing of
 
 
-class MathLibrary(Protocol):
-    """How a target computes sin, exp, pow ..."""
-
-    def __call__(self, f: FunctionWriter, kind: str, type: Prim, *operands: str) -> str:
-        """Emit a call of the function `kind` on operands of `type`. Gives the register of the result."""
-        ...
-
-
 @dataclass
 class ModuleWriter:
-    """The module that is being emitted.
-
-    `callees` are the called functions, by name. `floor` computes the end of the stack in an entry of the arch.
-    `leave_if_failed` leaves a function after a called one has failed. `stretches` says where loops test whether the
-    launch must end, if they do.
-
-    An arch may override the following. `own` emits an operator on a type in its own way. `sync_scope` says which
-    threads take part in atomics (empty: all). `tree_base` is metadata on the addresses of SNode trees. `local_space` is
-    the address space of locals (empty: the default one).
-    """
+    """The module that is being emitted."""
 
     config: CompileConfig
-    slots: Slots
-    math: MathLibrary
-    attributes: str = "nounwind"
-    functions: list[str] = field(default_factory=list[str])
-    declarations: dict[str, str] = field(default_factory=dict[str, str])
-    kept: dict[str, None] = field(default_factory=dict[str, None])
-    sites: list[Site] = field(default_factory=list[Site])
-    metadata: list[str] = field(default_factory=list[str])
-    hints: dict[str, str] = field(default_factory=dict[str, str])
-    scopes: dict[Scope, int] = field(default_factory=dict[Scope, int])
-    own: dict[tuple[str, Prim], Callable[..., str]] = field(default_factory=dict)
-    callees: Mapping[str, Callee] = field(default_factory=dict[str, "Callee"])
-    floor: Sequence[str] = ()
-    leave_if_failed: Callable[[FunctionWriter], None] | None = None
-    stretches: Stretches | None = None
-    sync_scope: str = ""
-    tree_base: str = ""
-    local_space: str = ""
+    slots: Slots  # the words of the context of a launch
+    callees: Mapping[str, Callee] = field(default_factory=dict[str, Callee])  # the functions that are called, by name
+    stretches: Stretches | None = None  # where loops test whether the launch must end, if they do
+    functions: list[str] = field(default_factory=list[str])  # the texts of all functions so far
+    declarations: dict[str, str] = field(default_factory=dict[str, str])  # and whatever else is global, by name
+    kept: dict[str, None] = field(default_factory=dict[str, None])  # declarations that LLVM must keep
+    sites: list[Site] = field(default_factory=list[Site])  # prints and assertions, by number
+    metadata: list[str] = field(default_factory=list[str])  # nodes, by number
+    hints: dict[str, str] = field(default_factory=dict[str, str])  # the nodes of loop hints, by their text
+    scopes: dict[Scope, int] = field(default_factory=dict[Scope, int])  # the memory that accesses name, with a number
 
     @property
     def fast(self) -> str:

@@ -66,7 +66,7 @@ def outline(f: FunctionWriter, signature: str, in_lanes: bool) -> None:
         return
     parameters = ", ".join(f"{types[register]} {register}" for register in taken)
     function = f"{name[1]}_body"
-    head = f"define internal i1 @{function}({parameters}) noinline {f.module.attributes} {{"
+    head = f"define internal i1 @{function}({parameters}) noinline {f.target.attributes} {{"
     tail = (f"{body.latch[1:]}:", "  ret i1 true", f"{f.exit_label}:", "  ret i1 false", "}\n")
     f.module.functions.append("\n".join((head, "entry:", *own, f"  br label {body.label}", f"{body.label[1:]}:")))
     f.module.functions[-1] += "\n" + "\n".join((*inside, *tail))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-from weft.codegen.llvm.function import FunctionWriter
+from weft.codegen.llvm.function import FunctionWriter, TargetHooks
 from weft.codegen.llvm.memory_ops import read_slot
 from weft.codegen.llvm.module import ModuleWriter
 from weft.ir.ops import Kernel
@@ -25,12 +25,12 @@ _NAME = "weft_overlaps"
 Span = tuple[str, str]
 
 
-def write_check(module: ModuleWriter, kernel: Kernel) -> str:
+def write_check(module: ModuleWriter, target: TargetHooks, kernel: Kernel) -> str:
     """Add the function, if there is something to compare; gives its name, else nothing."""
     pairs = apart(kernel)
     if not pairs.arrays and not pairs.trees:
         return ""
-    f = FunctionWriter(module)
+    f = FunctionWriter(module, target)
     wanted = sorted({array for pair in pairs.arrays for array in pair} | {array for array, _ in pairs.trees})
     arrays = {array: _array(f, array) for array in wanted}
     trees = {tree: _tree(f, kernel, tree) for tree in sorted({tree for _, tree in pairs.trees})}
@@ -38,7 +38,7 @@ def write_check(module: ModuleWriter, kernel: Kernel) -> str:
     met += [_meet(f, arrays[a], trees[tree]) for a, tree in pairs.trees]
     some = reduce(lambda a, b: f.set(f"or i1 {a}, {b}"), met)
     body = "\n".join(["entry:", *f.lines, f"  ret i1 {some}"])
-    module.functions.append(f"define zeroext i1 @{_NAME}(ptr noalias %ctx) {module.attributes} {{\n{body}\n}}\n")
+    module.functions.append(f"define zeroext i1 @{_NAME}(ptr noalias %ctx) {target.attributes} {{\n{body}\n}}\n")
     return _NAME
 
 

@@ -62,14 +62,15 @@ FUNCTION = _write()
 def _random(f: FunctionWriter, op: Random) -> str:
     type = op.type
     assert isinstance(type, Prim)
-    assert f.draws, "whoever starts an iteration makes the slot that counts its draws, and sets it to zero"
+    random, draws = f.random, f.random.draws
+    assert draws, "whoever starts an iteration makes the slot that counts its draws, and sets it to zero"
     if FUNCTION not in f.module.functions:
         f.module.functions.append(FUNCTION)
     seed = read_slot(f, 2, "i64")
-    draw = f.set(f"load i32, ptr {f.draws}, align 4")
+    draw = f.set(f"load i32, ptr {draws}, align 4")
     following = f.set(f"add i32 {draw}, 1")
-    f.do(f"store i32 {following}, ptr {f.draws}, align 4")
-    lane, stream = (f.lane, f.stream or op.stream) if f.stream or op.stream else (0, 0)
+    f.do(f"store i32 {following}, ptr {draws}, align 4")
+    lane, stream = (random.lane, random.stream or op.stream) if random.stream or op.stream else (0, 0)
     bits = f.set(f"call i64 @weft_philox(i64 {seed}, i64 {lane}, i32 {draw}, i32 {stream})")
     if not type.is_float:
         return bits if type.bits == 64 else f.set(f"trunc i64 {bits} to {in_register(type)}")

@@ -30,20 +30,20 @@ def _binary(f: FunctionWriter, op: Binary) -> str:
     kind, type = op.kind, op.lhs.type
     assert isinstance(type, Prim)
     a, b = f.use(op.lhs), f.use(op.rhs)
-    own = f.module.own.get((kind, type))
+    own = f.target.own.get((kind, type))
     if own is not None:
         return own(f, a, b)
     special = _BINARY.get(kind)
     if special is not None and not (type.is_float and BINARY[kind].llvm[0]):
         return special(f, op, type, a, b)
     if kind in ("pow", "atan2"):
-        return f.module.math(f, kind, type, a, b)
+        return f.target.math(f, kind, type, a, b)
     return binary(f, kind, type, a, b)
 
 
 def binary(f: FunctionWriter, kind: str, type: Prim, a: str, b: str) -> str:
     """An operator that LLVM has as one instruction or intrinsic, on operands of `type`."""
-    own = f.module.own.get((kind, type))
+    own = f.target.own.get((kind, type))
     if own is not None:
         return own(f, a, b)
     row: BinaryRow = BINARY[kind]
@@ -166,7 +166,7 @@ def _unary(f: FunctionWriter, op: Unary) -> str:
 
 def unary(f: FunctionWriter, kind: str, type: Prim, x: str) -> str:
     """A unary operator on an operand of `type`."""
-    own = f.module.own.get((kind, type))
+    own = f.target.own.get((kind, type))
     if own is not None:
         return own(f, x)
     special = _UNARY.get(kind)
@@ -179,7 +179,7 @@ def unary(f: FunctionWriter, kind: str, type: Prim, x: str) -> str:
     if kind in _DIRECT:
         intrinsic = f.module.declare(f"{name} @{spelled}.{f.suffix(type)}({name})")
         return f.set(f"call {f.module.fast}{name} @{intrinsic}({name} {x})")
-    return f.module.math(f, kind, type, x)
+    return f.target.math(f, kind, type, x)
 
 
 # What every CPU and GPU does in an instruction or two; the rest goes through the math library.
@@ -274,8 +274,8 @@ def cast(f: FunctionWriter, x: str, source: Prim, target: Prim) -> str:
         return f.set(f"{'fpext' if target.bits > source.bits else 'fptrunc'} {old} {x} to {new}")
     if source is f16:  # (LLVM converts NaN to the least i16 where processors convert halves: AVX512-FP16)
         return cast(f, cast(f, x, f16, f32), f32, target)
-    if source.is_float and f.width > 1 and ("cast", source) in f.module.own:
-        return f.module.own["cast", source](f, x, source, target)
+    if source.is_float and f.width > 1 and ("cast", source) in f.target.own:
+        return f.target.own["cast", source](f, x, source, target)
     if source.is_float:
         spelled = "fptosi" if target.is_signed else "fptoui"
         intrinsic = f.module.declare(f"{new} @llvm.{spelled}.sat.{f.suffix(target)}.{f.suffix(source)}({old})")

@@ -22,19 +22,19 @@ _FAILING = {"relaxed": "monotonic", "acquire": "acquire", "release": "monotonic"
 @emits(AtomicLoad)
 def _atomic_load(f: FunctionWriter, op: AtomicLoad) -> str:
     type = _word(op)
-    order = f"{f.module.sync_scope}{_ORDERS[op.order]}"
+    order = f"{f.target.sync_scope}{_ORDERS[op.order]}"
     return f.set(f"load atomic {in_register(type)}, ptr {f.use(op.ptr)} {order}, align {type.size}")
 
 
 @emits(AtomicStore)
 def _atomic_store(f: FunctionWriter, op: AtomicStore) -> None:
-    order = f"{f.module.sync_scope}{_ORDERS[op.order]}"
+    order = f"{f.target.sync_scope}{_ORDERS[op.order]}"
     f.do(f"store atomic {f.typed(op.value)}, ptr {f.use(op.ptr)} {order}, align {_word(op.value).size}")
 
 
 @emits(Exchange)
 def _exchange(f: FunctionWriter, op: Exchange) -> str:
-    return f.set(f"atomicrmw xchg ptr {f.use(op.ptr)}, {f.typed(op.value)} {f.module.sync_scope}{_ORDERS[op.order]}")
+    return f.set(f"atomicrmw xchg ptr {f.use(op.ptr)}, {f.typed(op.value)} {f.target.sync_scope}{_ORDERS[op.order]}")
 
 
 @emits(CompareExchange)
@@ -46,7 +46,7 @@ def _compare_exchange(f: FunctionWriter, op: CompareExchange) -> str:
         f.set(f"bitcast {f.typed(value)} to {bits}") if type.is_float else f.use(value)
         for value in (op.expected, op.desired)
     )
-    order = f"{f.module.sync_scope}{_ORDERS[op.order]} {_FAILING[op.order]}"
+    order = f"{f.target.sync_scope}{_ORDERS[op.order]} {_FAILING[op.order]}"
     pair = f.set(f"cmpxchg ptr {f.use(op.ptr)}, {bits} {expected}, {bits} {desired} {order}")
     old = f.set(f"extractvalue {{ {bits}, i1 }} {pair}, 0")
     return f.set(f"bitcast {bits} {old} to {register}") if type.is_float else old
@@ -59,7 +59,7 @@ def _fence(f: FunctionWriter, op: Fence) -> None:
 
 def write_fence(f: FunctionWriter, order: str, scope: str | None = None) -> None:
     """A fence of that memory order, among all threads that take part in atomics, or in that scope."""
-    f.do(f"fence {f.module.sync_scope if scope is None else scope}{_ORDERS[order]}")
+    f.do(f"fence {f.target.sync_scope if scope is None else scope}{_ORDERS[order]}")
 
 
 def _word(value: Value) -> Prim:

@@ -13,7 +13,7 @@ from weft.codegen.cpu.vector_math import CpuMath
 from weft.codegen.gpu.kernel import shared_of
 from weft.codegen.gpu.task import Launch
 from weft.codegen.llvm import machine
-from weft.codegen.llvm.function import FunctionWriter
+from weft.codegen.llvm.function import FunctionWriter, TargetHooks
 from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.llvm.overlap_check import write_check
 from weft.ir.artifact import CUDA_SERVICES, ERROR_WORDS, STATE_ERROR, STATE_RESULTS, Slots
@@ -36,8 +36,8 @@ def host_module(
 ) -> tuple[str, str]:
     """The module with `weft_entry`, and the name of its function that checks for overlaps (see `write_check`). `wary`:
     assertions may fail; `flagged`: the state begins with zeros."""
-    module = ModuleWriter(config, slots, CpuMath(frozenset(), False))
-    f = FunctionWriter(module)
+    module, target = ModuleWriter(config, slots), TargetHooks(CpuMath(frozenset(), False))
+    f = FunctionWriter(module, target)
     services = _Services(f)
     leave = _enter(f, services)
     for slot, name in ((0, "state"), (1, "prints")):
@@ -53,8 +53,8 @@ def host_module(
     _answer(f, services, slots, wary)
     services.write_failure()
     leave()
-    module.functions.append(f.text(f"define void @weft_entry(ptr noalias %ctx) {module.attributes}"))
-    check = write_check(module, kernel)
+    module.functions.append(f.text(f"define void @weft_entry(ptr noalias %ctx) {target.attributes}"))
+    check = write_check(module, target, kernel)
     return module.text(machine.host_cpu(1).header), check
 
 

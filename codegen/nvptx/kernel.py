@@ -67,7 +67,7 @@ def compile_kernel(
         threads=tuple(threads_of(launch.loop) for launch in launches),
         shared=tuple(shared_of(launch.loop) for launch in launches),
         state_bytes=8 * emitted.words + kernel.temp_bytes,
-        stack_bytes=module.dialect.stack_bytes if emitted.calls_itself else 0,
+        stack_bytes=emitted.stack_bytes,
         written=written_arrays(kernel),
         check=check,
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from weft.codegen.cpu.kernel import emit_kernel
+from weft.codegen.cpu.kernel import emit_kernel, target_hooks
 from weft.codegen.llvm import cross
 from weft.codegen.llvm.cross import CrossTarget
 from weft.codegen.llvm.overlap_check import write_check
@@ -43,7 +43,7 @@ def compile_kernel(
     note("emit")
     assert config.target == MAPPED_TO
     module = emit_kernel(kernel, config, frozenset(_FEATURES), functions)
-    check = write_check(module, kernel)
+    check = write_check(module, target_hooks(frozenset(_FEATURES), config.fast_math), kernel)
     text = module.text(cross.header(TARGET))
     note("codegen")
     return Artifact(

@@ -13,7 +13,7 @@ import pytest
 import weft as ti
 from tests.codegen.ptx import Recorder, assembled, compiled, compiling
 from tests.mapping import for_cpu
-from weft.codegen.cpu.kernel import emit_kernel
+from weft.codegen.cpu.kernel import emit_kernel, target_hooks
 from weft.codegen.llvm import machine
 from weft.codegen.llvm.overlap_check import write_check
 from weft.codegen.nvptx.target import libdevice
@@ -102,8 +102,9 @@ def test_functions_write_what_they_are_given() -> None:
 
 def test_module(golden: Callable[[str, str], None]) -> None:
     kernel = parse(KERNEL)
-    module = emit_kernel(for_cpu(kernel, CompileConfig(), "sse2 avx2"), CompileConfig(), frozenset({"sse2", "avx2"}))
-    assert write_check(module, kernel) == "weft_overlaps"
+    features = frozenset({"sse2", "avx2"})
+    module = emit_kernel(for_cpu(kernel, CompileConfig(), "sse2 avx2"), CompileConfig(), features)
+    assert write_check(module, target_hooks(features, fast_math=True), kernel) == "weft_overlaps"
     llvm.parse_assembly(module.text("; a golden module\n")).verify()
     golden("overlap_check.ll", module.functions[-1])
 

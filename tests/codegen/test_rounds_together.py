@@ -6,9 +6,11 @@ import textwrap
 
 import pytest
 
-from weft.codegen.gpu.dialect import DeviceModule
-from weft.codegen.gpu.ops import DEVICE, DeviceWriter
+from weft.codegen.gpu.device_writer import DeviceWriter
+from weft.codegen.gpu.dialect import device_hooks
+from weft.codegen.gpu.ops import DEVICE
 from weft.codegen.gpu.unroll_and_jam import write_sum, write_together
+from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.nvptx.dialect import dialect
 from weft.codegen.nvptx.math_library import CudaMath
 from weft.ir.artifact import CudaTarget, Slots
@@ -70,8 +72,8 @@ def task_of(body: str) -> Task:
 
 def writer() -> DeviceWriter:
     spellings = dialect(CudaTarget())
-    module = DeviceModule(CompileConfig(arch="cuda", traits=CUDA), Slots(1, (), (), 0), CudaMath(), dialect=spellings)
-    return DeviceWriter(module, emitters=DEVICE)
+    module = ModuleWriter(CompileConfig(arch="cuda", traits=CUDA), Slots(1, (), (), 0))
+    return DeviceWriter(module, device_hooks(spellings, CudaMath()), emitters=DEVICE)
 
 
 def together(body: str) -> str:
@@ -210,7 +212,7 @@ def test_sums_of_which_it_is_known_what_they_add(sum: str, ahead: int | None) ->
     (i,), op = task.body.args, task.body.last
     assert isinstance(op, Binary)
     f.values = {i: "%i3", **{op: "%m" for op in task.prologue if op.name == "m"}}
-    f.steps = {"%i3": ("%i0", 3)}
+    f.indices.steps = {"%i3": ("%i0", 3)}
     result = write_sum(f, op)
     assert result is not None
-    assert f.steps.get(result) == (None if ahead is None else ("%i0", ahead))
+    assert f.indices.steps.get(result) == (None if ahead is None else ("%i0", ahead))

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from weft.codegen.gpu.dialect import DeviceModule
+from weft.codegen.gpu.dialect import device_hooks
 from weft.codegen.gpu.wide_atomics import write_row
+from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.nvptx.dialect import dialect
 from weft.codegen.nvptx.math_library import CudaMath
 from weft.ir.artifact import CudaTarget, Slots
@@ -150,7 +151,8 @@ class Writer:
     def __init__(self) -> None:
         self.added = list[str]()
         spellings = dialect(CudaTarget(90, 81))
-        self.module = DeviceModule(CompileConfig(traits=CUDA), Slots(1, (), (), 0), CudaMath(), dialect=spellings)
+        self.module = ModuleWriter(CompileConfig(traits=CUDA), Slots(1, (), (), 0))
+        self.target = device_hooks(spellings, CudaMath())
 
     def set(self, text: str) -> str:
         return f"({text})"

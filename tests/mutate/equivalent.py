@@ -252,7 +252,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "weft.codegen.gpu.unroll_and_jam": {
         "_side_by_side: begin == '0' -> False": "0 is added",
-        "write_sum: f.steps -> True": _QUICK,
+        "write_sum: f.indices.steps -> True": _QUICK,
         "write_sum: result is not None -> True": _TYPES,
     },
     "weft.ir.mapping.serial_loops": {
