@@ -14,7 +14,8 @@ import numpy as np
 
 from weft.lang.arguments import numbers_of, shown
 from weft.lang.ui import stamping
-from weft.lang.ui.images import pillow, rows
+from weft.lang.ui.image_order import rows
+from weft.lang.ui.images import pillow
 
 __all__ = ["GuiCanvas", "colors_of", "one_each"]
 

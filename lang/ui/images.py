@@ -1,4 +1,5 @@
-"""Images as arrays and in files. `x` points right and `y` points up: [0, 0] is the lower left corner."""
+"""Images as arrays and in files. `x` points right and `y` points up: [0, 0] is the lower left corner, unless `order`
+says otherwise (`image_order.py`)."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import numpy as np
 from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import numbers_of, path_of, whole_of
 from weft.lang.extras import package
+from weft.lang.ui.image_order import checked_order, in_xy, order_of, remember, rows_of
 
 __all__ = [
     "as_bytes",
@@ -78,19 +80,21 @@ def as_bytes(image: Any, what: str) -> Any:
     return (clipped * (255 / scale)).astype(np.uint8)
 
 
-def imwrite(img: Any, filename: Any) -> None:
+def imwrite(img: Any, filename: Any, order: Any = None) -> None:
     """Write an image to a file. The ending of the name selects the format (png, jpg, bmp, gif ...). A jpg is written
     with a quality of 95 and colours at full resolution, so that noise keeps its contrast. A png is lossless.
 
     `img` is a field or array of shape (width, height), or (width, height, channels) for grey, grey and alpha, RGB or
-    RGBA. Values are floats in [0, 1] or unsigned integers over their range. Raises ValueError for another shape,
+    RGBA. Values are floats in [0, 1] or unsigned integers over their range. With `order="yx"`, `img` is as numpy has
+    images: of shape (height, width) or (height, width, channels), with rows from the top. The default is "xy", with an
+    ImageOrderWarning for arrays of unsigned integers that `imread` has not made. Raises ValueError for another shape,
     TypeError for another type."""
-    pixels = as_bytes(img, "imwrite")
+    order, pixels = order_of(order, img, "imwrite"), as_bytes(img, "imwrite")
     if pixels.ndim == 3 and pixels.shape[2] == 1:
         pixels = pixels[:, :, 0]
     if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] > 4) or not pixels.size:
         raise ValueError(f"an image has shape (width, height) or (width, height, 1 to 4), not {pixels.shape}")
-    picture = pillow().fromarray(np.ascontiguousarray(rows(pixels)))
+    picture = pillow().fromarray(np.ascontiguousarray(rows_of(pixels, order)))
     path = Path(path_of(filename, "imwrite"))
     if path.suffix.lower() in (*_JPEGS, ".bmp") and picture.mode in ("LA", "RGBA"):
         picture = picture.convert("L" if picture.mode == "LA" else "RGB")
@@ -107,14 +111,11 @@ def save(picture: Any, path: Path | str) -> None:
     picture.save(path, **_LOSSY.get(Path(path).suffix.lower(), {}))
 
 
-def rows(pixels: Any) -> Any:
-    """Convert [x, y] with y up to the layout of files: rows from the top."""
-    return pixels.swapaxes(0, 1)[::-1]
-
-
-def imread(filename: Any, channels: Any = 0) -> Any:
-    """Read an image from a file as u8 of shape (width, height, channels). `channels` is 1 for grey, 2 for grey and
-    alpha, 3 for RGB, 4 for RGBA, and 0 for the number in the file."""
+def imread(filename: Any, channels: Any = 0, order: Any = "xy") -> Any:
+    """Read an image from a file as u8 of shape (width, height, channels), with y up. `channels` is 1 for grey, 2 for
+    grey and alpha, 3 for RGB, 4 for RGBA, and 0 for the number in the file. With `order="yx"` the shape is (height,
+    width, channels), with rows from the top, as numpy has images."""
+    order = checked_order(order)
     modes = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
     if whole_of(channels, "the number of channels") not in (0, *modes):
         raise ValueError(f"an image has 1 to 4 channels, or 0 for what the file has, not {channels}")
@@ -125,7 +126,7 @@ def imread(filename: Any, channels: Any = 0) -> Any:
         array = np.array(picture, np.uint8)
     if array.ndim == 2:
         array = array[:, :, None]
-    return np.ascontiguousarray(array[::-1].swapaxes(0, 1))
+    return np.ascontiguousarray(array) if order == "yx" else remember(np.ascontiguousarray(in_xy(array, "yx")))
 
 
 def imresize(img: Any, w: Any, h: Any = None) -> Any:

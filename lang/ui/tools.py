@@ -8,13 +8,25 @@ from typing import Any
 from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import numbers_of, text_of
 from weft.lang.program.init import sync
+from weft.lang.ui.image_order import ImageOrderWarning, in_xy, order_of
 from weft.lang.ui.images import imread, imresize, imwrite
 from weft.lang.ui.ply import PLYWriter
 from weft.lang.ui.video import VideoManager
 from weft.lang.ui.vtk import write_vtk
 from weft.runtime.doctor import report
 
-__all__ = ["PLYWriter", "Timer", "VideoManager", "diagnose", "imread", "imresize", "imshow", "imwrite", "write_vtk"]
+__all__ = [
+    "ImageOrderWarning",
+    "PLYWriter",
+    "Timer",
+    "VideoManager",
+    "diagnose",
+    "imread",
+    "imresize",
+    "imshow",
+    "imwrite",
+    "write_vtk",
+]
 
 
 def diagnose() -> None:
@@ -22,13 +34,14 @@ def diagnose() -> None:
     print(report())
 
 
-def imshow(img: Any, title: str = "imshow") -> None:
-    """Show an image in a window until the user closes it or presses Escape."""
+def imshow(img: Any, title: str = "imshow", order: Any = None) -> None:
+    """Show an image in a window until the user closes it or presses Escape. `order` is that of `imwrite`."""
     from weft.lang.ui.gui import GUI  # image files need no window
 
-    array = numbers_of(img, "an image")
+    order, array = order_of(order, img, "imshow"), numbers_of(img, "an image")
     if array.ndim not in (2, 3) or not array.size:
         raise TypeMismatch(f"an image has two or three axes, not the shape {array.shape}")
+    array = in_xy(array, order)
     gui = GUI(text_of(title, "the title of an image"), res=(array.shape[0], array.shape[1]))
     while gui.running and not gui.get_event(gui.ESCAPE):
         gui.set_image(array)

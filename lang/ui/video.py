@@ -64,7 +64,7 @@ class VideoManager:
         if image.shape[:2] != (self.width, self.height):
             raise ValueError(f"the frames are {self.width} x {self.height} pixels, this one {image.shape[:2]}")
         name = f"{self.frame_counter:06d}.png"
-        imwrite(image, str(self.frame_directory / name))
+        imwrite(image, str(self.frame_directory / name), order="xy")
         self.frame_fns.append(name)
         self.frame_counter += 1
         if self.frame_counter == self.next_video_checkpoint:

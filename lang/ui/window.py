@@ -136,7 +136,7 @@ class Window:
     def save_image(self, filename: str) -> None:
         """Write the frame so far to a file (png, jpg, bmp). Call it before `show`."""
         self._saved = True
-        imwrite(np.asarray(self.picture())[::-1].swapaxes(0, 1), filename)
+        imwrite(np.asarray(self.picture()), filename, order="yx")
 
     def get_image_buffer_as_numpy(self) -> Any:
         """Return the frame so far: f32 RGBA in [0, 1] of shape (width, height, 4), y up."""

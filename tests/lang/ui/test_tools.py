@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_written_is_read(channels: int) -> None:
     shape = (6, 4, channels) if channels else (6, 4)
     image = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
-    ti.tools.imwrite(image, "a.png")
+    ti.tools.imwrite(image, "a.png", order="xy")
     assert (ti.tools.imread("a.png") == image.reshape(6, 4, max(channels, 1))).all()
     field = ti.field(ti.u8, shape)
     field.from_numpy(image)
@@ -42,7 +42,7 @@ def test_the_axes_of_files() -> None:
 
     image = np.zeros((6, 4, 3), np.uint8)
     image[0, 0], image[5, 3] = (255, 0, 0), (0, 255, 0)
-    ti.tools.imwrite(image, "a.png")
+    ti.tools.imwrite(image, "a.png", order="xy")
     rows = np.asarray(Image.open("a.png"))
     assert rows.shape == (4, 6, 3)
     assert rows[3, 0].tolist() == [255, 0, 0]  # [0, 0] is the lower left
@@ -54,7 +54,7 @@ def test_colours_of_other_types() -> None:
     field.from_numpy(np.array([[0.5], [1.5], [-1], [np.nan]], np.float32))
     ti.tools.imwrite(field, "a.png")
     assert ti.tools.imread("a.png").ravel().tolist() == [127, 255, 0, 0]
-    ti.tools.imwrite(np.array([[65535], [32768]], np.uint16), "a.png")
+    ti.tools.imwrite(np.array([[65535], [32768]], np.uint16), "a.png", order="xy")
     assert ti.tools.imread("a.png").ravel().tolist() == [255, 127]
     vectors = ti.Vector.field(3, ti.f64, (2, 2))
     vectors.fill(1.0)
