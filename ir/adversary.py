@@ -45,7 +45,7 @@ def run_interleaved(machine: Machine, schedule: Schedule, env: Env, items: Seque
     """Run a loop over `items`, which are iterations or groups of them."""
     machine.course.loops += 1
     number = machine.course.loops
-    waiting = [_thread(machine, [*env], share, parts) for share in schedule.threads(items, number)]
+    waiting = [_thread(machine, [*env], chunk, parts) for chunk in schedule.threads(items, number)]
     draw, live = schedule.turns(number), list[_Thread]()
     memory = WeakMemory(Random(f"{schedule.seed} {number} memory")) if schedule.weak else None
     while waiting or live:
@@ -78,10 +78,10 @@ class _Thread:
 _ENDED = object()
 
 
-def _thread(machine: Machine, env: Env, share: Sequence[Item], parts: Parts[Item]) -> Generator[None]:
+def _thread(machine: Machine, env: Env, chunk: Sequence[Item], parts: Parts[Item]) -> Generator[None]:
     parts.own()
     yield from parts.before(env)
-    for item in share:
+    for item in chunk:
         machine.burn()
         yield from parts.each(env, item)
     yield from parts.after(env)

@@ -49,8 +49,8 @@ __all__ = [
 ]
 
 # The service table: addresses of native functions, one 8-byte word each.
-#   parallel_for  void (i64 pool, void (*body)(ctx, void *share, i64 begin, i64 end),
-#                       ctx, void *share, i64 n, i64 grain)
+#   parallel_for  void (i64 pool, void (*body)(ctx, void *box  , i64 begin, i64 end),
+#                       ctx, void *box  , i64 n, i64 grain)
 #                 calls body over [0, n) in chunks of `grain` or more on all workers; returns when all are done
 #   print         void (i64 site, i64 *values)  values: one 8-byte slot per scalar, as in the context
 #   pool          not a function: the pool handle that parallel_for takes

@@ -2,7 +2,7 @@
 
 It shares nothing with code generation except the operator table of `scalar.py`, so it defines what a program means. A
 pass is correct if a kernel evaluates to the same memory before and after it. Parallel loops run in order, and tasks run
-as `config.threads` consecutive shares. With a `schedule`, they run concurrently (see `adversary.py`). `machine.py`
+as `config.threads` consecutive chunks. With a `schedule`, they run concurrently (see `adversary.py`). `machine.py`
 turns ops into closures. This module defines the meaning of control ops.
 """
 

@@ -1,10 +1,10 @@
-"""Runs parallel loops in the evaluator: threads, each with its share of the iterations and possibly copies of fields.
+"""Runs parallel loops in the evaluator: threads, each with its chunk of the iterations and possibly copies of fields.
 
-Without an adversary's schedule, `config.threads` consecutive shares run one after another. With one, the threads take
+Without an adversary's schedule, `config.threads` consecutive chunks run one after another. With one, the threads take
 turns at every access (see `adversary.py`). The task's own schedule is executed as well:
 
     lanes, vectors       this many neighbours along the innermost axis run at once (see `lane_machine.py`)
-    across, rows         a thread of a GPU runs this many iterations together (see `gpu_machine.py`)
+    across, rows         a thread of a GPU runs this many iterations, coarsened (see `gpu_machine.py`)
     privatized           a thread updates a copy that begins with neutral elements; all copies are merged at the end
 """
 
@@ -21,7 +21,7 @@ from weft.ir import ops
 from weft.ir.adversary import Parts, run_interleaved
 from weft.ir.boxes import points
 from weft.ir.core import Block, BlockArg
-from weft.ir.gpu_machine import Point, ThreadBody, taken_together
+from weft.ir.gpu_machine import Point, ThreadBody, groups_of
 from weft.ir.lane_machine import Group, LaneBody
 from weft.ir.machine import Env, Flow, Machine, Run, Steps
 from weft.ir.mapping.warp_sums import warp_loop
@@ -65,7 +65,7 @@ def task_threads(machine: Machine, task: ops.Task) -> Spread:
         each, groups = _in_lanes(machine, task, span), partial(_groups, span=span)
     elif schedule.across * schedule.rows > 1 or warp_loop(task) is not None:
         each = _in_threads(machine, task)
-        groups = partial(taken_together, across=schedule.across, rows=schedule.rows)
+        groups = partial(groups_of, across=schedule.across, rows=schedule.rows)
     else:
         each = _one_by_one(machine, args, task.body)
     return _threads(machine, task.prologue, each, task.epilogue, groups, schedule.privatized)
@@ -102,10 +102,10 @@ def _threads(
         machine.afford(box)
         done, outer = 0, course.moved
         copies.clear()
-        for share in _shares(box, max(1, machine.config.threads)):
+        for chunk in _chunks(box, max(1, machine.config.threads)):
             own()
             first(env)
-            mine = [*enumerate(points(share), done)]
+            mine = [*enumerate(points(chunk), done)]
             for group in groups(mine):
                 if at_once(env, group) is Flow.END:
                     return Flow.END
@@ -126,8 +126,8 @@ def _groups(iterations: Sequence[Point], span: int = 1) -> list[tuple[Point, ...
     return [tuple(row[start : start + span]) for row in rows for start in range(0, len(row), span)]
 
 
-def _shares(box: list[range], threads: int) -> list[list[range]]:
-    """The box, split along its slowest axis: one share for each thread that gets iterations."""
+def _chunks(box: list[range], threads: int) -> list[list[range]]:
+    """The box, split along its slowest axis: one chunk for each thread that gets iterations."""
     if not box:
         return [box]
     slowest, *rest = box

@@ -25,20 +25,20 @@ from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.evaluate_mapped import Together, check_alignment
 from weft.ir.machine import Env, Flow, Machine, Run, Steps
-from weft.ir.mapping.coarsening import accumulators, split_at_shared
-from weft.ir.mapping.serial_loops import apart_and_in_turn, counts_by_one, fetched_ahead, is_alike
+from weft.ir.mapping.coarsening import accumulators, split_at_accumulators
+from weft.ir.mapping.serial_loops import counts_by_one, fetched_ahead, independent_and_ordered, is_alike
 from weft.ir.mapping.warp_sums import LANES, around, sums_of, warp_loop
 from weft.ir.scalar import BINARY, cast_value, identity
 from weft.ir.types import VOID, element, i32
 
-__all__ = ["Point", "ThreadBody", "jammed", "taken_together"]
+__all__ = ["Point", "ThreadBody", "groups_of", "jammed"]
 
 Point = tuple[int, tuple[int, ...]]  # the number of an iteration, and its indices
 
 _BITS = 1 << 31
 
 
-def taken_together(iterations: Sequence[Point], across: int, rows: int) -> list[tuple[Point, ...]]:
+def groups_of(iterations: Sequence[Point], across: int, rows: int) -> list[tuple[Point, ...]]:
     """The iterations that a thread runs together. Along each axis, a group begins at a multiple of its size. Where one
     is not complete, its indices stand alone; so there are groups of `rows` by `across`, of either, and single
     iterations."""
@@ -106,7 +106,7 @@ class _Ops:
     def before(self, op: Op, env: Env) -> None:
         """Check the op before it runs."""
 
-    def together(self, block: Sequence[Op], envs: list[Env], varying: set[Value]) -> Generator[None]:
+    def jammed(self, block: Sequence[Op], envs: list[Env], varying: set[Value]) -> Generator[None]:
         """Run each op in all environments before the next op. What is the same in all of them is computed once."""
         for op in block:
             same = not any(value in varying for value in op.operands)
@@ -130,28 +130,28 @@ class _Ops:
             for env in envs:
                 yield from self.one(op, env)
             return
-        rounds, (index,) = range(begin, end, step), op.body.args
-        whole = len(rounds) // jam * jam if jam and not unrolled else 0
-        steps = [rounds[first : first + jam] for first in range(0, whole, jam or 1)]
+        trips, (index,) = range(begin, end, step), op.body.args
+        whole = len(trips) // jam * jam if jam and not unrolled else 0
+        steps = [trips[first : first + jam] for first in range(0, whole, jam or 1)]
         yield from self.jam(op, steps, envs, varying)
-        for number in rounds[whole:]:
+        for number in trips[whole:]:
             self.machine.burn()
             for env in envs:
                 env[self.machine.slot(index)] = cast_value(number, element(index.type))
-            yield from self.together(list(op.body), envs, varying)
+            yield from self.jammed(list(op.body), envs, varying)
 
     def jam(self, op: ops.For, steps: Sequence[range], envs: list[Env], varying: set[Value]) -> Generator[None]:
         """The iterations of each step at once: the ops that do not depend on another one, then the rest in order. With
         `ahead`, the loads of a step run before the rest of the step before it. What is loaded for one iteration of the
         task is then used for all."""
-        (index,), (apart, in_turn) = op.body.args, apart_and_in_turn(op.body)
-        early, computed = fetched_ahead(op, apart) if op.schedule.ahead else ([], apart)
+        (index,), (independent, ordered) = op.body.args, independent_and_ordered(op.body)
+        early, computed = fetched_ahead(op, independent) if op.schedule.ahead else ([], independent)
         slots = [self.machine.slot(one) for one in early if isinstance(one, ops.Load)]
 
         def fetch(step: range) -> Generator[None, None, list[list[Env]]]:
             beside = [[self.bound(index, env, one) for env in envs] for one in step]
             for one in beside:
-                yield from self.together(early, one, set(varying))
+                yield from self.jammed(early, one, set(varying))
                 for env, slot in product(one, slots):
                     env[slot] = one[0][slot]
             return beside
@@ -160,10 +160,10 @@ class _Ops:
         for step in (*steps[1:], range(0)):
             beside = coming
             flat = [env for one in beside for env in one]
-            yield from self.together(computed, flat, {*varying, index, *early})
+            yield from self.jammed(computed, flat, {*varying, index, *early})
             coming = yield from fetch(step)
             for one in beside:
-                yield from self.together(in_turn, one, {*varying, index, *apart})
+                yield from self.jammed(ordered, one, {*varying, index, *independent})
 
     def bound(self, index: Value, env: Env, number: int) -> Env:
         """A copy of the environment for that iteration. Locals are shared, because the environment holds their
@@ -180,7 +180,7 @@ class ThreadBody(_Ops):
     def __init__(self, machine: Machine, task: ops.Task) -> None:
         super().__init__(machine)
         self.task, self.clamps, self.loop_of_warp = task, task.all_of(ops.Clamp), warp_loop(task)
-        self.apart, self.in_turn = split_at_shared(task.body, accumulators(task))
+        self.independent, self.ordered = split_at_accumulators(task.body, accumulators(task))
         self.aligned = next((op for op in task.prologue if isinstance(op, ops.Aligned)), None)
         self.known: dict[tuple[Any, ...], Together] = {}
         machine.slot_list([task, *task.body.args, *([self.aligned] if self.aligned else [])])
@@ -201,9 +201,9 @@ class ThreadBody(_Ops):
             varying: set[Value] = {arg for arg, axis in zip(args, axes, strict=True) if len(set(axis)) > 1}
             for mine, (_, point) in zip(envs, group, strict=True):
                 mine[self.machine.slot(self.task)] = self.state(env, group, point)
-            yield from self.together(self.apart, envs, varying)
+            yield from self.jammed(self.independent, envs, varying)
             for mine in envs:
-                for op in self.in_turn:
+                for op in self.ordered:
                     yield from self.one(op, mine)
 
     def may_group(self, env: Env, group: Sequence[Point]) -> bool:

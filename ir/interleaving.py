@@ -28,15 +28,15 @@ class Schedule:
         draw = Random(f"{self.seed} {loop}")
         count = draw.choice((1, 2, 3, 7, max(1, len(points))))
         if draw.random() < 0.5:  # as a GPU deals them out
-            shares = [list(points[start::count]) for start in range(count)]
+            chunks = [list(points[start::count]) for start in range(count)]
         else:
             size = max(1, -(-len(points) // count))
-            shares = [list(points[start : start + size]) for start in range(0, max(1, len(points)), size)]
-        for share in shares:
+            chunks = [list(points[start : start + size]) for start in range(0, max(1, len(points)), size)]
+        for chunk in chunks:
             if draw.random() < 0.5:
-                draw.shuffle(share)
-        draw.shuffle(shares)
-        return shares
+                draw.shuffle(chunk)
+        draw.shuffle(chunks)
+        return chunks
 
     def turns(self, loop: int) -> Random | None:
         """The threads that continue in turn; None: each thread runs to its end."""

@@ -11,7 +11,7 @@ __all__ = ["Aligned", "AtomicRow", "Clamp", "StackLeft"]
 
 
 class Aligned(Op, name="aligned", reads=True, writes=True, effect="elsewhere", levels="mapped"):
-    """States a condition in the prologue of a coarsened task. A thread takes several iterations together only if all of
+    """States a condition in the prologue of a coarsened task. A thread takes several iterations at once only if all of
     `values`, which are array bases and strides in bytes, are multiples of 16. If all of `taps` are multiples of 16 too,
     the rows that a filter reads begin at such multiples. The op has no effect of its own."""
 

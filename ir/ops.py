@@ -467,7 +467,7 @@ class Kernel(Op, name="kernel"):
 class Task(Op, name="task", levels="tasks lowered"):
     """A part of a kernel that is launched as a unit. A "serial" task runs `body` once. For a "range_for" task, `bounds`
     yields a box, and `body` runs for each of its points in any order. `body` has one argument per axis, slowest axis
-    first. Each thread runs `prologue` before its share of the iterations and `epilogue` after it. `body` and `epilogue`
+    first. Each thread runs `prologue` before its iterations and `epilogue` after it. `body` and `epilogue`
     may use the values of `prologue`. `read_set` and `write_set` list the fields and arrays that the task reads and
     writes. `schedule` says how the target runs it."""
 

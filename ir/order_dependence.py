@@ -173,17 +173,17 @@ class _Walk:
     def access(self, op: Access, control: Level) -> None:
         space = space_of(op.ptr)
         where = self.values.get(op.ptr, Level.EXACT)
-        turn = Level.ORDER if self.loop is not None and space in self.loop.handed_on else Level.EXACT
+        order = Level.ORDER if self.loop is not None and space in self.loop.handed_on else Level.EXACT
         if isinstance(op, (Load, AtomicLoad)):
             held = self.found.of(space)
             held = Level.ORDER if held is Level.SLOTS else held  # which of the values it is
-            self.learn(op, max(held, self.race(space), _decided(where), turn))
+            self.learn(op, max(held, self.race(space), _decided(where), order))
             return
         value = max(self.values.get(value, Level.EXACT) for value in op.operands[1:])
         if isinstance(op, (Atomic, Exchange, CompareExchange)):
             self.atomic(op, space, max(value, _decided(where), _decided(control)))
-        elif turn is Level.ORDER:
-            self.put(space, turn)
+        elif order is Level.ORDER:
+            self.put(space, order)
         elif where is Level.ORDER and value is Level.EXACT and control is Level.EXACT:
             self.put(space, Level.SLOTS)
         else:
@@ -256,8 +256,8 @@ class _Walk:
         return {*map(space_of_field, fields), *map(space_of_array, arrays)}
 
     def print(self, level: Level) -> None:
-        turn = Level.EXACT if self.loop is None else Level.ORDER
-        self.found.prints = max(self.found.prints, level, turn)
+        order = Level.EXACT if self.loop is None else Level.ORDER
+        self.found.prints = max(self.found.prints, level, order)
 
     def put(self, space: Hashable, level: Level) -> None:
         if level > self.found.of(space):

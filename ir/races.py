@@ -122,7 +122,7 @@ class RaceTable:
     accesses: list[Access] = field(default_factory=list[Access])
     loops: list[Loop] = field(default_factory=list[Loop])
     regions: dict[Hashable, Region] = field(default_factory=dict[Hashable, Region])
-    unchecked: bool = False  # the kernel was left as it is: its threads work together
+    unchecked: bool = False  # the kernel was left as it is: its threads communicate
 
     def access(self, kind: str, span: Span | None) -> int:
         """The number of a new site."""

@@ -52,8 +52,9 @@ def _block(op: Task, schedule: Schedule, _: Kernel) -> None:
 def _numbered(op: Task, schedule: Schedule, _: Kernel) -> None:
     if not schedule.block:
         return
-    works_together = bool(op.all_of(Simt, SharedBase))
-    require(works_together == schedule.numbered, op, "is numbered where its threads do nothing together, or is not")
+    communicates = bool(op.all_of(Simt, SharedBase))
+    require(communicates or not schedule.numbered, op, "numbers its threads, but they do not communicate")
+    require(schedule.numbered or not communicates, op, "has threads that communicate, but does not number them")
     require(not schedule.numbered or schedule.block[1:] == (1, 1), op, "is numbered, and its blocks are not flat")
 
 

@@ -48,12 +48,12 @@ class PinnedCopies:
             with self._enter():
                 while len(self._lanes) < count:
                     self._lanes.append(_Lane(self._driver, self._stream, self._enter))
-            shares = [(lane, starts[number::count]) for number, lane in enumerate(self._lanes[:count])]
+            parts = [(lane, starts[number::count]) for number, lane in enumerate(self._lanes[:count])]
             if count == 1:
-                copy(*shares[0], target, source, size)
+                copy(*parts[0], target, source, size)
                 return
             with ThreadPoolExecutor(count, "weft-copy") as threads:
-                for _ in threads.map(lambda share: copy(*share, target, source, size), shares):
+                for _ in threads.map(lambda part: copy(*part, target, source, size), parts):
                     pass
 
 

@@ -7,7 +7,7 @@ handler raises an exception:
     watcher   a thread. If a launch of the main thread takes long, it sets a flag in the launch's error record (the
               high half of the first word)
     kernel    loads that word where a load costs nothing (`codegen/llvm/interrupts.py`). If it is not 0, it calls
-              `poll`. The pool does so between the shares of a loop, and threads that wait for the pool or for a
+              `poll`. The pool does so between the chunks of a loop, and threads that wait for the pool or for a
               lock do so too
     poll      in the main thread, takes the GIL, runs the handlers, and returns whether one raised; in threads of the
               pool, returns whether the launch was ended

@@ -172,7 +172,7 @@ def launch_scratch(f: Function, handle: Value, bytes: Value) -> None:
 
 
 @_IR.function("void", "i64", "ptr", "ptr", "ptr", "i64", "i64", exported=True)
-def launch_for(f: Function, handle: Value, body: Value, ctx: Value, share: Value, n: Value, grain: Value) -> None:
+def launch_for(f: Function, handle: Value, body: Value, ctx: Value, box: Value, n: Value, grain: Value) -> None:
     """As `parallel_for`, but waits for the pool; a loop within one that this thread runs is run by this thread."""
     f.ret_if(n.compare("sle", 0))
     pool = handle.cast("inttoptr", "ptr")
@@ -182,11 +182,11 @@ def launch_for(f: Function, handle: Value, body: Value, ctx: Value, share: Value
         me.set(f.call("PyThread_get_thread_ident"))
         direct.set(looper.load("i64", "monotonic").eq(me.get()))
     with f.when(direct.get()):
-        f.call(body, ctx, share, f.constant(0), n, type="void")
+        f.call(body, ctx, box, f.constant(0), n, type="void")
         f.ret()
     f.ret_if(~f.call("lock_take", pool, ctx))
     looper.store(me.get(), "monotonic")
-    f.call("run_loop", pool, body, ctx, share, n, grain)
+    f.call("run_loop", pool, body, ctx, box, n, grain)
     fault = place(pool, "fault").load("i64")
     looper.store(0, "monotonic")
     f.call("lock_give", pool)

@@ -9,7 +9,7 @@ memory, by cache lines (`pool_ir.py` names the offsets):
     128   number of sleeping workers (i32)
     160   the launch lock: 0 free, 1 taken, 2 taken and waited for (i32); the thread that holds it (i64); the thread
           whose launch runs a loop (i64)
-    192   the loop: body, ctx, share, n, the least chunk
+    192   the loop: body, ctx, box, n, the least chunk
     232   scratch memory for the current launch, which grows as needed: its address, its bytes
     248   the first fault of the loop, see `guard_ir.py`
     256   where the next chunk begins

@@ -28,7 +28,7 @@ PLACES: dict[str, int] = {
     "looper": 176,
     "body": 192,
     "ctx": 200,
-    "share": 208,
+    "box": 208,
     "n": 216,
     "grain": 224,
     "scratch": 232,
@@ -75,22 +75,22 @@ _IR = Module()
 
 
 @_IR.function("void", "i64", "ptr", "ptr", "ptr", "i64", "i64", exported=True)
-def parallel_for(f: Function, handle: Value, body: Value, ctx: Value, share: Value, n: Value, grain: Value) -> None:
+def parallel_for(f: Function, handle: Value, body: Value, ctx: Value, box: Value, n: Value, grain: Value) -> None:
     """Without a thread to wait for: if the pool is busy, the caller runs the loop by itself."""
     f.ret_if(n.compare("sle", 0))
     pool = handle.cast("inttoptr", "ptr")
     with f.unless(n.compare("sle", grain) | place(pool, "workers").load("i32").eq(0)):
         _, mine = pool.swap_if(0, 1, "i32", "acquire monotonic")
         with f.when(mine):
-            f.call("run_loop", pool, body, ctx, share, n, grain)
+            f.call("run_loop", pool, body, ctx, box, n, grain)
             f.call("lock_give", pool)
             f.ret()
-    f.call(body, ctx, share, f.constant(0), n, type="void")
+    f.call(body, ctx, box, f.constant(0), n, type="void")
     f.ret()
 
 
 @_IR.function("void", "ptr", "ptr", "ptr", "ptr", "i64", "i64")
-def run_loop(f: Function, pool: Value, body: Value, ctx: Value, share: Value, n: Value, grain: Value) -> None:
+def run_loop(f: Function, pool: Value, body: Value, ctx: Value, box: Value, n: Value, grain: Value) -> None:
     """By whoever holds the pool's lock."""
     with f.when(place(pool, "started").load("i32").eq(0)):
         pause = f.call("guard_pause")
@@ -99,7 +99,7 @@ def run_loop(f: Function, pool: Value, body: Value, ctx: Value, share: Value, n:
     parts = place(pool, "workers").load("i32").cast("zext", "i64") * 16
     chosen = f.call("llvm.smax.i64", n.op("sdiv", parts), 1)
     chunk = grain.compare("sgt", 0).select(grain, chosen)
-    loop: dict[str, Value | int] = {"body": body, "ctx": ctx, "share": share, "n": n, "grain": chunk, "fault": 0}
+    loop: dict[str, Value | int] = {"body": body, "ctx": ctx, "box": box, "n": n, "grain": chunk, "fault": 0}
     for name, value in loop.items():
         place(pool, name).store(value)
     place(pool, "next").store(0, "monotonic")
@@ -141,7 +141,7 @@ def close_and_join(f: Function, pool: Value, ctx: Value) -> None:
 def take_chunks(f: Function, pool: Value) -> None:
     """Take chunk after chunk until none is left: of what is left a quarter of a thread's part, `grain` at least. Memory
     is read in long runs, and the last chunks are short."""
-    body, ctx, share = (place(pool, name).load("ptr") for name in ("body", "ctx", "share"))
+    body, ctx, box = (place(pool, name).load("ptr") for name in ("body", "ctx", "box"))
     n, grain = (place(pool, name).load("i64") for name in ("n", "grain"))
     parts = (place(pool, "workers").load("i32") + 1).cast("zext", "i64") << 2
     next = place(pool, "next")
@@ -157,7 +157,7 @@ def take_chunks(f: Function, pool: Value) -> None:
             found, taken = next.swap_if(begin.get(), end.get(), "i64", "monotonic monotonic")
             f.leave_if(taken)
             begin.set(found)
-        f.call(body, ctx, share, begin.get(), end.get(), type="void")
+        f.call(body, ctx, box, begin.get(), end.get(), type="void")
     f.ret()
 
 

@@ -1,1 +1,1 @@
-"""The CPU: tasks as loops over shares of a box, and iterations in SIMD lanes."""
+"""The CPU: tasks as loops over chunks of a box, and iterations in SIMD lanes."""

@@ -1,7 +1,7 @@
 """The CPU backend: compiles a lowered kernel to one LLVM module, and that to an object file.
 
-Each parallel task is a function over a share of its iteration box: `body(ctx, box, begin, end)`. A box of one axis is
-divided into shares of iterations. A box of several axes is divided into shares of *rows*: all axes except the innermost
+Each parallel task is a function over a chunk of its iteration box: `body(ctx, box, begin, end)`. A box of one axis is
+divided into chunks of iterations. A box of several axes is divided into chunks of *rows*: all axes except the innermost
 are numbered together, and the innermost, contiguous one is a plain loop without division that LLVM vectorizes. The
 entry function runs serial tasks in place and passes parallel ones to the runtime's thread pool. Small ones run on the
 caller.
@@ -19,7 +19,15 @@ from weft.codegen.cpu.lane_control import write_body
 from weft.codegen.cpu.lane_folds import write_fold
 from weft.codegen.cpu.lanes import LaneWriter
 from weft.codegen.cpu.parts import Parts, cuts_of
-from weft.codegen.cpu.privatization import extra_words, homes, prepare, run_shares, sharing, write_merge, write_share
+from weft.codegen.cpu.privatization import (
+    extra_words,
+    homes,
+    pays_off,
+    prepare,
+    run_privatized,
+    write_merge,
+    write_private_body,
+)
 from weft.codegen.cpu.saturating_casts import saturated
 from weft.codegen.cpu.vector_math import LIBRARY, CpuMath
 from weft.codegen.llvm import control_ops, machine, memory_ops, philox, scalar_ops, synchronization
@@ -52,8 +60,8 @@ __all__ = ["compile_kernel", "emit_kernel", "target_hooks"]
 # Imported for the ops that they register.
 _WRITERS = (control_ops, lane_math, lane_memory, memory_ops, philox, scalar_ops, synchronization)
 
-# Below this price a loop is not worth waking another thread. A share should cost about as much.
-_SHARE = 40_000.0
+# Below this price a loop is not worth waking another thread. A chunk should cost about as much.
+_CHUNK = 40_000.0
 
 # The lengths of stretches are multiples of this number, so that a stretch consists of whole vectors.
 _WHOLE = 256
@@ -198,9 +206,9 @@ def _parallel(f: FunctionWriter, task: Task, number: int, layouts: Layouts) -> N
     """In the entry: compute the box, then run it here or divide it among threads."""
     _bounds(f, task)
     limits, schedule = box_of(task), task.schedule
-    shares, span = schedule.privatized, schedule.lanes * schedule.vectors
+    privatized, span = schedule.privatized, schedule.lanes * schedule.vectors
     axes = len(limits.begins)
-    box = f.stack(f"[{2 * axes + extra_words(shares)} x i64]")
+    box = f.stack(f"[{2 * axes + extra_words(privatized)} x i64]")
     for position, value in enumerate([*limits.begins, *limits.ends]):
         word = f.set(f"getelementptr inbounds i8, ptr {box}, i64 {8 * position}")
         f.do(f"store i64 {_wide(f, value)}, ptr {word}, align 8")
@@ -210,15 +218,15 @@ def _parallel(f: FunctionWriter, task: Task, number: int, layouts: Layouts) -> N
         for extent in extents[1:-1]:
             count = f.set(f"mul nsw i64 {count}, {extent}")
         inner = extents[-1]
-    elif span > 1:  # shared out by whole vectors
+    elif span > 1:  # divided by whole vectors
         count = f.set(f"udiv i64 {f.set(f'add i64 {count}, {span - 1}')}, {span}")
         inner = str(span)
     each, body = schedule.price / max(1, span / 4), f"weft_task{number}"
-    if shares:
+    if privatized:
         _write_body(f, task, layouts, body, plain=True)
-        write_share(f, shares, body, axes)
-        write_merge(f, shares, body, axes)
-        _launch_private(f, shares, body, box, axes, sharing(f, shares, each, count, inner), count)
+        write_private_body(f, privatized, body, axes)
+        write_merge(f, privatized, body, axes)
+        _launch_private(f, privatized, body, box, axes, pays_off(f, privatized, each, count, inner), count)
     elif schedule.alone:
         _write_body(f, task, layouts, body, plain=True)
         f.do(f"call void @{body}(ptr %ctx, ptr {box}, i64 0, i64 {count})")
@@ -253,10 +261,10 @@ def _extent(f: FunctionWriter, begin: Value, end: Value) -> str:
 
 
 def _grain(f: FunctionWriter, each: float, inner: str) -> str:
-    """The number of iterations (or rows) of a share that is worth a thread, if an iteration costs `each`."""
+    """The number of iterations (or rows) of a chunk that is worth a thread, if an iteration costs `each`."""
     row = f.set(f"mul nsw i64 {inner}, {max(1, round(each))}")
     least = f.set(f"call i64 @{f.module.declare('i64 @llvm.smax.i64(i64, i64)')}(i64 {row}, i64 1)")
-    grain = f.set(f"udiv i64 {int(_SHARE)}, {least}")
+    grain = f.set(f"udiv i64 {int(_CHUNK)}, {least}")
     return f.set(f"add i64 {grain}, 1")
 
 
@@ -274,22 +282,22 @@ def _launch(f: FunctionWriter, alone: str, bodies: tuple[str, str], box: str, co
 
 
 def _launch_private(
-    f: FunctionWriter, shares: Sequence[Privatized], body: str, box: str, axes: int, together: str, count: str
+    f: FunctionWriter, privatized: Sequence[Privatized], body: str, box: str, axes: int, several: str, count: str
 ) -> None:
     """Let the pool run the loop on private copies if several threads are faster and there is memory. Otherwise run it
     here."""
     here, shared, done = (f.fresh_label(hint) for hint in ("here", "shared", "done"))
-    prepare(f, shares, box, axes)
-    f.branch(together, shared, here)
+    prepare(f, privatized, box, axes)
+    f.branch(several, shared, here)
     f.start(shared)
-    f.branch(run_shares(f, shares, body, box, axes, count), done, here)
+    f.branch(run_privatized(f, privatized, body, box, axes, count), done, here)
     f.start(here)
     f.do(f"call void @{body}(ptr %ctx, ptr {box}, i64 0, i64 {count})")
     f.start(done)
 
 
 def _write_body(entry: FunctionWriter, task: Task, layouts: Layouts, name: str, plain: bool) -> None:
-    """The function that runs a share: iterations, or rows, [begin, end) of the box, or all of it if one thread runs the
+    """The function that runs a chunk: iterations, or rows, [begin, end) of the box, or all of it if one thread runs the
     task alone. Atomics on fields of which a thread has a private copy need no lock. Those of the epilogue do."""
     module, schedule = entry.module, task.schedule
     f = _writer(entry, task, layouts)
@@ -342,7 +350,7 @@ def _writer(entry: FunctionWriter, task: Task, layouts: Layouts) -> FunctionWrit
 
 
 def _part(f: FunctionWriter, begin: str, end: str) -> tuple[str, str]:
-    """The share [%begin, %end) of the only axis. It is counted in vectors if iterations run in lanes."""
+    """The chunk [%begin, %end) of the only axis. It is counted in vectors if iterations run in lanes."""
     if not isinstance(f, LaneWriter) or f.folds:
         return f.set(f"add nsw i64 {begin}, %begin"), f.set(f"add nsw i64 {begin}, %end")
     first, last = (f.set(f"add i64 {begin}, {f.set(f'mul i64 {n}, {f.span}')}") for n in ("%begin", "%end"))
@@ -376,11 +384,11 @@ def _innermost(
 ) -> None:
     """The innermost loop: in lanes, or one that LLVM may vectorize, with its accesses marked as independent."""
     assert f.module.stretches is not None
-    rounds = f.module.stretches.of_rounds(task.body, _distance(begins[-1], ends[-1]), bool(outer))
-    if rounds <= NEVER:
-        _stretch(f, task, outer, first, last, begins, ends, control_ops.counted_turn(f, rounds))
+    iterations = f.module.stretches.of_box(task.body, _distance(begins[-1], ends[-1]), bool(outer))
+    if iterations <= NEVER:
+        _stretch(f, task, outer, first, last, begins, ends, control_ops.counted_turn(f, iterations))
         return
-    size = -(-rounds // _WHOLE) * _WHOLE
+    size = -(-iterations // _WHOLE) * _WHOLE
     even = even_part(_distance(first, last), size, _WHOLE)
     with stretches(f, first, last, even or size, even=even > 0) as (first, last, _):
         _stretch(f, task, outer, first, last, begins, ends, None)

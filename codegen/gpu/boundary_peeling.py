@@ -12,12 +12,12 @@ from weft.ir.intervals import type_interval
 from weft.ir.ops import Clamp
 from weft.ir.types import i32, i64
 
-__all__ = ["write_inside"]
+__all__ = ["write_interior_test"]
 
 _LEAST, _MOST = type_interval(i32)
 
 
-def write_inside(f: DeviceWriter, clamps: Sequence[Clamp], corners: Sequence[tuple[str, str]]) -> str:
+def write_interior_test(f: DeviceWriter, clamps: Sequence[Clamp], corners: Sequence[tuple[str, str]]) -> str:
     """Whether none of the clamps does anything. `corners`: the first and the last of this thread's indices, by axis."""
     far: dict[tuple[str, int, Value | None], int] = {}
     for clamp in clamps:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from weft.codegen.gpu.privatization import OpenShare
+from weft.codegen.gpu.privatization import BlockCopies
 from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.memory_ops import read_slot
 from weft.ir.core import Op, Value
@@ -32,8 +32,8 @@ class DeviceWriter(FunctionWriter):
 
     stops: bool = False  # a `return` here must prevent later launches of the kernel from running
     temps: int = 0  # the word of the state where the temporaries begin
-    inside: bool = False  # clamps have no effect in the current code
-    shares: dict[Scope, OpenShare] = field(default_factory=dict[Scope, OpenShare])  # the block's private copies
+    interior: bool = False  # clamps have no effect in the current code (see `boundary_peeling.py`)
+    private: dict[Scope, BlockCopies] = field(default_factory=dict[Scope, BlockCopies])  # the block's private copies
     indices: IndexFacts = field(default_factory=IndexFacts)  # what is known of indices
     phased: bool = False  # rows of taps may begin anywhere in a word
     phases: dict[Op, Phase] = field(default_factory=dict[Op, Phase])  # where the rows of these addresses begin

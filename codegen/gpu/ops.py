@@ -7,7 +7,7 @@ from math import gcd
 from weft.codegen.gpu.block_reduce import block_reduce, is_first_thread
 from weft.codegen.gpu.device_writer import DeviceWriter, state_word
 from weft.codegen.gpu.dialect import DEVICE_MEMORY, dialect_of
-from weft.codegen.gpu.privatization import add_to_share
+from weft.codegen.gpu.privatization import add_to_copy
 from weft.codegen.gpu.simt import SIMT_EMITTERS
 from weft.codegen.gpu.unroll_and_jam import write_for, write_sum
 from weft.codegen.gpu.wide_atomics import write_row
@@ -84,7 +84,7 @@ def _address(f: DeviceWriter, op: Address) -> str:
 
 
 def _clamp(f: DeviceWriter, op: Clamp) -> str:
-    if f.inside:
+    if f.interior:
         return f.use(op.index)
     prim = op.lhs.type
     assert isinstance(prim, Prim)
@@ -195,8 +195,8 @@ def _warn(f: DeviceWriter, op: Warn) -> None:
 def _atomic(f: DeviceWriter, op: Atomic) -> str | None:
     type = op.value.type
     assert isinstance(type, Prim)
-    if isinstance(op.ptr, Address) and (share := f.shares.get(op.ptr.scope.whole)):
-        add_to_share(f, share, op)
+    if isinstance(op.ptr, Address) and (copies := f.private.get(op.ptr.scope.whole)):
+        add_to_copy(f, copies, op)
         return None
     if not f.memory.plain and type in (f32, f64) and op.kind in ("min", "max"):
         return _extreme(f, op, type)

@@ -20,78 +20,78 @@ from weft.ir.ops import Atomic
 from weft.ir.scalar import identity
 from weft.ir.schedule import Privatized
 
-__all__ = ["OpenShare", "add_to_share", "flush", "open_share"]
+__all__ = ["BlockCopies", "add_to_copy", "flush", "make_copies"]
 
 _SIZE = 4
 
 
 @dataclass(frozen=True)
-class OpenShare:
+class BlockCopies:
     """Copies in use: their variable, their number (a power of two), the offset of this thread's copy in bytes, and the
     address of the field."""
 
-    share: Privatized
+    field: Privatized
     variable: str
-    copies: int
+    count: int
     own: str
     home: str
 
 
-def open_share(f: FunctionWriter, share: Privatized, variable: str) -> OpenShare:
+def make_copies(f: FunctionWriter, field: Privatized, variable: str) -> BlockCopies:
     """Make the block's copies, neutral everywhere; a barrier must follow."""
-    copies = share.copies
-    words = share.words * copies
+    count = field.copies
+    words = field.words * count
     f.module.declarations[variable] = f"@{variable} = internal {SHARED} global [{words} x i32] poison, align 16"
-    base = read_slot(f, f.module.slots.FIRST_TREE + share.tree, "ptr", f.target.tree_base)
-    home = f.set(f"getelementptr inbounds i8, ptr {base}, i64 {share.low}")
-    copy = f.set(f"and i32 {thread_number(f)}, {copies - 1}")
-    opened = OpenShare(share, variable, copies, f.set(f"shl i32 {copy}, 2"), home)
+    base = read_slot(f, f.module.slots.FIRST_TREE + field.tree, "ptr", f.target.tree_base)
+    home = f.set(f"getelementptr inbounds i8, ptr {base}, i64 {field.low}")
+    copy = f.set(f"and i32 {thread_number(f)}, {count - 1}")
+    copies = BlockCopies(field, variable, count, f.set(f"shl i32 {copy}, 2"), home)
     with _each_word(f, words) as number:
-        f.do(f"store {in_register(share.type)} {_neutral(share)}, ptr {SHARED} {_word(f, opened, number)}, align 4")
-    return opened
+        f.do(f"store {in_register(field.type)} {_neutral(field)}, ptr {SHARED} {_word(f, copies, number)}, align 4")
+    return copies
 
 
-def add_to_share(f: FunctionWriter, opened: OpenShare, op: Atomic) -> None:
+def add_to_copy(f: FunctionWriter, copies: BlockCopies, op: Atomic) -> None:
     """The atomic, on this thread's copy."""
-    share = opened.share
-    here, start = (f.set(f"ptrtoint ptr {place} to i64") for place in (f.use(op.ptr), opened.home))
+    field = copies.field
+    here, start = (f.set(f"ptrtoint ptr {place} to i64") for place in (f.use(op.ptr), copies.home))
     distance = f.set(f"trunc i64 {f.set(f'sub i64 {here}, {start}')} to i32")
-    among = f.set(f"add i32 {f.set(f'mul i32 {distance}, {opened.copies}')}, {opened.own}")
-    place = f.set(f"getelementptr i8, ptr {SHARED} @{opened.variable}, i32 {among}")
-    name, value = in_register(share.type), f.use(op.value)
+    among = f.set(f"add i32 {f.set(f'mul i32 {distance}, {copies.count}')}, {copies.own}")
+    place = f.set(f"getelementptr i8, ptr {SHARED} @{copies.variable}, i32 {among}")
+    name, value = in_register(field.type), f.use(op.value)
     if op.kind == "sub":
-        value = f.set(f"fneg {name} {value}" if share.type.is_float else f"sub {name} 0, {value}")
+        value = f.set(f"fneg {name} {value}" if field.type.is_float else f"sub {name} 0, {value}")
     scope = dialect_of(f).block_scope
-    f.do(f"atomicrmw {_native(share)} ptr {SHARED} {place}, {name} {value} {scope}monotonic")
+    f.do(f"atomicrmw {_native(field)} ptr {SHARED} {place}, {name} {value} {scope}monotonic")
 
 
-def flush(f: FunctionWriter, opened: OpenShare) -> None:
+def flush(f: FunctionWriter, copies: BlockCopies) -> None:
     """Merge the block's copies into the field. A barrier must come before."""
-    share, name = opened.share, in_register(opened.share.type)
-    with _each_word(f, share.words) as number:
+    field, name = copies.field, in_register(copies.field.type)
+    with _each_word(f, field.words) as number:
         some, after = f.fresh_label("some"), f.fresh_label("none")
-        value = _total(f, opened, number)
-        neutral = f.set(f"bitcast {name} {_neutral(share)} to i32")
+        value = _total(f, copies, number)
+        neutral = f.set(f"bitcast {name} {_neutral(field)} to i32")
         f.branch(f.set(f"icmp ne i32 {f.set(f'bitcast {name} {value} to i32')}, {neutral}"), some, after)
         f.start(some)
         offset = f.set(f"zext i32 {f.set(f'shl i32 {number}, 2')} to i64")
-        place = f.set(f"getelementptr inbounds i8, ptr {opened.home}, i64 {offset}")
-        f.do(f"atomicrmw {_native(share)} ptr {place}, {name} {value} {f.target.sync_scope}monotonic")
+        place = f.set(f"getelementptr inbounds i8, ptr {copies.home}, i64 {offset}")
+        f.do(f"atomicrmw {_native(field)} ptr {place}, {name} {value} {f.target.sync_scope}monotonic")
         f.start(after)
 
 
-def _total(f: FunctionWriter, opened: OpenShare, number: str) -> str:
+def _total(f: FunctionWriter, copies: BlockCopies, number: str) -> str:
     """All copies of a word combined. Each lane begins with another one, so that they read from different banks."""
-    share, name = opened.share, in_register(opened.share.type)
-    first = f.set(f"mul i32 {number}, {opened.copies}")
+    field, name = copies.field, in_register(copies.field.type)
+    first = f.set(f"mul i32 {number}, {copies.count}")
     total = f.stack(name, _SIZE)
-    f.do(f"store {name} {_neutral(share)}, ptr {total}, align {_SIZE}")
-    with f.loop("0", str(opened.copies), type="i32") as ahead:
-        copy = f.set(f"and i32 {f.set(f'add i32 {number}, {ahead}')}, {opened.copies - 1}")
-        place = _word(f, opened, f.set(f"add i32 {first}, {copy}"))
+    f.do(f"store {name} {_neutral(field)}, ptr {total}, align {_SIZE}")
+    with f.loop("0", str(copies.count), type="i32") as ahead:
+        copy = f.set(f"and i32 {f.set(f'add i32 {number}, {ahead}')}, {copies.count - 1}")
+        place = _word(f, copies, f.set(f"add i32 {first}, {copy}"))
         part = f.set(f"load {name}, ptr {SHARED} {place}, align {_SIZE}")
         before = f.set(f"load {name}, ptr {total}, align {_SIZE}")
-        f.do(f"store {name} {binary(f, share.kind, share.type, before, part)}, ptr {total}, align {_SIZE}")
+        f.do(f"store {name} {binary(f, field.kind, field.type, before, part)}, ptr {total}, align {_SIZE}")
     return f.set(f"load {name}, ptr {total}, align {_SIZE}")
 
 
@@ -113,15 +113,15 @@ def _each_word(f: FunctionWriter, words: int) -> Generator[str, None, None]:
     f.start(done)
 
 
-def _neutral(share: Privatized) -> str:
-    return constant(identity(share.kind, share.type), share.type)
+def _neutral(field: Privatized) -> str:
+    return constant(identity(field.kind, field.type), field.type)
 
 
-def _native(share: Privatized) -> str:
-    if share.type.is_float:
+def _native(field: Privatized) -> str:
+    if field.type.is_float:
         return "fadd"
-    return f"u{share.kind}" if share.kind in ("min", "max") and not share.type.is_signed else share.kind
+    return f"u{field.kind}" if field.kind in ("min", "max") and not field.type.is_signed else field.kind
 
 
-def _word(f: FunctionWriter, opened: OpenShare, number: str) -> str:
-    return f.set(f"getelementptr i32, ptr {SHARED} @{opened.variable}, i32 {number}")
+def _word(f: FunctionWriter, copies: BlockCopies, number: str) -> str:
+    return f.set(f"getelementptr i32, ptr {SHARED} @{copies.variable}, i32 {number}")

@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from weft.codegen.gpu.block_reduce import barrier
-from weft.codegen.gpu.boundary_peeling import write_inside
+from weft.codegen.gpu.boundary_peeling import write_interior_test
 from weft.codegen.gpu.device_writer import DeviceWriter, state_word
 from weft.codegen.gpu.dialect import DeviceHooks, GpuDialect, dialect_of
 from weft.codegen.gpu.ops import DEVICE, EPILOGUE
-from weft.codegen.gpu.privatization import flush, open_share
+from weft.codegen.gpu.privatization import flush, make_copies
 from weft.codegen.gpu.row_phases import phased_row, write_by_phase
-from weft.codegen.gpu.unroll_and_jam import write_together
+from weft.codegen.gpu.unroll_and_jam import write_jammed
 from weft.codegen.gpu.warps_per_row import write_warp
 from weft.codegen.llvm.code import Jump
 from weft.codegen.llvm.line_table import LineTable
@@ -29,7 +29,7 @@ from weft.ir.artifact import STATE_DRAWS, STATE_ERROR, STATE_RESULTS, STATE_STOP
 from weft.ir.calls import draws
 from weft.ir.core import Value
 from weft.ir.intervals import interval
-from weft.ir.mapping.coarsening import accumulators, alignment_of, split_at_shared
+from weft.ir.mapping.coarsening import accumulators, alignment_of, split_at_accumulators
 from weft.ir.mapping.warp_sums import LANES, warp_loop
 from weft.ir.ops import Clamp, Const, For, Kernel, Store, Task, Yield
 from weft.ir.schedule import Schedule
@@ -168,21 +168,21 @@ def _write_loop(f: DeviceWriter, launch: Launch, task: Task) -> None:
     axes = _axes(f, task, launch.box)
     f.memory.frozen = _FROZEN
     f.block(task.prologue)
-    for number, share in enumerate(task.schedule.privatized):
-        f.shares[share.scope] = open_share(f, share, f"{launch.name}_share_{number}")
-    if f.shares:
+    for number, one in enumerate(task.schedule.privatized):
+        f.private[one.scope] = make_copies(f, one, f"{launch.name}_share_{number}")
+    if f.private:
         barrier(f)
     ends = f.exit_label
-    if f.shares or task.epilogue.first is not None:  # threads that leave early still take part in the block's work
+    if f.private or task.epilogue.first is not None:  # threads that leave early still take part in the block's work
         f.exit_label = f.fresh_label("leave")
     _grid(f, task, axes)
     if f.exit_label != ends:
         f.start(f.exit_label)
         f.exit_label = ends
-    if f.shares:
+    if f.private:
         barrier(f)
-        for opened in f.shares.values():
-            flush(f, opened)
+        for copies in f.private.values():
+            flush(f, copies)
     f.emitters = EPILOGUE
     f.block(task.epilogue)
 
@@ -283,8 +283,8 @@ def _planes(f: DeviceWriter, task: Task, axes: list[_Axis], indices: list[str], 
 def _positions(
     f: DeviceWriter, letter: str, axis: _Axis, length: str, size: int, allowed: str
 ) -> Generator[list[str], None, None]:
-    """The loops of a thread along an axis: gives the indices that are taken together, inside of each loop. Where a grid
-    has a thread for each index, none takes several."""
+    """The loops of a thread along an axis: gives the indices of one group of iterations in each. If the grid has a
+    thread for each index, groups have one iteration."""
     if size == 1:
         with _strided(f, letter, length, axis.short) as position:
             yield [_moved(f, position, axis)]
@@ -346,9 +346,9 @@ def _moved(f: DeviceWriter, position: str, axis: _Axis) -> str:
 
 
 def _body(f: DeviceWriter, task: Task, axes: list[_Axis], group: list[list[str]], lengths: list[str]) -> None:
-    """The body for one iteration, or for several together."""
+    """The body for one iteration, or for those of a coarsened thread."""
     if len(group) > 1:
-        _together(f, task, group)
+        _coarsened(f, task, group)
         return
     (indices,) = group
     for arg, index in zip(task.body.args, indices, strict=True):
@@ -362,19 +362,19 @@ def _body(f: DeviceWriter, task: Task, axes: list[_Axis], group: list[list[str]]
     f.block(task.body)
 
 
-def _together(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
-    """The body at several places; where indices are clamped to a field, in two versions."""
+def _coarsened(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
+    """The body for several iterations. If indices are clamped to a field, in two versions: boundary peeling."""
     clamps = task.all_of(Clamp)
     if not clamps:
-        _side_by_side(f, task, group)
+        _jammed(f, task, group)
         return
-    inside, edge, done = (f.fresh_label(hint) for hint in ("inside", "edge", "done"))
+    interior, edge, done = (f.fresh_label(hint) for hint in ("inside", "edge", "done"))
     corners = list(zip(group[0], group[-1], strict=True))
-    f.branch(write_inside(f, clamps, corners), inside, edge)
-    f.start(inside)
-    f.inside = True
-    _side_by_side(f, task, group)
-    f.inside = False
+    f.branch(write_interior_test(f, clamps, corners), interior, edge)
+    f.start(interior)
+    f.interior = True
+    _jammed(f, task, group)
+    f.interior = False
     f.jump(done)
     f.start(edge)
     _one_by_one(f, task, group)
@@ -396,7 +396,7 @@ def _one_by_one(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
     f.values = outside
 
 
-def _side_by_side(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
+def _jammed(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
     """Emit each op for all iterations before the next op. A filter is emitted twice: for rows that are all whole words,
     and for rows that begin anywhere."""
     aligned, taps = alignment_of(task)
@@ -417,9 +417,9 @@ def _side_by_side(f: DeviceWriter, task: Task, group: list[list[str]]) -> None:
 
 
 def _at_all(f: DeviceWriter, task: Task, group: list[list[str]], aligned: tuple[Value, ...]) -> None:
-    """The body for all iterations together, and for one iteration after another from the first op that uses the
-    thread's own sums."""
-    apart, in_turn = split_at_shared(task.body, accumulators(task))
+    """Unroll-and-jam of the body, up to the first op that uses the thread's own sums. From there on, one iteration
+    after another."""
+    free, ordered = split_at_accumulators(task.body, accumulators(task))
     outside = f.values
     words = _words(f, aligned)
     each = [{**outside, **words, **dict(zip(task.body.args, indices, strict=True))} for indices in group]
@@ -427,17 +427,17 @@ def _at_all(f: DeviceWriter, task: Task, group: list[list[str]], aligned: tuple[
     varying: set[Value] = {
         arg for arg, texts in zip(task.body.args, zip(*group, strict=True), strict=True) if len(set(texts)) > 1
     }
-    loops = [number for number, op in enumerate(apart) if isinstance(op, For)]
-    stored = len(apart) if in_turn or not f.phased else max(loops, default=-1) + 1
-    write_together(f, apart[:stored], each, varying)
+    loops = [number for number, op in enumerate(free) if isinstance(op, For)]
+    stored = len(free) if ordered or not f.phased else max(loops, default=-1) + 1
+    write_jammed(f, free[:stored], each, varying)
     f.values = each[0]
-    row = phased_row(apart[stored:], Store, each)
+    row = phased_row(free[stored:], Store, each)
     if row is None:
-        write_together(f, apart[stored:], each, varying)
+        write_jammed(f, free[stored:], each, varying)
     else:
-        write_by_phase(f, row, lambda: write_together(f, apart[stored:], each, varying))
+        write_by_phase(f, row, lambda: write_jammed(f, free[stored:], each, varying))
     for f.values in each:
-        for op in in_turn:
+        for op in ordered:
             f.op(op)
     f.values, f.indices.words = outside, frozenset()
 

@@ -1,4 +1,4 @@
-"""Emits ops for several iterations together: neighbours that one thread runs, or several iterations of a loop.
+"""Unroll-and-jam: emits ops for several iterations, those of a coarsened thread or of a loop, side by side.
 
     d = x[j] - x[i]; a += g(d)                        a loop over j
 
@@ -21,23 +21,23 @@ from weft.codegen.llvm.function import EMITTERS
 from weft.codegen.llvm.spelling import in_register
 from weft.ir.core import Op, Value
 from weft.ir.mapping.serial_loops import (
-    apart_and_in_turn,
     counts_by_one,
     fetched_ahead,
+    independent_and_ordered,
     is_alike,
     trips_of,
 )
 from weft.ir.ops import Binary, Const, For, Load
 from weft.ir.types import Prim
 
-__all__ = ["write_for", "write_sum", "write_together"]
+__all__ = ["write_for", "write_jammed", "write_sum"]
 
 _NOT_UNROLLED = '!{!"llvm.loop.unroll.disable"}'
 
 Values = MutableMapping[Value, str]
 
 
-def write_together(f: DeviceWriter, ops: Iterable[Op], places: Sequence[Values], varying: set[Value]) -> None:
+def write_jammed(f: DeviceWriter, ops: Iterable[Op], places: Sequence[Values], varying: set[Value]) -> None:
     """Emit each op for all iterations before the next op. `varying`: the values that differ between them."""
     for op in ops:
         if isinstance(op, For) and not any(value in varying for value in op.operands):
@@ -66,12 +66,12 @@ def _loop(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value
             f.op(op)
         return
     if op.schedule.jam:
-        _rounds(f, op, places, varying)
+        _jam(f, op, places, varying)
         return
     with f.loop(f.use(op.begin), f.use(op.end), type=_index_type(op)) as number:
         for values in places:
             values[index] = number
-        write_together(f, op.body, places, varying)
+        write_jammed(f, op.body, places, varying)
 
 
 def _write_out(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value], trips: int) -> None:
@@ -80,18 +80,18 @@ def _write_out(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[
     assert isinstance(begin, Const)
     assert isinstance(step, Const)
 
-    def rounds() -> None:
+    def iterations() -> None:
         for trip in range(trips):
             for values in places:
                 values[index] = str(int(begin.value) + trip * int(step.value))
-            write_together(f, op.body, places, varying)
+            write_jammed(f, op.body, places, varying)
 
     f.values = places[0]
     row = phased_row(list(op.body), Load, places) if f.phased else None
     if row is None:
-        rounds()
+        iterations()
     else:
-        write_by_phase(f, row, rounds)
+        write_by_phase(f, row, iterations)
 
 
 def _index_type(op: For) -> str:
@@ -99,47 +99,47 @@ def _index_type(op: For) -> str:
     return in_register(op.begin.type)
 
 
-# ---- rounds side by side ---------------------------------------------------------------------------------------------
+# ---- loops -----------------------------------------------------------------------------------------------------------
 
 
 def write_for(f: DeviceWriter, op: For) -> None:
     """A loop in one thread: several iterations at once if they wait for memory that nothing writes."""
     if op.schedule.jam:
-        _rounds(f, op, [f.values], set())
+        _jam(f, op, [f.values], set())
     else:
         EMITTERS[For](f, op)
 
 
-def _rounds(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value]) -> None:
+def _jam(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[Value]) -> None:
     """The loop, several of its iterations at once, then the remaining ones."""
     type, trips = _index_type(op), trips_of(op)
-    apart, in_turn = apart_and_in_turn(op.body)
-    rounds = _Rounds(f, op, places, varying, apart, in_turn)
+    independent, ordered = independent_and_ordered(op.body)
+    jam = _Jam(f, op, places, varying, independent, ordered)
     begin, end = f.use(op.begin), f.use(op.end)
-    digits = rounds.count.bit_length() - 1
+    digits = jam.count.bit_length() - 1
     if trips is None:
-        whole = _whole_rounds(f, type, begin, end, digits)
+        whole = _whole_groups(f, type, begin, end, digits)
     else:
-        whole = str(trips // rounds.count)
+        whole = str(trips // jam.count)
     outside = f.values
     if op.schedule.ahead:
-        _ahead(rounds, whole)
+        _ahead(jam, whole)
     else:
         with f.loop("0", whole, type=type) as number:
-            beside = rounds.beside(number)
-            write_together(f, apart, [values for one in beside for values in one], {*varying, rounds.index})
-            rounds.finish(beside)
-    if trips is None or trips % rounds.count:
+            iterations = jam.iterations(number)
+            write_jammed(f, independent, [values for one in iterations for values in one], {*varying, jam.index})
+            jam.finish(iterations)
+    if trips is None or trips % jam.count:
         done = f.set(f"shl {type} {whole}, {digits}")
         once = f.module.loop_hints(f.module.node(_NOT_UNROLLED))
         with f.loop(f.set(f"add {type} {begin}, {done}"), end, once, type) as number:
             for values in places:
-                values[rounds.index] = number
-            write_together(f, op.body, places, varying)
+                values[jam.index] = number
+            write_jammed(f, op.body, places, varying)
     f.values = outside
 
 
-def _whole_rounds(f: DeviceWriter, type: str, begin: str, end: str, digits: int) -> str:
+def _whole_groups(f: DeviceWriter, type: str, begin: str, end: str, digits: int) -> str:
     """The number of groups of 2**digits iterations from `begin` to `end`. The distance may need all bits, as an
     unsigned number, and `end` may be so far below `begin` that the distance looks like one."""
     some = f.set(f"icmp slt {type} {begin}, {end}")
@@ -148,16 +148,16 @@ def _whole_rounds(f: DeviceWriter, type: str, begin: str, end: str, digits: int)
 
 
 @dataclass(frozen=True)
-class _Rounds:
-    """Iterations of a loop that are emitted together. `apart`: the ops that do not depend on another iteration.
-    `in_turn`: the rest."""
+class _Jam:
+    """A loop some of whose iterations are emitted side by side. `independent`: the ops that do not depend on another
+    iteration. `ordered`: the rest."""
 
     f: DeviceWriter
     op: For
     places: Sequence[Values]
     varying: set[Value]
-    apart: list[Op]
-    in_turn: list[Op]
+    independent: list[Op]
+    ordered: list[Op]
 
     @property
     def index(self) -> Value:
@@ -169,19 +169,19 @@ class _Rounds:
         """The number of iterations."""
         return self.op.schedule.jam
 
-    def beside(self, number: str) -> list[list[Values]]:
+    def iterations(self, number: str) -> list[list[Values]]:
         """The values, in all iterations of the task, of each iteration of the group that begins at `number` times the
         group's size."""
-        indices = _side_by_side(self.f, number, self.f.use(self.op.begin), _index_type(self.op), self.count)
+        indices = _indices(self.f, number, self.f.use(self.op.begin), _index_type(self.op), self.count)
         return [[{**values, self.index: here} for values in self.places] for here in indices]
 
-    def finish(self, beside: list[list[Values]]) -> None:
+    def finish(self, iterations: list[list[Values]]) -> None:
         """Emit the ops that depend on the previous iteration, in order."""
-        for one in beside:
-            write_together(self.f, self.in_turn, one, {*self.varying, self.index, *self.apart})
+        for one in iterations:
+            write_jammed(self.f, self.ordered, one, {*self.varying, self.index, *self.independent})
 
 
-def _ahead(rounds: _Rounds, whole: str) -> None:
+def _ahead(jam: _Jam, whole: str) -> None:
     """All threads read the same memory, so they would wait for it at the same time. The loads are therefore issued one
     step ahead:
 
@@ -192,13 +192,13 @@ def _ahead(rounds: _Rounds, whole: str) -> None:
 
     LLVM would move the loads back to their uses. The empty instruction after them prevents that.
     """
-    f, type = rounds.f, _index_type(rounds.op)
-    fetched, computed = fetched_ahead(rounds.op, rounds.apart)
+    f, type = jam.f, _index_type(jam.op)
+    fetched, computed = fetched_ahead(jam.op, jam.independent)
     slots: dict[tuple[int, Load], str] = {}
 
     def fetch(number: str) -> None:
-        for position, one in enumerate(rounds.beside(number)):
-            write_together(f, fetched, one, set(rounds.varying))
+        for position, one in enumerate(jam.iterations(number)):
+            write_jammed(f, fetched, one, set(jam.varying))
             for load in fetched:
                 if isinstance(load, Load):  # the same at all places, since all threads read it
                     name = f.spell(load.type)
@@ -207,14 +207,14 @@ def _ahead(rounds: _Rounds, whole: str) -> None:
         f.do('call void asm sideeffect "", "~{memory}"()')
 
     def compute(number: str) -> list[list[Values]]:
-        beside = rounds.beside(number)
+        iterations = jam.iterations(number)
         for (position, load), slot in slots.items():
             value = f.set(f"load {f.spell(load.type)}, ptr {slot}")
-            for values in beside[position]:
+            for values in iterations[position]:
                 values[load] = value
-        flat = [values for one in beside for values in one]
-        write_together(f, computed, flat, {*rounds.varying, rounds.index, *fetched})
-        return beside
+        flat = [values for one in iterations for values in one]
+        write_jammed(f, computed, flat, {*jam.varying, jam.index, *fetched})
+        return iterations
 
     some, done = f.fresh_label("some"), f.fresh_label("done")
     f.branch(f.set(f"icmp sgt {type} {whole}, 0"), some, done)
@@ -222,15 +222,15 @@ def _ahead(rounds: _Rounds, whole: str) -> None:
     fetch("0")
     last = f.set(f"sub {type} {whole}, 1")
     with f.loop("0", last, f.module.loop_hints(f.module.node(_NOT_UNROLLED)), type) as number:
-        beside = compute(number)
+        iterations = compute(number)
         fetch(f.set(f"add nuw nsw {type} {number}, 1"))
-        rounds.finish(beside)
-    rounds.finish(compute(last))
+        jam.finish(iterations)
+    jam.finish(compute(last))
     f.jump(done)
     f.start(done)
 
 
-def _side_by_side(f: DeviceWriter, number: str, begin: str, type: str, count: int) -> list[str]:
+def _indices(f: DeviceWriter, number: str, begin: str, type: str, count: int) -> list[str]:
     """The indices of iteration `number` and of those emitted with it."""
     first = f.set(f"shl {type} {number}, {count.bit_length() - 1}")
     first = first if begin == "0" else f.set(f"add {type} {first}, {begin}")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from weft.codegen.gpu.block_reduce import warp_reduce
 from weft.codegen.gpu.device_writer import DeviceWriter
-from weft.codegen.gpu.unroll_and_jam import write_together
+from weft.codegen.gpu.unroll_and_jam import write_jammed
 from weft.codegen.llvm.spelling import constant, in_register
 from weft.ir.core import Value
-from weft.ir.mapping.serial_loops import apart_and_in_turn, trips_of
+from weft.ir.mapping.serial_loops import independent_and_ordered, trips_of
 from weft.ir.mapping.warp_sums import LANES, around, sums_of
 from weft.ir.ops import For, Task
 from weft.ir.scalar import identity
@@ -35,7 +35,7 @@ def write_warp(f: DeviceWriter, task: Task, loop: For, lane: str) -> None:
         neutral = constant(identity(one.kind, one.type), one.type)
         mine = f.set(f"select i1 {first}, {name} {begin}, {name} {neutral}")
         f.do(f"store {name} {mine}, ptr {place}, align {one.type.size}")
-    _write_share(f, loop, lane)
+    _write_lane(f, loop, lane)
     for one in sums:
         name, place = in_register(one.type), f.use(one.local)
         mine = f.set(f"load {name}, ptr {place}, align {one.type.size}")
@@ -49,23 +49,23 @@ def write_warp(f: DeviceWriter, task: Task, loop: For, lane: str) -> None:
     f.start(after)
 
 
-def _write_share(f: DeviceWriter, loop: For, lane: str) -> None:
+def _write_lane(f: DeviceWriter, loop: For, lane: str) -> None:
     """The iterations of one lane, with unroll-and-jam."""
     index, trips, outside = loop.body.args[0], trips_of(loop) or 0, f.values
     assert isinstance(index.type, Prim)
     type = in_register(index.type)
     begin = lane if type == "i32" else f.set(f"zext i32 {lane} to {type}")
     begin = f.set(f"add {type} {begin}, {f.use(loop.begin)}")
-    apart, in_turn = apart_and_in_turn(loop.body)
+    independent, ordered = independent_and_ordered(loop.body)
     whole, beside_each = trips // LANES, loop.schedule.jam
     with f.loop("0", str(whole // beside_each), type=type) as number:
         start = f.set(f"add {type} {f.set(f'mul {type} {number}, {LANES * beside_each}')}, {begin}")
         places = [start, *(f.set(f"add {type} {start}, {LANES * k}") for k in range(1, beside_each))]
         f.indices.steps |= {place: (start, LANES * k) for k, place in enumerate(places)}
         beside: list[dict[Value, str]] = [{**outside, index: place} for place in places]
-        write_together(f, apart, beside, {index})
+        write_jammed(f, independent, beside, {index})
         for one in beside:
-            write_together(f, in_turn, [one], {index, *apart})
+            write_jammed(f, ordered, [one], {index, *independent})
     for done in range(whole - whole % beside_each, whole):
         f.values = {**outside, index: f.set(f"add {type} {begin}, {LANES * done}")}
         f.block(loop.body)

@@ -50,24 +50,24 @@ def looks(f: FunctionWriter, op: For | While) -> int:
     return NEVER if known is None else known.of(op)
 
 
-def counted_turn(f: FunctionWriter, rounds: int) -> Turn | None:
+def counted_turn(f: FunctionWriter, iterations: int) -> Turn | None:
     """Before a loop that counts this many iterations down, as a number below 0: what comes after each iteration. None:
     nothing."""
-    return counted(f, -rounds) if rounds < NEVER else None
+    return counted(f, -iterations) if iterations < NEVER else None
 
 
 @emits(While)
 def _while(f: FunctionWriter, op: While) -> None:
     body, done, turn = f.fresh_label("while"), f.fresh_label("done"), counted_turn(f, looks(f, op))
     f.start(body)
-    with _round(f, turn, body, done):
+    with _iteration(f, turn, body, done):
         f.block(op.body)
     f.jump(body)
     f.start(done)
 
 
 @contextmanager
-def _round(f: FunctionWriter, turn: Turn | None, latch: str, stop: str) -> Generator[None, None, None]:
+def _iteration(f: FunctionWriter, turn: Turn | None, latch: str, stop: str) -> Generator[None, None, None]:
     """Emit the body of a loop, followed by what comes after each iteration."""
     after = f.fresh_label("turn") if turn else latch
     f.jumps.append(Jump(stop, after))
@@ -80,16 +80,16 @@ def _round(f: FunctionWriter, turn: Turn | None, latch: str, stop: str) -> Gener
 
 @emits(For)
 def _for(f: FunctionWriter, op: For) -> None:
-    rounds, begin, end = looks(f, op), f.use(op.begin), f.use(op.end)
+    iterations, begin, end = looks(f, op), f.use(op.begin), f.use(op.end)
     known: Stretches | None = f.module.stretches
-    short = rounds != NEVER and known is not None and known.is_likely_short(op)
+    short = iterations != NEVER and known is not None and known.is_likely_short(op)
     if short and isinstance(op.step, Const) and f.emitters is EMITTERS and not f.cold.inside:
-        _write_twice(f, op, begin, end, rounds, int(op.step.value))
+        _write_twice(f, op, begin, end, iterations, int(op.step.value))
     else:
-        _looking_loop(f, op, begin, end, rounds)
+        _looking_loop(f, op, begin, end, iterations)
 
 
-def _write_twice(f: FunctionWriter, op: For, begin: str, end: str, rounds: int, step: int) -> None:
+def _write_twice(f: FunctionWriter, op: For, begin: str, end: str, iterations: int, step: int) -> None:
     """A loop that tests only if it is long."""
     some, long, short, done = (f.fresh_label(hint) for hint in ("some", "long", "short", "done"))
     type = op.begin.type
@@ -97,9 +97,9 @@ def _write_twice(f: FunctionWriter, op: For, begin: str, end: str, rounds: int, 
     name = f.spell(type)
     distance = f.set(f"sub {name} {end}, {begin}" if step > 0 else f"sub {name} {begin}, {end}")  # without a sign
 
-    def within(rounds: int) -> str:
+    def within(iterations: int) -> str:
         """Whether there is at least one iteration and at most this many."""
-        most = min(rounds * abs(step), (1 << type.bits) - 1)
+        most = min(iterations * abs(step), (1 << type.bits) - 1)
         return f.set(f"icmp ult {name} {less}, {most}")
 
     less = f.set(f"sub {name} {distance}, 1")
@@ -110,33 +110,33 @@ def _write_twice(f: FunctionWriter, op: For, begin: str, end: str, rounds: int, 
     if may_overflow(op):  # LLVM would make no vectors of its stretches: that must pay
         look(f)
         very = f.fresh_label("very")
-        f.branch(within(max(LIKELY, _PATIENCE * abs(rounds))), short, very)
+        f.branch(within(max(LIKELY, _PATIENCE * abs(iterations))), short, very)
         f.start(very)
-    _looking_loop(f, op, begin, end, rounds)
+    _looking_loop(f, op, begin, end, iterations)
     f.jump(done)
     f.start(short)
     (_loop_to_the_last if may_overflow(op) else _loop)(f, op, begin, end, "", None)
     f.start(done)
 
 
-def _looking_loop(f: FunctionWriter, op: For, begin: str, end: str, rounds: int) -> None:
+def _looking_loop(f: FunctionWriter, op: For, begin: str, end: str, iterations: int) -> None:
     """The index is compared before each iteration. If a step may leave its type, it is compared before the step."""
     write, type = _loop_to_the_last if may_overflow(op) else _loop, op.begin.type
     assert isinstance(type, Prim)
-    size = _stretch(op, rounds, type)
+    size = _stretch(op, iterations, type)
     if not size:
-        write(f, op, begin, end, "", counted_turn(f, -abs(rounds)))
+        write(f, op, begin, end, "", counted_turn(f, -abs(iterations)))
         return
     with stretches(f, begin, end, size, f.spell(type)) as (first, last, stop):
         write(f, op, first, last, stop, None)
 
 
-def _stretch(op: For, rounds: int, type: Prim) -> int:
+def _stretch(op: For, iterations: int, type: Prim) -> int:
     """The distance of an index in a stretch of this many iterations, or 0 if there are no stretches."""
-    if rounds <= NEVER or not type.is_signed or not isinstance(op.step, Const):
+    if iterations <= NEVER or not type.is_signed or not isinstance(op.step, Const):
         return 0
     step = int(op.step.value)
-    return min(rounds, (1 << type.bits - 2) // abs(step)) * step
+    return min(iterations, (1 << type.bits - 2) // abs(step)) * step
 
 
 def _loop(f: FunctionWriter, op: For, begin: str, end: str, stop: str, turn: Turn | None) -> None:
@@ -152,7 +152,7 @@ def _loop(f: FunctionWriter, op: For, begin: str, end: str, stop: str, turn: Tur
     f.branch(more_rounds(f, op, here, end), body, done)
     f.start(body)
     f.values[op.body.args[0]] = here
-    with _round(f, turn, latch, stop or done):
+    with _iteration(f, turn, latch, stop or done):
         f.block(op.body)
     f.start(latch)
     unit = isinstance(op.step, Const) and op.step.value in (1, -1)
@@ -174,7 +174,7 @@ def _loop_to_the_last(f: FunctionWriter, op: For, begin: str, end: str, stop: st
     f.lines.append(f"  {here} = phi {f.spell(type)} [ {begin}, %{enter} ], [ {following}, %{latch} ]")
     f.label, f.open = body, True
     f.values[op.body.args[0]] = here
-    with _round(f, turn, latch, stop or done):
+    with _iteration(f, turn, latch, stop or done):
         f.block(op.body)
     f.start(latch)
     f.lines.append(f"  {following} = add n{_sign(type)}w {f.spell(type)} {here}, {step}")

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from weft.codegen.llvm.memory_ops import service
-from weft.ir.mapping.stretches import MOST_ROUNDS
+from weft.ir.mapping.stretches import MOST_ITERATIONS
 from weft.ir.scopes import Scope
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ def look(f: FunctionWriter) -> None:
     f.start(on)
 
 
-def counted(f: FunctionWriter, rounds: int) -> Callable[[FunctionWriter], None]:
+def counted(f: FunctionWriter, iterations: int) -> Callable[[FunctionWriter], None]:
     """Before a loop: gives a function that emits, at the end of an iteration, a test in every n-th iteration."""
-    left, rounds = f.stack("i32", align=4), min(rounds, MOST_ROUNDS)
-    f.do(f"store i32 {rounds}, ptr {left}, align 4")
+    left, iterations = f.stack("i32", align=4), min(iterations, MOST_ITERATIONS)
+    f.do(f"store i32 {iterations}, ptr {left}, align 4")
 
     def turn(f: FunctionWriter) -> None:
         now, on = f.fresh_label("now"), f.fresh_label("on")
@@ -67,7 +67,7 @@ def counted(f: FunctionWriter, rounds: int) -> Callable[[FunctionWriter], None]:
         f.do(f"store i32 {less}, ptr {left}, align 4")
         f.branch(f.set(f"icmp slt i32 {less}, 0"), now, on, f", !prof {f.module.hint(_SELDOM)}")
         f.start(now)
-        f.do(f"store i32 {rounds}, ptr {left}, align 4")
+        f.do(f"store i32 {iterations}, ptr {left}, align 4")
         look(f)
         f.start(on)
 

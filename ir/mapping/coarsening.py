@@ -1,4 +1,4 @@
-"""Chooses how many neighbouring iterations of a task a thread of a GPU runs together, and finds the accesses that
+"""Chooses how many neighbouring iterations of a task a thread of a GPU runs, and finds the accesses that
 become whole words. See the pass `coarsen`.
 """
 
@@ -27,7 +27,7 @@ __all__ = [
     "group_of",
     "has_long_loop",
     "loops_alike",
-    "split_at_shared",
+    "split_at_accumulators",
 ]
 
 _MOST_OPS = 640  # the most ops of all iterations of a thread
@@ -39,8 +39,8 @@ _BUSY, _BUSY_SHARING = 1024, 128  # threads per multiprocessor, and for tasks wi
 
 @dataclass(frozen=True)
 class Group:
-    """The iterations that a thread runs together: `across` neighbours along the innermost axis (a power of two), in
-    `rows` rows. They run together only if the values in `aligned`, which are bases and strides of array arguments, are
+    """The iterations that a coarsened thread runs: `across` neighbours along the innermost axis (a power of two), in
+    `rows` rows. They are coarsened only if the values in `aligned`, which are bases and strides of array arguments, are
     multiples of 16 bytes, and if there are `busy` threads for each multiprocessor. The rows that a filter reads are
     whole words if the values in `taps` are multiples too. An unrolled filter is coarsened at any alignment of its rows.
     """
@@ -69,7 +69,7 @@ class _Row:
 
 
 def group_of(task: Task) -> Group:
-    """The iterations that a thread runs together. None are grouped if iterations may end early, draw numbers in order,
+    """The iterations that a coarsened thread runs. None are grouped if iterations may end early, draw numbers in order,
     or contain loops that run differently in each of them, or if 16-byte accesses are neither known to be aligned nor
     easy to test."""
     ops = [inner for op in task.body for inner in op.walk()]
@@ -226,7 +226,7 @@ def touches(op: Op, places: frozenset[Value]) -> bool:
     return any(operand in places for inner in op.walk() for operand in inner.operands)
 
 
-def split_at_shared(body: Block, places: frozenset[Value]) -> tuple[list[Op], list[Op]]:
+def split_at_accumulators(body: Block, places: frozenset[Value]) -> tuple[list[Op], list[Op]]:
     """The ops before the first one that accesses what iterations share, and the rest."""
     ops = list(body)
     first = next((number for number, op in enumerate(ops) if touches(op, places)), len(ops))

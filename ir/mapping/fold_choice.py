@@ -26,7 +26,7 @@ _MARGIN = 1.3  # prices are guesses
 _GUESS = 8.0  # guessed iterations of a loop of unknown length: few, to limit the loss
 _SHORT, _LONG = 8, 64  # iterations: too few for a vector; as many as LLVM would run at once
 _GATHER = 4.0  # a load lane by lane, which costs the same however few lanes are active
-_START, _ROUND, _COMBINE = 6.0, 3.0, 10.0  # costs of a loop, of an iteration, and of reducing a vector
+_START, _ITERATION, _COMBINE = 6.0, 3.0, 10.0  # costs of a loop, of an iteration, and of reducing a vector
 
 
 @dataclass
@@ -54,8 +54,8 @@ def fold_prices(task: Task, lanes: int, bits: int, vector_math: bool) -> dict[Fo
         price = Price(facts, lanes, bits, vector_math)
         price.gather = _GATHER
         price.block(loop.body, 1.0, 1.0)
-        rounds = -(-count // lanes) if known else count / lanes + 0.5
-        cost = _START + rounds * (price.lanes_cost + _ROUND) + _COMBINE
+        vectors = -(-count // lanes) if known else count / lanes + 0.5
+        cost = _START + vectors * (price.lanes_cost + _ITERATION) + _COMBINE
         if cost * _MARGIN < count * (price.scalar_cost + 1):
             found[loop] = facts, cost
     return found

@@ -19,7 +19,7 @@ from weft.ir.mapping.cell_parts import CellParts
 from weft.ir.mapping.cost import length
 from weft.ir.mapping.fold_choice import fold_prices
 from weft.ir.mapping.lane_price import Price
-from weft.ir.mapping.lane_vectors import vectors_at_once, vectors_of_rounds, waits
+from weft.ir.mapping.lane_vectors import vectors_at_once, vectors_of_fold, waits
 from weft.ir.mapping.layouts import Layouts
 from weft.ir.mapping.rows import likely_stride
 from weft.ir.ops import (
@@ -90,7 +90,7 @@ def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector
         many = _interleaved(task, facts, lanes, bits)
         return LanePlan(lanes, many) if waits(task, facts) else LanePlan(many * lanes)
     if folds:
-        return FoldPlan(lanes, {loop: vectors_of_rounds(loop.body, about, bits) for loop, (about, _) in folds.items()})
+        return FoldPlan(lanes, {loop: vectors_of_fold(loop.body, about, bits) for loop, (about, _) in folds.items()})
     return f"no lanes: {words}"
 
 

@@ -52,38 +52,38 @@ class Price:
         self.folds, self.gather = folds or {}, _GATHER
         self.scalar_cost = self.lanes_cost = 0.0
 
-    def block(self, block: Block, alone: float, together: float) -> None:
-        """Add the cost of a block that a single iteration runs `alone` times and a vector runs `together` times."""
+    def block(self, block: Block, alone: float, vectors: float) -> None:
+        """Add the cost of a block that one iteration runs `alone` times and a vector of lanes runs `vectors` times."""
         for op in block:
             if not op.region_names:
                 scalar, vector = self._op(op)
                 self.scalar_cost += alone * scalar
-                self.lanes_cost += together * vector
+                self.lanes_cost += vectors * vector
             elif isinstance(op, If):
-                self._if(op, alone, together)
+                self._if(op, alone, vectors)
             elif isinstance(op, (For, While)):
-                self._loop(op, alone, together)
+                self._loop(op, alone, vectors)
 
-    def _if(self, op: If, alone: float, together: float) -> None:
+    def _if(self, op: If, alone: float, vectors: float) -> None:
         """A single iteration runs one branch and sometimes mispredicts. A vector mostly runs both branches."""
         if is_masked(op):
-            self.block(op.then, alone, together)
+            self.block(op.then, alone, vectors)
             return
         leaves = any(isinstance(inner, (Break, Continue)) for side in op.regions for inner in side)
         varies = self.facts.varies(op.condition)
         self.scalar_cost += alone * (1 if leaves or not varies else _GUESS)
-        self.lanes_cost += together * (2 if varies else 1)
+        self.lanes_cost += vectors * (2 if varies else 1)
         for side in op.regions:
-            self.block(side, alone * (1 if leaves else 0.6), together * (1 if varies else 0.6))
+            self.block(side, alone * (1 if leaves else 0.6), vectors * (1 if varies else 0.6))
 
-    def _loop(self, op: For | While, alone: float, together: float) -> None:
+    def _loop(self, op: For | While, alone: float, vectors: float) -> None:
         """Lanes iterate until the last one is done."""
         divergent, count = op in self.facts.divergent, trips(op)
         if isinstance(op, For) and any(self.facts.varies(x) for x in (op.begin, op.end)):
             self.scalar_cost += alone * _LEAVE
         before = self.scalar_cost
-        self.block(op.body, alone * count, together * count * (1.4 if divergent else 1.0))
-        self.lanes_cost += together * count * (2 if divergent else 1)
+        self.block(op.body, alone * count, vectors * count * (1.4 if divergent else 1.0))
+        self.lanes_cost += vectors * count * (2 if divergent else 1)
         if isinstance(op, For) and (price := self._run(op, count)) is not None:
             self.scalar_cost = before + alone * price
 

@@ -15,7 +15,7 @@ from weft.ir.ops import Alloca, Atomic, Binary, Cast, For, Load, Random, Select,
 from weft.ir.types import Pointer, Prim
 from weft.ir.uniform import Uniformity
 
-__all__ = ["vectors_at_once", "vectors_of_rounds", "waits"]
+__all__ = ["vectors_at_once", "vectors_of_fold", "waits"]
 
 _FOUR, _TWO = 16, 24  # the longest reductions that run four or two vectors at once, in arithmetic ops
 _SHORT, _MIDDLING = 128, 360  # ops of a body whose iterations wait for each other: four vectors, two, else one
@@ -29,7 +29,7 @@ def vectors_at_once(task: Task, facts: Uniformity, bits: int) -> int:
         return 1
     if waits(task, facts):
         return 1 if len(inner) > _MIDDLING else 4 if len(inner) <= _SHORT and bits == 512 else 2
-    return vectors_of_rounds(loops[0].body, facts, bits) if len(loops) == 1 else 1
+    return vectors_of_fold(loops[0].body, facts, bits) if len(loops) == 1 else 1
 
 
 def waits(task: Task, facts: Uniformity) -> bool:
@@ -39,7 +39,7 @@ def waits(task: Task, facts: Uniformity) -> bool:
     return any(op in facts.divergent or is_chained(op) for op in loops)
 
 
-def vectors_of_rounds(body: Block, facts: Uniformity, bits: int) -> int:
+def vectors_of_fold(body: Block, facts: Uniformity, bits: int) -> int:
     """The same for a loop that only computes reductions. It is more than one if the loop contains only arithmetic and
     loads that the lanes share or that are adjacent. It is four if the values may stay in 32 registers."""
     inner = list(ops_of(body))

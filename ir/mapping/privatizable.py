@@ -18,32 +18,31 @@ from weft.ir.symbols import FieldSymbol, scopes_of
 from weft.ir.tasks import accesses
 from weft.ir.types import Prim, element, f32, f64, i32, i64, u32, u64
 
-__all__ = ["Limits", "shares_of", "updated_by", "whole_field"]
+__all__ = ["Limits", "privatizable_fields", "updated_by", "whole_field"]
 
 _KINDS = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a target privatizes: the types of fields, the most bytes of each field, and the most bytes
-    of all together."""
+    """What a target privatizes: the types of fields, the most bytes of each field, and of all fields."""
 
     types: tuple[Prim, ...] = (i32, u32, f32, i64, u64, f64)
     each: int = 1 << 22
-    together: int = 1 << 22
+    total: int = 1 << 22
 
 
-def shares_of(task: Task, fields: Sequence[FieldSymbol], limits: Limits) -> tuple[Privatized, ...]:
+def privatizable_fields(task: Task, fields: Sequence[FieldSymbol], limits: Limits) -> tuple[Privatized, ...]:
     """The fields that the threads of this task should privatize."""
-    symbols, found, room = scopes_of(fields), list[Privatized](), limits.together
+    symbols, found, room = scopes_of(fields), list[Privatized](), limits.total
     by_scope = {scope: symbol for symbol, scope in symbols.items() if not symbol.exposed}
     for scope, kind in updated_by(task).items():
-        share = whole_field(scope, by_scope[scope], kind) if scope in by_scope else None
-        if share is None or not _fits(share, limits):
+        copy = whole_field(scope, by_scope[scope], kind) if scope in by_scope else None
+        if copy is None or not _fits(copy, limits):
             continue
-        if share.words * share.type.size <= room:
-            room -= share.words * share.type.size
-            found.append(share)
+        if copy.words * copy.type.size <= room:
+            room -= copy.words * copy.type.size
+            found.append(copy)
     return tuple(found)
 
 
@@ -73,5 +72,5 @@ def whole_field(scope: Scope, symbol: FieldSymbol, kind: str) -> Privatized | No
     return Privatized(scope, symbol.tree, symbol.path.span[0], count, kind, type, step)
 
 
-def _fits(share: Privatized, limits: Limits) -> bool:
-    return share.type in limits.types and share.type.size < share.words * share.type.size <= limits.each
+def _fits(copy: Privatized, limits: Limits) -> bool:
+    return copy.type in limits.types and copy.type.size < copy.words * copy.type.size <= limits.each

@@ -14,9 +14,9 @@ from weft.ir.tasks import shows_order
 from weft.ir.types import Prim
 
 __all__ = [
-    "apart_and_in_turn",
     "counts_by_one",
     "fetched_ahead",
+    "independent_and_ordered",
     "is_alike",
     "is_innermost",
     "is_long",
@@ -114,34 +114,34 @@ def is_alike(op: Op) -> bool:
     return op.pure or (isinstance(op, Load) and op.invariant)
 
 
-def apart_and_in_turn(ops: Iterable[Op]) -> tuple[list[Op], list[Op]]:
+def independent_and_ordered(ops: Iterable[Op]) -> tuple[list[Op], list[Op]]:
     """The ops of an iteration that depend on nothing that other iterations change, and the rest."""
-    apart, in_turn, waits = list[Op](), list[Op](), set[Value]()
+    independent, ordered, waits = list[Op](), list[Op](), set[Value]()
     for op in ops:
         alone = is_alike(op) and not any(value in waits for value in op.operands)
-        (apart if alone else in_turn).append(op)
+        (independent if alone else ordered).append(op)
         if not alone:
             waits.add(op)
-    return apart, in_turn
+    return independent, ordered
 
 
-def fetched_ahead(op: For, apart: Sequence[Op]) -> tuple[list[Op], list[Op]]:
+def fetched_ahead(op: For, independent: Sequence[Op]) -> tuple[list[Op], list[Op]]:
     """The ops that a loop with `ahead` runs one step early: its loads that move with the loop, and the ops that they
-    need. Then the ops that it runs at the usual time. `apart`: the ops that do not depend on another iteration."""
+    need. Then the ops that it runs at the usual time. `independent`: the ops that depend on no other iteration."""
     moving, needed = set[Value](op.body.args), set[Value]()
-    for inner in apart:
+    for inner in independent:
         if any(value in moving for value in inner.operands):
             moving.add(inner)
-    for inner in reversed(apart):
+    for inner in reversed(independent):
         if inner in needed or (isinstance(inner, Load) and inner in moving):
             needed.add(inner)
             needed.update(inner.operands)
-    early = [inner for inner in apart if inner in needed]
-    return early, [inner for inner in apart if inner not in needed or not isinstance(inner, Load)]
+    early = [inner for inner in independent if inner in needed]
+    return early, [inner for inner in independent if inner not in needed or not isinstance(inner, Load)]
 
 
-def worth_it(op: For, apart: list[Op]) -> bool:
-    """Whether unroll-and-jam is worthwhile: the loop waits for memory and is short enough. `apart`: the ops of an
+def worth_it(op: For, independent: list[Op]) -> bool:
+    """Whether unroll-and-jam is worthwhile: the loop waits for memory and is short enough. `independent`: the ops of an
     iteration that do not depend on another one."""
     trips = trips_of(op)
     if not counts_by_one(op) or not is_innermost(op) or (trips is not None and trips < _FEWEST):
@@ -150,10 +150,10 @@ def worth_it(op: For, apart: list[Op]) -> bool:
         return False
     index = op.body.args[0]
     varying: set[Value] = {index}
-    for inner in apart:
+    for inner in independent:
         if any(value in varying for value in inner.operands):
             varying.add(inner)
-    return any(isinstance(inner, Load) and inner in varying for inner in apart)
+    return any(isinstance(inner, Load) and inner in varying for inner in independent)
 
 
 def most_places(op: For) -> int:

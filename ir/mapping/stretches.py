@@ -17,7 +17,7 @@ from weft.ir.intervals import interval, type_interval
 from weft.ir.mapping.cost import price
 from weft.ir.ops import Alloca, Atomic, Const, For, Invoke, Kernel, While
 
-__all__ = ["LIKELY", "MOST_ROUNDS", "NEVER", "Stretches", "even_part", "may_overflow"]
+__all__ = ["LIKELY", "MOST_ITERATIONS", "NEVER", "Stretches", "even_part", "may_overflow"]
 
 # Units of `cost.py` between two tests: a millisecond or less.
 _STRETCH = 4e6
@@ -26,7 +26,7 @@ _STRETCH = 4e6
 _ROW = 1e8
 
 # The most iterations between two tests, and the same if nested loops test as well, each after that time.
-MOST_ROUNDS, _ROUNDS_AROUND = 1024, 16
+MOST_ITERATIONS, _ITERATIONS_AROUND = 1024, 16
 
 # For a loop whose length each outer iteration computes: its assumed length, its largest likely length, and the price of
 # its iterations up to which it is left unchanged.
@@ -48,23 +48,23 @@ class Stretches:
         """The number for that loop."""
         each = max(self._most(op.body), 1.0)
         if isinstance(op, While):
-            return -_rounds_of_price(each)
-        return self._of_price(each, rounds_of(op))
+            return -_iterations_of_price(each)
+        return self._of_price(each, iterations_of(op))
 
     def is_likely_short(self, op: For) -> bool:
         """Whether the loop rarely runs until the first test."""
         return _is_short(op, max(self._most(op.body), 1.0))
 
-    def of_rounds(self, body: Block, rounds: float, row: bool) -> int:
+    def of_box(self, body: Block, iterations: float, row: bool) -> int:
         """The number for a parallel loop with at most this many iterations. `row`: a loop around it tests in each
         iteration."""
         each = max(self._most(body), 1.0)
-        return NEVER if row and each * rounds <= _ROW else self._of_price(each, rounds)
+        return NEVER if row and each * iterations <= _ROW else self._of_price(each, iterations)
 
-    def _of_price(self, each: float, rounds: float) -> int:
+    def _of_price(self, each: float, iterations: float) -> int:
         if math.isinf(each):
-            return -_ROUNDS_AROUND
-        return NEVER if each * rounds <= _STRETCH else max(1, int(_STRETCH / each))
+            return -_ITERATIONS_AROUND
+        return NEVER if each * iterations <= _STRETCH else max(1, int(_STRETCH / each))
 
     def _most(self, block: Block) -> float:
         return sum(self._most_of(op) for op in block)
@@ -76,7 +76,7 @@ class Stretches:
             each = max(self._most(op.body), 1.0)
             if _is_short(op, each):
                 return each * _SHORT
-            whole = each * rounds_of(op)
+            whole = each * iterations_of(op)
             return whole if whole <= _STRETCH else math.inf
         if isinstance(op, Invoke):
             return self._most_of_call(op.function)
@@ -90,8 +90,8 @@ class Stretches:
         return self._known[name]
 
 
-def _rounds_of_price(each: float) -> int:
-    return _ROUNDS_AROUND if math.isinf(each) else max(1, min(MOST_ROUNDS, int(_STRETCH / each)))
+def _iterations_of_price(each: float) -> int:
+    return _ITERATIONS_AROUND if math.isinf(each) else max(1, min(MOST_ITERATIONS, int(_STRETCH / each)))
 
 
 def _is_short(op: For, each: float) -> bool:
@@ -117,7 +117,7 @@ def _found_out(value: Value, depth: int = _DEPTH) -> bool:
     return depth > 0 and any(_found_out(operand, depth - 1) for operand in value.operands)
 
 
-def rounds_of(op: For) -> float:
+def iterations_of(op: For) -> float:
     """The largest number of iterations of the loop."""
     if not isinstance(op.step, Const) or not op.step.value:
         return math.inf

@@ -38,7 +38,7 @@ def runs_of(task: Task, copied: Collection[Scope] = ()) -> Runs:
     found: Runs = {}
     for block in _blocks(task.body):
         for places in _stretches(block, copied):
-            for run in _together(places):
+            for run in _runs(places):
                 found |= dict.fromkeys(run.sums, run)
     return found
 
@@ -85,7 +85,7 @@ def _place(op: Atomic) -> tuple[Hashable, int]:
     return (address.base, tuple(address.indices), strides), inside + address.offset
 
 
-def _together(places: Places) -> Iterator[Run]:
+def _runs(places: Places) -> Iterator[Run]:
     """The runs of neighbours among these sums."""
     order = {one: number for number, one in enumerate(places.values())}
     left = dict(sorted(places.items()))

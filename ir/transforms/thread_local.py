@@ -1,4 +1,4 @@
-"""Optimizes reductions: each thread sums its share in a local and adds the local to the total once."""
+"""Optimizes reductions: each thread sums its chunk in a local and adds the local to the total once."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 in the cache by its other digits, from the last to the first.
 
 The range of the keys is found first, and leading digits that all keys share are skipped: numbers below a million are
-split by 8 of 20 bits and sorted by 12. A split keeps the order of equal digits: the digits of each share of the keys
-are counted, which gives the place of the keys of each share and digit. A part that is still large is split again. (This
+split by 8 of 20 bits and sorted by 12. A split keeps the order of equal digits: the digits of each chunk of the keys
+are counted, which gives the place of the keys of each chunk and digit. A part that is still large is split again. (This
 happens if a few keys are far from the others, so that most keys have the same first digit.) Parts of a few keys are
 sorted by insertion. Values move with the keys. The same code runs in Python (`arch=python`).
 
@@ -30,7 +30,7 @@ __all__ = ["sort_on_cpu"]
 _WHOLE = 1 << 16  # keys that are sorted without a split
 _LARGE = 1 << 18  # keys of a part that is split again
 _FEW = 32  # keys that are sorted by insertion
-_SHARES = 2  # per thread
+_CHUNKS = 2  # per thread
 
 
 class _Room(NamedTuple):
@@ -65,9 +65,9 @@ def _sort(room: _Room) -> None:
         begins, tables = np.array([0, length], np.int32), np.empty(DIGITS, np.int32)
         _sort_parts(keys, others, values, spare, begins, tables, 1, low, -(-bits // DIGIT), length, False, *kinds)
         return
-    shares = _SHARES * program().device.threads
-    begins, table = np.empty(DIGITS + 1, np.int32), np.empty(DIGITS * shares, np.int32)
-    _split(keys, others, values, spare, table, begins, length, shares, low, bits - DIGIT, *kinds)
+    chunks = _CHUNKS * program().device.threads
+    begins, table = np.empty(DIGITS + 1, np.int32), np.empty(DIGITS * chunks, np.int32)
+    _split(keys, others, values, spare, table, begins, length, chunks, low, bits - DIGIT, *kinds)
     tables, rest = np.empty(DIGITS * DIGITS, np.int32), -(-(bits - DIGIT) // DIGIT)
     _sort_parts(others, keys, spare, values, begins, tables, DIGITS, low, rest, _LARGE, True, *kinds)
     for k in np.flatnonzero(np.diff(begins) > _LARGE):
@@ -104,7 +104,7 @@ def _split(
     table: Numbers,
     begins: Numbers,
     length: i32,
-    shares: i32,
+    chunks: i32,
     low: u64,
     shift: i32,
     dtype: Constant,
@@ -112,26 +112,26 @@ def _split(
 ) -> None:
     """Split keys `x` with values `p` into `y` and `q`, by the digit from bit `shift` on. Returns where each digit
     begins there."""
-    size = (length + shares - 1) // shares
-    for share in range(shares):
+    size = (length + chunks - 1) // chunks
+    for chunk in range(chunks):
         for d in range(DIGITS):
-            table[share * DIGITS + d] = 0
-        for i in range(share * size, min(length, (share + 1) * size)):
-            at = share * DIGITS + _digit(x[i], low, shift, dtype)
+            table[chunk * DIGITS + d] = 0
+        for i in range(chunk * size, min(length, (chunk + 1) * size)):
+            at = chunk * DIGITS + _digit(x[i], low, shift, dtype)
             table[at] = table[at] + 1
     for _ in range(1):
         total = cast(0, i32)
         for d in range(DIGITS):
             begins[d] = total
-            for share in range(shares):
-                count = table[share * DIGITS + d]
-                table[share * DIGITS + d] = total
+            for chunk in range(chunks):
+                count = table[chunk * DIGITS + d]
+                table[chunk * DIGITS + d] = total
                 total += count
         begins[DIGITS] = total
-    for share in range(shares):
-        for i in range(share * size, min(length, (share + 1) * size)):
+    for chunk in range(chunks):
+        for i in range(chunk * size, min(length, (chunk + 1) * size)):
             key = x[i]
-            at = share * DIGITS + _digit(key, low, shift, dtype)
+            at = chunk * DIGITS + _digit(key, low, shift, dtype)
             to = table[at]
             table[at] = to + 1
             y[to] = key

@@ -1,7 +1,7 @@
 """Radix sort on a GPU, by one digit of 8 bits after the other, from the last to the first. Each step keeps the order of
 equal digits. For each digit
 
-    count     every block counts the digits of its share of the keys
+    count     every block counts the digits of its part of the keys
     place     the counts give the place of the keys of each block and digit
     move      a block handles 4096 keys at a time. The lanes of a warp find lanes with the same digit, which gives the
               rank of each key in its warp; then warps are added up. The keys are reordered in shared memory, so that
@@ -48,11 +48,11 @@ def sort_on_gpu(keys: Any, values: Any, length: int, dtype: Prim, carried: Prim 
         _sort_few(keys, values, length, passes, dtype, carried)
         return
     tiles = -(-length // _TILE)
-    share = -(-tiles // _BLOCKS)
-    blocks = -(-tiles // share)
+    tiles_each = -(-tiles // _BLOCKS)
+    blocks = -(-tiles // tiles_each)
     others, spare, table, totals = _room(length, blocks, dtype, carried)
     for digit in range(passes):
-        numbers = length, blocks, share, digit * DIGIT
+        numbers = length, blocks, tiles_each, digit * DIGIT
         _sort_by_digit(keys, others, values, spare, table, totals, *numbers, dtype, carried)
         keys, others, values, spare = others, keys, spare, values
     if passes % 2:
@@ -172,14 +172,14 @@ def _places(digits: Any, counters: Any, sums: Any, t: i32) -> Any:
 
 @func
 def _count(
-    x: Numbers, table: Numbers, length: i32, blocks: i32, share: i32, shift: i32, i: i32, dtype: Constant
+    x: Numbers, table: Numbers, length: i32, blocks: i32, tiles_each: i32, shift: i32, i: i32, dtype: Constant
 ) -> None:
     """Count how often each digit occurs among the keys of a block."""
     counters = SharedArray(DIGITS, i32)
     block, t = i // _LANES, i % _LANES
     counters[t] = 0
     sync()
-    for tile in range(block * share, (block + 1) * share):
+    for tile in range(block * tiles_each, (block + 1) * tiles_each):
         left = length - tile * _TILE - t
         keys = _read(x, tile * _TILE + t, left, _LANES, dtype)
         for k in static(range(_EACH)):
@@ -223,15 +223,15 @@ def _sort_by_digit(
     totals: Numbers,
     length: i32,
     blocks: i32,
-    share: i32,
+    tiles_each: i32,
     shift: i32,
     dtype: Constant,
     carried: Constant,
 ) -> None:
-    """Sort keys `x` with values `p` into `y` and `q` by a digit. A block handles `share` tiles."""
+    """Sort keys `x` with values `p` into `y` and `q` by a digit. A block handles `tiles_each` tiles."""
     loop_config(block_dim=_LANES)
     for i in range(blocks * _LANES):
-        _count(x, table, length, blocks, share, shift, i, dtype)
+        _count(x, table, length, blocks, tiles_each, shift, i, dtype)
     loop_config(block_dim=_LANES)
     for i in range(DIGITS * _LANES):
         _add_up(table, totals, blocks, i)
@@ -241,7 +241,7 @@ def _sort_by_digit(
         moves, tile_of = SharedArray(DIGITS, i32), SharedArray(_TILE, dtype)
         block, t = i // _LANES, i % _LANES
         begin = _sum_before(totals[t], sums, t) + table[t * blocks + block]
-        for tile in range(block * share, (block + 1) * share):
+        for tile in range(block * tiles_each, (block + 1) * tiles_each):
             left = length - tile * _TILE
             if left > 0:
                 own = t // _WARP * (_WARP * _EACH) + t % _WARP

@@ -172,7 +172,7 @@ def _touched(task: Task) -> Rows:
     outer, inner = _bytes(task, inside=False), _bytes(task, inside=True)
     rows.append(("per iteration", f"{outer[0]} B read, {outer[1]} B written"))
     if any(inner):
-        rows.append(("per inner round", f"{inner[0]} B read, {inner[1]} B written"))
+        rows.append(("per inner iteration", f"{inner[0]} B read, {inner[1]} B written"))
     if task.kind != "serial" and (steps := _steps(task)):
         rows.append(("neighbours", ", ".join(steps)))
     return rows
@@ -283,7 +283,7 @@ def _lanes(task: Task) -> str:
     if schedule.lanes > 1:
         return f"{schedule.lanes * schedule.vectors} iterations at once, one in each lane"
     if folded:
-        return f"one iteration after another, {max(folded)} rounds of an inner loop at once"
+        return f"one iteration after another, {max(folded)} iterations of an inner loop at once"
     return schedule.serial_because
 
 
@@ -292,9 +292,9 @@ def _threads(task: Task) -> Rows:
     schedule, rows = task.schedule, Rows()
     if schedule.across * schedule.rows > 1:
         deep = f" in {schedule.rows} rows" if schedule.rows > 1 else ""
-        rows.append(("a thread takes", f"{schedule.across} neighbours together{deep}"))
+        rows.append(("a thread takes", f"{schedule.across} neighbours{deep}"))
     if any(loop.schedule.warp for loop in task.all_of(For)):
-        rows.append(("a warp takes", "one iteration, and its lanes share the rounds of the loop in it"))
+        rows.append(("a warp takes", "one iteration, and its lanes share the iterations of the loop in it"))
     if schedule.privatized:
         copies = (f"{copy.copies} copies of {copy.scope.name}" for copy in schedule.privatized)
         rows.append(("a block has", ", ".join(copies)))

@@ -1,4 +1,4 @@
-"""Inner loops whose rounds run in lanes, and cells of vectors moved whole, give what one round after another gives."""
+"""Inner loops whose iterations run in lanes, and cells of vectors moved whole, give the results of serial loops."""
 
 from __future__ import annotations
 

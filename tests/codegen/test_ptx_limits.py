@@ -33,7 +33,7 @@ needs_libdevice = pytest.mark.skipif(libdevice() is None, reason="no libdevice.1
 def test_copies_fit_the_memory_of_a_block(words: list[int]) -> None:
     shares = [Privatized(Scope(f"field:{k}"), 0, 0, size, "add", i32, 0) for k, size in enumerate(words)]
     copies = [share.copies for share in with_copies(shares)]
-    assert sum(4 * count * size for count, size in zip(copies, words, strict=True)) <= LIMITS.together
+    assert sum(4 * count * size for count, size in zip(copies, words, strict=True)) <= LIMITS.total
     assert set(copies) <= {1, 2, 4, 8, 16, 32}
     assert all(a >= b for (m, a), (n, b) in product(zip(words, copies, strict=True), repeat=2) if m < n)
 

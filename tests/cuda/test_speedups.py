@@ -1,4 +1,4 @@
-"""What makes kernels fast changes no result: neighbours together, small targets in blocks, pinned copies, sines."""
+"""What makes kernels fast changes no result: coarsened threads, small targets in blocks, pinned copies, sines."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from weft.ir.adversary import Schedule
 from weft.ir.config import CompileConfig
 from weft.ir.errors import InternalError
 from weft.ir.evaluate import evaluate
-from weft.ir.gpu_machine import taken_together
+from weft.ir.gpu_machine import groups_of
 from weft.ir.memory_model import Fault, Memory
 from weft.ir.ops import Address, Aligned, AtomicRow, Clamp, For, Kernel, Load, Task
 from weft.ir.parse import parse
@@ -324,14 +324,14 @@ def test_iterations_run_together_where_words_are_aligned(skipped: int) -> None:
 
 def test_groups_begin_at_whole_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Code generation relies on it."""
-    monkeypatch.setattr("weft.ir.evaluate_threads.taken_together", lambda points, **_: [tuple(points[1:5])])
+    monkeypatch.setattr("weft.ir.evaluate_threads.groups_of", lambda points, **_: [tuple(points[1:5])])
     with pytest.raises(InternalError, match="known as a multiple of 16"):
         doubled(0)
 
 
 def test_groups_along_each_axis() -> None:
     points = [*enumerate((i, j) for i in range(1, 5) for j in range(3, 9))]
-    groups = [tuple(point for _, point in group) for group in taken_together(points, 4, 2)]
+    groups = [tuple(point for _, point in group) for group in groups_of(points, 4, 2)]
     assert sorted(len(group) for group in groups) == [1, 1, 1, 1, 2, 2, 4, 4, 8]
     assert ((2, 3), (3, 3)) in groups  # a row is complete, and a column is not
     assert tuple((i, j) for i in (2, 3) for j in (4, 5, 6, 7)) in groups

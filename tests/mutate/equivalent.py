@@ -246,12 +246,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "write_row: len(values) == unit -> False": "whichever end lies well, it is the same unit",
     },
     "weft.ir.mapping.wide_atomics": {
-        "_together: several >= _FEWEST -> True": "an odd number that is smaller is one: it stays alone",
+        "_runs: several >= _FEWEST -> True": "an odd number that is smaller is one: it stays alone",
         "_neighbours: row -> True": "an empty row holds no run",
         "_neighbours: row -> True #2": "an empty row holds no run",
     },
     "weft.codegen.gpu.unroll_and_jam": {
-        "_side_by_side: begin == '0' -> False": "0 is added",
+        "_indices: begin == '0' -> False": "0 is added",
         "write_sum: f.indices.steps -> True": _QUICK,
         "write_sum: result is not None -> True": _TYPES,
     },
@@ -262,7 +262,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_collapse: isinstance(limits, Yield) -> True": _TYPES,
     },
     "weft.ir.transforms.mapping.warps_per_row": {
-        "_loop_of: isinstance(loop.step, Const) -> True": "of another step the number of rounds is not known",
+        "_loop_of: isinstance(loop.step, Const) -> True": "of another step the number of iterations is not known",
     },
     "weft.codegen.nvptx.lost_borrows": {
         "_function: _HIGH.search(text) -> True": _QUICK,

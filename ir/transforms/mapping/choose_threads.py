@@ -5,7 +5,7 @@ compiled.
 
     task range_for, schedule={price=112.0, plain=true} ... { ... }
 
-The price determines the number of iterations of a share, so that a share is worth waking a thread. If iterations
+The price determines the number of iterations of a chunk, so that a chunk is worth waking a thread. If iterations
 contend for atomics and so few threads run that they would mostly wait for each other, one thread runs all iterations
 (`alone`), and no atomic locks. Otherwise a short body with atomics is compiled twice: once as it is, and once without
 locks (`plain`), for boxes that are too small for several threads. Tasks with privatized fields need neither.
@@ -57,5 +57,5 @@ def _in_lanes(cost: Cost, span: int) -> Cost:
 
 
 def is_contended(task: Task) -> bool:
-    """Whether iterations contend for atomics. Atomics of the epilogue run only once per share and do not count."""
+    """Whether iterations contend for atomics. Atomics of the epilogue run only once per chunk and do not count."""
     return any(type(op) is Atomic for op in ops_of(task.body))

@@ -1,4 +1,4 @@
-"""Thread coarsening: a thread runs several neighbouring iterations together, and so moves 16 bytes at a time.
+"""Thread coarsening: a thread runs several neighbouring iterations at once, and so moves 16 bytes at a time.
 
     task range_for body (%i: i64) { %v = load x[%i] ...; store y[%i], ... }                            x, y of f32
 
@@ -30,7 +30,7 @@ __all__ = ["coarsen"]
 
 @pass_("coarsen")
 def coarsen(root: Kernel, config: CompileConfig) -> bool:
-    """Choose the number of neighbouring iterations, and of rows of them, that each thread of a task runs together."""
+    """Choose the number of neighbouring iterations, and of rows of them, that each thread of a task runs at once."""
     changed = False
     for task in parallel_tasks(root):
         if task.schedule.numbered or warp_loop(task) is not None:

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from weft.ir.config import CompileConfig
 from weft.ir.core import ops_of
-from weft.ir.mapping.privatizable import Limits, shares_of
+from weft.ir.mapping.privatizable import Limits, privatizable_fields
 from weft.ir.ops import Address, Atomic, Kernel, Task
 from weft.ir.passes import pass_
 from weft.ir.schedule import Privatized
@@ -40,7 +40,7 @@ def privatize(root: Kernel, config: CompileConfig) -> bool:
 
 def _copies(task: Task, kernel: Kernel) -> tuple[Privatized, ...]:
     """The fields to privatize, if that removes all contended atomics from the loop."""
-    shares = shares_of(task, kernel.fields, Limits())
-    scopes = {share.scope for share in shares}
+    found = privatizable_fields(task, kernel.fields, Limits())
+    scopes = {copy.scope for copy in found}
     atomics = (op for op in ops_of(task.body) if isinstance(op, Atomic))
-    return shares if all(isinstance(op.ptr, Address) and op.ptr.scope.whole in scopes for op in atomics) else ()
+    return found if all(isinstance(op.ptr, Address) and op.ptr.scope.whole in scopes for op in atomics) else ()

@@ -5,9 +5,9 @@ block.
 
     task range_for schedule={privatized=({scope="field:bins", kind=add, copies=32, ...})} ... { atomic add %bins, %1 }
 
-    share[k, c] = 0 for all k, c; barrier              as many copies as there is room for, up to one for each lane
-    share[x[i], lane % copies] += 1                    no traffic, and lanes keep out of each other's way
-    barrier; bins[k] += share[k, 0] + share[k, 1] ...  once per block, where that is not 0
+    mine[k, c] = 0 for all k, c; barrier               as many copies as there is room for, up to one for each lane
+    mine[x[i], lane % copies] += 1                     no traffic, and lanes keep out of each other's way
+    barrier; bins[k] += mine[k, 0] + mine[k, 1] ...    once per block, where that is not 0
 
 The ops stay unchanged: code generation gives the atomics on the field another address. The pass skips tasks whose
 iterations are numbered, because their blocks have shared arrays of their own. `mapping/privatizable.py` says which
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from weft.ir.config import CompileConfig
-from weft.ir.mapping.privatizable import Limits, shares_of
+from weft.ir.mapping.privatizable import Limits, privatizable_fields
 from weft.ir.ops import Kernel
 from weft.ir.passes import pass_
 from weft.ir.schedule import Privatized
@@ -29,7 +29,7 @@ from weft.ir.types import f32, i32, u32
 
 __all__ = ["LIMITS", "privatize_in_blocks", "with_copies"]
 
-LIMITS = Limits(types=(i32, u32, f32), each=16384, together=32768)
+LIMITS = Limits(types=(i32, u32, f32), each=16384, total=32768)
 _SIZE, _LANES = 4, 32
 
 
@@ -38,19 +38,19 @@ def privatize_in_blocks(root: Kernel, config: CompileConfig) -> bool:
     """Choose the fields of which each block gets private copies."""
     changed = False
     for task in parallel_tasks(root):
-        shares = () if task.schedule.numbered else shares_of(task, root.fields, LIMITS)
-        if shares:
-            task.schedule = replace(task.schedule, privatized=with_copies(shares))
+        fields = () if task.schedule.numbered else privatizable_fields(task, root.fields, LIMITS)
+        if fields:
+            task.schedule = replace(task.schedule, privatized=with_copies(fields))
             changed = True
     return changed
 
 
-def with_copies(shares: Sequence[Privatized]) -> tuple[Privatized, ...]:
+def with_copies(fields: Sequence[Privatized]) -> tuple[Privatized, ...]:
     """Choose the number of copies of each field in a block. The largest field chooses first. The rest is enough for one
     copy of each other field, because one copy of each is within the limit."""
-    copies, room = dict[Privatized, int](), LIMITS.together
-    for rank, share in enumerate(sorted(shares, key=lambda one: -one.words)):
-        most = room // (len(shares) - rank) // (share.words * _SIZE)
-        copies[share] = min(1 << max(most.bit_length() - 1, 0), _LANES)
-        room -= copies[share] * share.words * _SIZE
-    return tuple(replace(share, copies=copies[share]) for share in shares)
+    copies, room = dict[Privatized, int](), LIMITS.total
+    for rank, field in enumerate(sorted(fields, key=lambda one: -one.words)):
+        most = room // (len(fields) - rank) // (field.words * _SIZE)
+        copies[field] = min(1 << max(most.bit_length() - 1, 0), _LANES)
+        room -= copies[field] * field.words * _SIZE
+    return tuple(replace(field, copies=copies[field]) for field in fields)

@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.ir.config import CompileConfig
-from weft.ir.mapping.serial_loops import apart_and_in_turn, is_shared, most_places, size_of, worth_it
+from weft.ir.mapping.serial_loops import independent_and_ordered, is_shared, most_places, size_of, worth_it
 from weft.ir.ops import For, Kernel, Task
 from weft.ir.passes import pass_
 from weft.ir.schedule import LoopSchedule
@@ -52,8 +52,8 @@ def _schedule(task: Task, op: For) -> LoopSchedule:
         return op.schedule
     places = task.schedule.across * task.schedule.rows
     made = replace(op.schedule, unroll=min(places, most_places(op)) if places > 1 else 0)
-    apart, _ = apart_and_in_turn(op.body)
-    if not worth_it(op, apart):
+    independent, _ = independent_and_ordered(op.body)
+    if not worth_it(op, independent):
         return made
     ahead = is_shared(op)
     return replace(made, jam=_SHARED_ROUNDS if ahead and size_of(op.body) <= _SMALL else _ROUNDS, ahead=ahead)

@@ -6,7 +6,7 @@
     }
 
     task range_for ... body (%i: i64) {
-      for %0, %n, %1, schedule={warp=true, jam=4} (%j: i64) { ... }       lane l makes the rounds l, l + 32, l + 64 ...
+      for %0, %n, %1, schedule={warp=true, jam=4} (%j: i64) { ... }       lane l runs iterations l, l + 32, l + 64 ...
       store y[%i], ...                                             the first lane, with what all lanes have in sum
     }
 
@@ -30,8 +30,8 @@ from weft.ir.tasks import parallel_tasks
 
 __all__ = ["warps_per_row"]
 
-_FEWEST = 256  # rounds
-_BESIDE = 4  # rounds of a lane side by side
+_FEWEST = 256  # iterations
+_JAM = 4  # iterations of a lane side by side
 _NEAR, _FAR = 16, 64  # bytes: side by side, on another line
 
 
@@ -42,7 +42,7 @@ def warps_per_row(root: Kernel, config: CompileConfig) -> bool:
     for task in parallel_tasks(root):
         loop = _loop_of(task, config.fast_math)
         if loop is not None:
-            loop.schedule = replace(loop.schedule, warp=True, jam=_BESIDE)
+            loop.schedule = replace(loop.schedule, warp=True, jam=_JAM)
             changed = True
     return changed
 

@@ -344,9 +344,9 @@ def test_what_threads_of_a_gpu_take() -> None:
             x[i] = total
 
     facts = scheduled.stages().on("cuda").facts
-    assert "a thread takes    4 neighbours together" in facts
+    assert "a thread takes    4 neighbours" in facts
     assert "a block has       32 copies of bins" in facts
-    assert "a warp takes      one iteration, and its lanes share the rounds of the loop in it" in facts
+    assert "a warp takes      one iteration, and its lanes share the iterations of the loop in it" in facts
 
 
 def test_registers_and_blocks_of_a_gpu(step: Any) -> None:

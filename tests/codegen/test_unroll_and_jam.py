@@ -1,4 +1,4 @@
-"""What is written once for neighbours, and for rounds side by side, and what for each of them: the LLVM text."""
+"""Unroll-and-jam: which ops are emitted once for several iterations, and which for each of them: the LLVM text."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from weft.codegen.gpu.device_writer import DeviceWriter
 from weft.codegen.gpu.dialect import device_hooks
 from weft.codegen.gpu.ops import DEVICE
-from weft.codegen.gpu.unroll_and_jam import write_sum, write_together
+from weft.codegen.gpu.unroll_and_jam import write_jammed, write_sum
 from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.nvptx.dialect import dialect
 from weft.codegen.nvptx.math_library import CudaMath
 from weft.ir.artifact import CudaTarget, Slots
 from weft.ir.config import CompileConfig
-from weft.ir.mapping.serial_loops import apart_and_in_turn, fetched_ahead, is_short, trips_of, worth_it
+from weft.ir.mapping.serial_loops import fetched_ahead, independent_and_ordered, is_short, trips_of, worth_it
 from weft.ir.ops import Binary, For, Task
 from weft.ir.parse import parse
 from weft.ir.pipeline import find_pass
@@ -81,7 +81,7 @@ def together(body: str) -> str:
     task, f = task_of(body), writer()
     (i,) = task.body.args
     f.values.update((op, f"%{op.name}") for op in task.prologue if type(op).__name__ not in ("Const",))
-    write_together(f, task.body, [{**f.values, i: f"%i{k}"} for k in range(2)], {i})
+    write_jammed(f, task.body, [{**f.values, i: f"%i{k}"} for k in range(2)], {i})
     return "\n".join(f.lines)
 
 
@@ -168,9 +168,9 @@ def test_numbers_of_rounds(limits: str, trips: int | None, short: bool) -> None:
 def test_which_loops_run_side_by_side(limits: str, body: str, worth: bool) -> None:
     index = "%k: u32" if "%none" in limits else "%k: i64"
     op = loop_of("%t = const true : u1\n" + loop(limits, body, index))
-    apart, in_turn = apart_and_in_turn(op.body)
-    assert worth_it(op, apart) is worth
-    assert {*apart, *in_turn} == {*op.body}
+    independent, ordered = independent_and_ordered(op.body)
+    assert worth_it(op, independent) is worth
+    assert {*independent, *ordered} == {*op.body}
 
 
 def test_what_is_asked_for_ahead() -> None:
@@ -186,7 +186,7 @@ def test_what_is_asked_for_ahead() -> None:
         %b = atomic add %here, %sum : f32
     """
     op = loop_of(loop("%zero, %m, %one", textwrap.dedent(body)))
-    fetched, computed = fetched_ahead(op, apart_and_in_turn(op.body)[0])
+    fetched, computed = fetched_ahead(op, independent_and_ordered(op.body)[0])
     assert [one.name for one in fetched] == ["next", "q", "v"]
     assert [one.name for one in computed] == ["next", "q", "w", "s", "t", "sum"]
     text = together(loop("%zero, %m, %one", textwrap.dedent(body)))

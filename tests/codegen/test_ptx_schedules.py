@@ -1,4 +1,4 @@
-"""PTX of what makes kernels fast: wide accesses, rounds side by side, sums of vectors; and of `ti.simt`."""
+"""PTX of what makes kernels fast: wide accesses, unroll-and-jam, sums of vectors; and of `ti.simt`."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from weft.codegen.gpu.boundary_peeling import write_inside
+from weft.codegen.gpu.boundary_peeling import write_interior_test
 from weft.ir.mapping.clamps import ClampedIndex, clamps_of
 from weft.ir.ops import Clamp, Task
 from weft.ir.parse import parse
@@ -131,7 +131,7 @@ def asked(body: str) -> list[str]:
     writer: Any = Writer()
     task = made(body)
     peel(task)
-    text = write_inside(writer, task.all_of(Clamp), [(LOW0, HIGH0), (LOW1, HIGH1)])
+    text = write_interior_test(writer, task.all_of(Clamp), [(LOW0, HIGH0), (LOW1, HIGH1)])
     parts = list[str]()
     while text.startswith("(and i1 "):
         text, part = text[len("(and i1 ") : -1].rsplit(", (icmp", 1)

@@ -9,7 +9,7 @@ import pytest
 from tests.mapping import GPU, for_gpu
 from weft.codegen.nvptx.kernel import emit_kernel
 from weft.ir.config import CompileConfig
-from weft.ir.mapping.privatizable import Limits, shares_of
+from weft.ir.mapping.privatizable import Limits, privatizable_fields
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.storage.dense import Term
@@ -43,7 +43,7 @@ kernel @k() -> () {{
 }}
 """
 ADD = "%a = atomic add %p, %v : {0}"
-SMALL = Limits(types=(i32, u32, f32), each=400, together=600)
+SMALL = Limits(types=(i32, u32, f32), each=400, total=600)
 
 
 def field(name: str, type: Prim = i32, size: int = 100, low: int = 0, exposed: bool = False) -> FieldSymbol:
@@ -62,7 +62,7 @@ def shared(body: str, x: FieldSymbol | None = None, limits: Limits = SMALL, **mo
     (task,) = tasks_of(kernel(body.replace("{0}", str(type)), type, **more))
     symbols = [x, field("y", type, 100, 400)]
     names = {scope: symbol.name for symbol, scope in scopes_of(symbols).items()}
-    return [(names[one.scope], one.kind, one.words) for one in shares_of(task, symbols, limits)]
+    return [(names[one.scope], one.kind, one.words) for one in privatizable_fields(task, symbols, limits)]
 
 
 X = [("x", "add", 100)]
@@ -91,7 +91,7 @@ def test_what_a_task_does_to_it(body: str, expected: list[tuple[str, str, int]])
 
 def test_room_for_both() -> None:
     both = ADD + "\n%b = atomic add %q, %v : {0}"
-    assert shared(both, limits=Limits(each=400, together=800)) == [*X, ("y", "add", 100)]
+    assert shared(both, limits=Limits(each=400, total=800)) == [*X, ("y", "add", 100)]
 
 
 @pytest.mark.parametrize("place", ["prologue", "epilogue"])
@@ -121,12 +121,12 @@ def test_vectors_and_fields_that_others_may_be() -> None:
     made = kernel(ADD.format("i32"))
     (task,) = tasks_of(made)
     vector = FieldSymbol.dense("x", Tensor(i32, (2,)), (9,), 0, (0, 4), (Term(0, 1, 9, 8),))
-    assert [one.words for one in shares_of(task, [vector], SMALL)] == [18]
-    assert shares_of(task, [], SMALL) == ()
+    assert [one.words for one in privatizable_fields(task, [vector], SMALL)] == [18]
+    assert privatizable_fields(task, [], SMALL) == ()
     exposed = field("x", exposed=True)
     (scope,) = scopes_of([exposed]).values()
     (task,) = tasks_of(parse(print_ir(made).replace('"field:x"', f'"{scope}"')))
-    assert shares_of(task, [exposed], SMALL) == ()
+    assert privatizable_fields(task, [exposed], SMALL) == ()
 
 
 @pytest.mark.parametrize(

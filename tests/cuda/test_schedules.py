@@ -1,4 +1,4 @@
-"""Threads that take several neighbours, or several rounds of a loop, at once: filters, clamps, sums of pairs."""
+"""Threads that run several neighbours, or several iterations of a loop, at once: filters, clamps, sums of pairs."""
 
 from __future__ import annotations
 
