@@ -2,6 +2,7 @@
 visible.
 
     across, rows     a thread runs each op for all of its iterations before the next op; the remaining ones run alone
+    phased           such rows of a loop begin at one place, which is known before the loop
     aligned          iterations run together only if the operands are multiples of 16; what follows from this for the
                      addresses of accesses must be true
     clamp            if all iterations of a thread are within the bounds, a clamp is replaced by its operand
@@ -26,8 +27,10 @@ from weft.ir.errors import InternalError
 from weft.ir.evaluate_mapped import Together, check_alignment
 from weft.ir.machine import Env, Flow, Machine, Run, Steps
 from weft.ir.mapping.coarsening import accumulators, split_at_accumulators
+from weft.ir.mapping.phased_rows import row_axes
 from weft.ir.mapping.serial_loops import counts_by_one, fetched_ahead, independent_and_ordered, is_alike
 from weft.ir.mapping.warp_sums import LANES, around, sums_of, warp_loop
+from weft.ir.memory_model import Place
 from weft.ir.scalar import BINARY, cast_value, identity
 from weft.ir.types import VOID, element, i32
 
@@ -106,6 +109,9 @@ class _Ops:
     def before(self, op: Op, env: Env) -> None:
         """Check the op before it runs."""
 
+    def enter(self, block: Sequence[Op], envs: list[Env]) -> None:
+        """Check code that has a version for each place in a word where a row may begin, before it runs."""
+
     def jammed(self, block: Sequence[Op], envs: list[Env], varying: set[Value]) -> Generator[None]:
         """Run each op in all environments before the next op. What is the same in all of them is computed once."""
         for op in block:
@@ -131,6 +137,8 @@ class _Ops:
                 yield from self.one(op, env)
             return
         trips, (index,) = range(begin, end, step), op.body.args
+        if unrolled:
+            self.enter(list(op.body), envs)
         whole = len(trips) // jam * jam if jam and not unrolled else 0
         steps = [trips[first : first + jam] for first in range(0, whole, jam or 1)]
         yield from self.jam(op, steps, envs, varying)
@@ -181,6 +189,7 @@ class ThreadBody(_Ops):
         super().__init__(machine)
         self.task, self.clamps, self.loop_of_warp = task, task.all_of(ops.Clamp), warp_loop(task)
         self.independent, self.ordered = split_at_accumulators(task.body, accumulators(task))
+        self.tail = max((n + 1 for n, op in enumerate(self.independent) if isinstance(op, ops.For)), default=0)
         self.aligned = next((op for op in task.prologue if isinstance(op, ops.Aligned)), None)
         self.known: dict[tuple[Any, ...], Together] = {}
         machine.slot_list([task, *task.body.args, *([self.aligned] if self.aligned else [])])
@@ -201,7 +210,9 @@ class ThreadBody(_Ops):
             varying: set[Value] = {arg for arg, axis in zip(args, axes, strict=True) if len(set(axis)) > 1}
             for mine, (_, point) in zip(envs, group, strict=True):
                 mine[self.machine.slot(self.task)] = self.state(env, group, point)
-            yield from self.jammed(self.independent, envs, varying)
+            yield from self.jammed(self.independent[: self.tail], envs, varying)
+            self.enter(self.independent[self.tail :], envs)
+            yield from self.jammed(self.independent[self.tail :], envs, varying)
             for mine in envs:
                 for op in self.ordered:
                     yield from self.one(op, mine)
@@ -230,6 +241,21 @@ class ThreadBody(_Ops):
         state = env[self.machine.slot(self.task)]
         if isinstance(state, Together) and is_access(op):
             check_alignment(op, env[self.machine.slot(op.ptr)], state)
+
+    def enter(self, block: Sequence[Op], envs: list[Env]) -> None:
+        places = [self.row_begin(op, env) for op in block if isinstance(op, ops.Address) and op.phased for env in envs]
+        if None in places or len(set(places)) > 1:
+            raise InternalError(f"task '{self.task.kind}' knows one place where its rows begin, and they are {places}")
+
+    def row_begin(self, op: ops.Address, env: Env) -> int | None:
+        """Where the row of an address begins. None: that is not known yet."""
+        axes = row_axes(op)
+        known = [env[slot] for slot in self.machine.slot_list([op.base, *(op.indices[k] for k in axes)])]
+        if None in known:
+            return None
+        strides = [int(env[self.machine.slot(op.strides[k])]) for k in axes]
+        place: Place = known[0]
+        return place.offsets[0] + sum(int(a) * b for a, b in zip(known[1:], strides, strict=True))
 
     def at(self, env: Env, number: int, point: tuple[int, ...]) -> Env:
         """The environment of an iteration."""

@@ -85,13 +85,15 @@ class ScalarArg(Op, name="scalar_arg", pure=True, lanes="operands"):
 class Address(Op, name="address", pure=True, place=True, steps_into=True, lanes="rule", levels="lowered"):
     """Computes the address `base + offset + sum(indices[k] * strides[k])`, in bytes. Indices and strides are i64. The
     sum does not overflow: an access outside the field is the user's error, which debug mode reports. `scope` names the
-    memory that the address points to."""
+    memory that the address points to. `phased`: a GPU runs a version of the code around it that knows where in a word
+    the row of memory begins that the address is in (see the pass `version_rows`)."""
 
     base: Value = operand()
     indices: list[Value] = operands()
     strides: list[Value] = operands()
     offset: int = attr()
     scope: Scope = attr()
+    phased: bool = attr(default=False)
 
 
 class StoreResult(Op, name="store_result", writes=True, effect="elsewhere", levels="tasks lowered"):

@@ -77,6 +77,7 @@ TO_MAPPED: dict[str, tuple[str, ...]] = {
         "coarsen",
         "peel_boundaries",
         "unroll_and_jam",
+        "version_rows",
         "choose_blocks",
         "place_shared_arrays",
         "plan_launches",

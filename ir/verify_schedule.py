@@ -12,9 +12,10 @@ from weft.ir.calls import may_fail
 from weft.ir.core import ops_of
 from weft.ir.mapping.clamps import clamps_of
 from weft.ir.mapping.coarsening import loops_alike
+from weft.ir.mapping.phased_rows import is_row, parts_of, row_key
 from weft.ir.mapping.serial_loops import counts_by_one, is_innermost, is_ordered, is_shared, trips_of
 from weft.ir.mapping.warp_sums import around, is_private, sums_of
-from weft.ir.ops import Aligned, Clamp, Exit, For, Kernel, Load, SharedBase, Simt, Task
+from weft.ir.ops import Address, Aligned, Clamp, Exit, For, Kernel, Load, SharedBase, Simt, Task
 from weft.ir.schedule import LoopSchedule, Schedule
 from weft.ir.tasks import tasks_of
 from weft.ir.verify_cpu_schedule import loop_lanes, task_copies, task_hints, task_lanes, task_moves, task_versions
@@ -29,6 +30,7 @@ def verify_schedule(op: Task | For, kernel: Kernel, mapped: bool) -> None:
     """Raise InternalError unless the schedule of `op` is legal."""
     if isinstance(op, Task):
         task_moves(op, op.schedule, kernel)
+        _phased(op, op.schedule)
     if op.schedule == type(op.schedule)():
         return
     require(mapped, op, "has a schedule before it is mapped to a target")
@@ -94,6 +96,20 @@ def _coarsened(op: Task, schedule: Schedule, _: Kernel) -> None:
     require(not any(map(is_ordered, ops_of(op.body))), op, "is coarsened, and an op in it shows their order")
     require(loops_alike(op), op, "is coarsened, and its loops differ from iteration to iteration")
     require(sum(isinstance(one, Aligned) for one in op.prologue) == 1, op, "is coarsened without one op 'aligned'")
+
+
+def _phased(op: Task, schedule: Schedule) -> None:
+    marked = {address for address in op.all_of(Address) if address.phased}
+    if not marked:
+        return
+    require(bool(schedule.phases), op, "has rows that begin anywhere in a word, and its schedule has none")
+    for part in parts_of(op):
+        row = [address for address in part.ops if address in marked and isinstance(address, Address)]
+        alike = len({row_key(address) for address in row}) <= 1
+        require(alike, op, "has rows that begin at different places, where code is versioned by one")
+        require(all(is_row(one, part) for one in row), op, "has a row that begins at a place that is not known before")
+        marked.difference_update(row)
+    require(not marked, op, "has rows that begin anywhere in a word, where code is not versioned by that")
 
 
 def _peeled(op: Task, schedule: Schedule, _: Kernel) -> None:

@@ -31,7 +31,7 @@ from weft.ir.core import Value
 from weft.ir.intervals import interval
 from weft.ir.mapping.coarsening import accumulators, alignment_of, split_at_accumulators
 from weft.ir.mapping.warp_sums import LANES, warp_loop
-from weft.ir.ops import Clamp, Const, For, Kernel, Store, Task, Yield
+from weft.ir.ops import Clamp, Const, For, Kernel, Task, Yield
 from weft.ir.schedule import Schedule
 from weft.ir.tasks import box_of, tasks_of
 from weft.ir.types import Pointer, flat_size
@@ -431,11 +431,7 @@ def _at_all(f: DeviceWriter, task: Task, group: list[list[str]], aligned: tuple[
     stored = len(free) if ordered or not f.phased else max(loops, default=-1) + 1
     write_jammed(f, free[:stored], each, varying)
     f.values = each[0]
-    row = phased_row(free[stored:], Store, each)
-    if row is None:
-        write_jammed(f, free[stored:], each, varying)
-    else:
-        write_by_phase(f, row, lambda: write_jammed(f, free[stored:], each, varying))
+    write_by_phase(f, phased_row(free[stored:]), lambda: write_jammed(f, free[stored:], each, varying))
     for f.values in each:
         for op in ordered:
             f.op(op)

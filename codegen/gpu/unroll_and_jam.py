@@ -87,11 +87,7 @@ def _write_out(f: DeviceWriter, op: For, places: Sequence[Values], varying: set[
             write_jammed(f, op.body, places, varying)
 
     f.values = places[0]
-    row = phased_row(list(op.body), Load, places) if f.phased else None
-    if row is None:
-        iterations()
-    else:
-        write_by_phase(f, row, iterations)
+    write_by_phase(f, phased_row(op.body) if f.phased else (), iterations)
 
 
 def _index_type(op: For) -> str:

@@ -335,3 +335,19 @@ def test_groups_along_each_axis() -> None:
     assert sorted(len(group) for group in groups) == [1, 1, 1, 1, 2, 2, 4, 4, 8]
     assert ((2, 3), (3, 3)) in groups  # a row is complete, and a column is not
     assert tuple((i, j) for i in (2, 3) for j in (4, 5, 6, 7)) in groups
+
+
+# ---- rows that begin anywhere ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("schedule", "right"), [("unroll=4", True), ("unroll=4", False), ("unroll=2", True)])
+def test_rows_begin_where_code_knows(schedule: str, right: bool) -> None:
+    """Elements of a column are in rows that begin elsewhere, and no row is known before the loop."""
+    text = (FOLDER / "version_rows.chi").read_text()
+    plain = parse(text.replace(", phased=true", ""))
+    if not right:
+        text = text.replace('offset=0, scope="field:x" :', 'offset=0, scope="field:x", phased=true :')
+        with pytest.raises(InternalError, match="knows one place where its rows begin"):
+            run(parse(text))
+        return
+    assert agree(plain, parse(text.replace("unroll=4", schedule)))

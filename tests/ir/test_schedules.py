@@ -254,6 +254,35 @@ def test_what_a_clamp_says_of_its_index(said: str, complaint: str) -> None:
         verify(kernel, "mapped")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        (", phases=anywhere", "", "and its schedule has none"),
+        ("schedule={across=4, busy=1024, phases=anywhere} ", "", "and its schedule has none"),
+        (", schedule={unroll=4}", "", "where code is not versioned by that"),
+        ("schedule={unroll=4}", "schedule={jam=4}", "where code is not versioned by that"),
+        ("[%place, %none], strides=[%row, %four]", "[%i, %none], strides=[%four, %row]", "begin at different places"),
+        ("[%place, %none], strides=[%row, %four]", "[%i, %place], strides=[%row, %four]", ""),
+        ("indices=[%i, %place]", "indices=[%q, %place]", "begins at a place that is not known before"),
+        ("indices=[%i, %place]", "indices=[%j, %place]", "begins at a place that is not known before"),
+        ("indices=[%i, %place], strides=[%row, %four]", "indices=[%place], strides=[%four]", "not known before"),
+        ("indices=[%i, %j]", "indices=[%j, %i]", "begins at a place that is not known before"),
+    ],
+)
+def test_which_rows_begin_anywhere(old: str, new: str, complaint: str) -> None:
+    text = (FOLDER / "version_rows.chi").read_text()
+    verify(parse(text), "mapped")
+    assert old in text
+    text = text.replace(old, new)
+    if "begin at" in complaint or not complaint:
+        text = text.replace('offset=0, scope="field:x" :', 'offset=0, scope="field:x", phased=true :')
+    if not complaint:
+        verify(parse(text), "mapped")
+        return
+    with pytest.raises(InternalError, match=complaint):
+        verify(parse(text), "mapped")
+
+
 def test_what_is_aligned_stands_in_a_prologue() -> None:
     with pytest.raises(InternalError, match="stands outside of a task's prologue"):
         verify(parse(task(BEFORE="aligned values=[], taps=[]")), "mapped")

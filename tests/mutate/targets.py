@@ -140,6 +140,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.transforms.mapping.choose_blocks": _GPU,
     "weft.ir.transforms.mapping.warps_per_row": _GPU,
     "weft.ir.mapping.warp_sums": _GPU,
+    "weft.ir.mapping.phased_rows": _GPU,
     "weft.ir.mapping.serial_loops": _GPU,
     "weft.codegen.nvptx.lost_borrows": _GPU,
     "weft.ir.mapping.coarsening": _GPU,
