@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir import evaluate_mapped as evaluate_mapped  # registers the meaning of ops of mapped CHI
+from weft.ir import evaluate_simt as evaluate_simt  # registers the meaning of SIMT ops
 from weft.ir import evaluate_values as evaluate_values  # registers the meaning of value ops
 from weft.ir import evaluate_weak as evaluate_weak  # registers the effects of ops on weak memory
 from weft.ir import ops
@@ -225,7 +226,7 @@ def _while_in_steps(machine: Machine, op: ops.While) -> Steps:
 @runs(ops.ParallelFor)
 def _parallel_for(machine: Machine, op: ops.ParallelFor) -> Run:
     begins, ends = machine.slot_list(op.begins), machine.slot_list(op.ends)
-    spread = spread_out(machine, op.body.args, op.body)
+    spread = spread_out(machine, op, op.body.args)
 
     def run(env: Env) -> Flow | None:
         return spread(env, [range(int(env[begin]), int(env[end])) for begin, end in zip(begins, ends, strict=True)])
@@ -239,7 +240,7 @@ def _struct_for(machine: Machine, op: ops.StructFor) -> Run:
     found = op.field.path.enumerate(space, int)
     limits = zip(found.axes, found.begins, found.ends, strict=False)  # without axes: one iteration, and no index
     box = [range(begin + space.first[axis], end + space.first[axis]) for axis, begin, end in limits]
-    spread = spread_out(machine, [op.body.args[axis] for axis in found.axes], op.body)
+    spread = spread_out(machine, op, [op.body.args[axis] for axis in found.axes])
     return lambda env: spread(env, box)
 
 

@@ -5,22 +5,28 @@ turns at every access (see `adversary.py`). The task's own schedule is executed 
 
     lanes, vectors       this many neighbours along the innermost axis run at once (see `lane_machine.py`)
     across, rows         a thread of a GPU runs this many iterations, coarsened (see `gpu_machine.py`)
-    privatized           a thread updates a copy that begins with neutral elements; all copies are merged at the end
+    privatized           a thread updates a copy that begins with neutral elements; copies are merged at the end. The
+                         threads of a GPU's block share `copies` of them
+    numbered, block      iterations go to the threads of blocks by number; before tasks are mapped, the loops whose
+                         threads cooperate run like that
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import groupby
-from typing import Any
+from math import prod
+from typing import Any, TypeVar
 
 import numpy as np
 
 from weft.ir import ops
-from weft.ir.adversary import Parts, run_interleaved
+from weft.ir.adversary import Parts, Schedule, run_interleaved
 from weft.ir.boxes import points
 from weft.ir.core import Block, BlockArg
+from weft.ir.evaluate_simt import threads_of_blocks
 from weft.ir.gpu_machine import Point, ThreadBody, groups_of
 from weft.ir.lane_machine import Group, LaneBody
 from weft.ir.machine import Env, Flow, Machine, Run, Steps
@@ -28,10 +34,12 @@ from weft.ir.mapping.warp_sums import warp_loop
 from weft.ir.scalar import BINARY, cast_value, identity
 from weft.ir.schedule import Privatized
 from weft.ir.scopes import Scope
+from weft.ir.simt import Seat
 from weft.ir.types import element
 
 __all__ = ["at_once", "rounds_in_lanes", "spread_out", "task_threads"]
 
+Item = TypeVar("Item")
 Spread = Callable[[Env, list[range]], Flow | None]
 _GARBAGE = 1  # the bytes around a copy
 
@@ -51,15 +59,16 @@ def at_once(steps: Steps) -> Run:
     return run
 
 
-def spread_out(machine: Machine, args: Sequence[BlockArg], body: Block) -> Spread:
+def spread_out(machine: Machine, loop: ops.ParallelFor | ops.StructFor, args: Sequence[BlockArg]) -> Spread:
     """A parallel loop that is not a task yet."""
-    empty = Block()
-    return _threads(machine, empty, _one_by_one(machine, args, body), empty, _groups, ())
+    empty, numbered = Block(), threads_of_blocks(loop)
+    each = _one_by_one(machine, args, loop.body, numbered > 0)
+    return _threads(machine, empty, each, empty, _groups, _Team(numbered, numbered > 0, ()))
 
 
 def task_threads(machine: Machine, task: ops.Task) -> Spread:
     """A task, run as its schedule says."""
-    schedule, args = task.schedule, task.body.args
+    schedule, args, numbered = task.schedule, task.body.args, threads_of_blocks(task)
     span, groups = schedule.lanes * schedule.vectors, _groups
     if span > 1:
         each, groups = _in_lanes(machine, task, span), partial(_groups, span=span)
@@ -67,33 +76,52 @@ def task_threads(machine: Machine, task: ops.Task) -> Spread:
         each = _in_threads(machine, task)
         groups = partial(groups_of, across=schedule.across, rows=schedule.rows)
     else:
-        each = _one_by_one(machine, args, task.body)
-    return _threads(machine, task.prologue, each, task.epilogue, groups, schedule.privatized)
+        each = _one_by_one(machine, args, task.body, numbered > 0)
+    team = _Team(numbered or prod(schedule.block), numbered > 0, schedule.privatized)
+    return _threads(machine, task.prologue, each, task.epilogue, groups, team)
 
 
 Grouping = Callable[[Sequence[Point]], list[tuple[Point, ...]]]
 Each = tuple[Callable[[Env, Sequence[Point]], "Flow | None"], Callable[[Env, Sequence[Point]], Generator[None]]]
 
 
-def _threads(
-    machine: Machine, before: Block, each: Each, after: Block, groups: Grouping, privatized: Sequence[Privatized]
-) -> Spread:
+@dataclass(frozen=True)
+class _Team:
+    """What the threads of a loop have in common."""
+
+    threads: int  # the number of threads of a block; 1: threads are alone
+    numbered: bool  # iteration `k` runs on thread `k % threads` of block `k // threads`
+    privatized: Sequence[Privatized]  # the fields of which each block has copies
+
+    def deal(self, schedule: Schedule | None, items: Sequence[Item], loop: int) -> list[list[list[Item]]]:
+        """The items of each thread of each block."""
+        if self.numbered:
+            return _split([[item] for item in items], self.threads)
+        assert schedule is not None
+        chunks = schedule.threads(items, loop)
+        return _split(chunks, min(self.threads, schedule.sharers(loop)) if self.privatized else 1)
+
+
+def _split(items: Sequence[Item], size: int) -> list[list[Item]]:
+    return [list(items[start : start + size]) for start in range(0, len(items), size)]
+
+
+def _threads(machine: Machine, before: Block, each: Each, after: Block, groups: Grouping, team: _Team) -> Spread:
     """`each` runs a group of iterations: at once, or in steps."""
     at_once, in_steps = each
-    course, copies = machine.course, _Copies(machine, privatized)
+    course, copies = machine.course, _Copies(machine, team.privatized)
 
-    def own() -> None:
-        course.moved = copies.take()
+    def own(seat: Seat) -> None:
+        course.moved = copies.take(seat)
 
     schedule = course.schedule
-    if schedule is not None:
-        parts = Parts(machine.stepped(before), in_steps, machine.stepped(after), own)
+    if schedule is not None or team.numbered:
+        parts = Parts(machine.stepped(before), in_steps, machine.stepped(after), own, copies.merge)
 
         def interleaved(env: Env, box: list[range]) -> None:
             machine.afford(box)
-            copies.clear()
-            run_interleaved(machine, schedule, env, groups([*enumerate(points(box))]), parts)
-            copies.merge()
+            items = groups([*enumerate(points(box))])
+            run_interleaved(machine, schedule, env, partial(team.deal, schedule, items), team.threads, parts)
 
         return interleaved
     first, last = machine.block(before), machine.block(after)
@@ -101,9 +129,8 @@ def _threads(
     def in_order(env: Env, box: list[range]) -> Flow | None:
         machine.afford(box)
         done, outer = 0, course.moved
-        copies.clear()
-        for chunk in _chunks(box, max(1, machine.config.threads)):
-            own()
+        for block, chunk in enumerate(_chunks(box, max(1, machine.config.threads))):
+            own(Seat(block))
             first(env)
             mine = [*enumerate(points(chunk), done)]
             for group in groups(mine):
@@ -111,8 +138,8 @@ def _threads(
                     return Flow.END
             last(env)
             done += len(mine)
+            copies.merge(block)
         course.moved = outer
-        copies.merge()
         return None
 
     return in_order
@@ -135,10 +162,10 @@ def _chunks(box: list[range], threads: int) -> list[list[range]]:
     return [[slowest[start : start + chunk], *rest] for start in range(0, max(1, len(slowest)), chunk)]
 
 
-def _one_by_one(machine: Machine, args: Sequence[BlockArg], body: Block) -> Each:
+def _one_by_one(machine: Machine, args: Sequence[BlockArg], body: Block, numbered: bool) -> Each:
     slots, prims, course = machine.slot_list(args), [element(arg.type) for arg in args], machine.course
-    scheduled = course.schedule is not None
-    whole, steps = (None, machine.stepped(body)) if scheduled else (machine.block(body), None)
+    in_turns = numbered or course.schedule is not None
+    whole, steps = (None, machine.stepped(body)) if in_turns else (machine.block(body), None)
 
     def bind(env: Env, group: Sequence[Point]) -> None:
         ((course.iteration, point),) = group
@@ -220,33 +247,37 @@ def rounds_in_lanes(machine: Machine, op: ops.For) -> Steps:
 
 
 class _Copies:
-    """The private copies of a task's privatized fields, one set per thread."""
+    """The private copies of a task's privatized fields: `copies` of each one for each block of threads."""
 
     def __init__(self, machine: Machine, privatized: Sequence[Privatized]) -> None:
         self.trees, self.privatized = machine.memory.trees, privatized
-        self.taken: list[dict[Scope, Any]] = []
+        self.taken: dict[int, dict[Scope, list[Any]]] = {}  # by the number of the block
 
-    def clear(self) -> None:
-        """Begin a run of the task."""
-        self.taken = []
+    def take(self, seat: Seat) -> dict[Scope, Any]:
+        """Begin a thread: give it one of the copies of its block. The first thread of a block creates them, filled
+        with neutral elements."""
+        if seat.block not in self.taken:
+            self.taken[seat.block] = {
+                copy.scope: [self.made(copy) for _ in range(copy.copies)] for copy in self.privatized
+            }
+        mine = self.taken[seat.block]
+        return {copy.scope: mine[copy.scope][seat.thread & (copy.copies - 1)] for copy in self.privatized}
 
-    def take(self) -> dict[Scope, Any]:
-        """Begin a thread: create its copies, filled with neutral elements."""
-        made: dict[Scope, Any] = {}
+    def made(self, copy: Privatized) -> Any:
+        """A new copy."""
+        bytes = np.full(len(self.trees[copy.tree]), _GARBAGE, np.uint8)
+        _words(copy, bytes)[:] = identity(copy.kind, copy.type)
+        return bytes
+
+    def merge(self, block: int) -> None:
+        """End a block: combine the copies of each word, and update the field with the result."""
+        made = self.taken.pop(block)
         for copy in self.privatized:
-            bytes = np.full(len(self.trees[copy.tree]), _GARBAGE, np.uint8)
-            _words(copy, bytes)[:] = identity(copy.kind, copy.type)
-            made[copy.scope] = bytes
-        self.taken.append(made)
-        return made
-
-    def merge(self) -> None:
-        """Merge the copies after all threads have ended."""
-        for made in self.taken:
-            for copy in self.privatized:
-                home, mine = _words(copy, self.trees[copy.tree]), _words(copy, made[copy.scope])
-                for k in range(copy.words):
-                    home[k] = BINARY[copy.kind].evaluate(home[k], mine[k])
+            home, mine = _words(copy, self.trees[copy.tree]), [_words(copy, bytes) for bytes in made[copy.scope]]
+            combine = BINARY[copy.kind].evaluate
+            for k in range(copy.words):
+                chosen = [mine[(k + ahead) & (copy.copies - 1)][k] for ahead in range(copy.copies)]
+                home[k] = combine(home[k], reduce(combine, chosen))
 
 
 def _words(copy: Privatized, bytes: Any) -> Any:

@@ -11,8 +11,7 @@ from weft.ir import ops
 from weft.ir.machine import Env, Machine, Run, pointee, runs
 from weft.ir.memory_model import Place, array_place, convert, flat_values, packed, unflatten
 from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, unary_type
-from weft.ir.simt import SIMT
-from weft.ir.types import VOID, Array, Prim, Struct, Tensor, Type, element, flat_size, flatten, shape_of, u1
+from weft.ir.types import Prim, Struct, Tensor, Type, element, flat_size, flatten, u1
 
 # ---- values ----------------------------------------------------------------------------------------------------------
 
@@ -106,14 +105,6 @@ def _random(machine: Machine, op: ops.Random) -> Run:
     return lambda env: unflatten([machine.draw(part, stream) for part in flatten(type)], type)
 
 
-@runs(ops.Simt)
-def _simt(machine: Machine, op: ops.Simt) -> Run:
-    values, alone, type = machine.slot_list(op.values), SIMT[op.kind].alone, op.type
-    if type is VOID:
-        return lambda env: None
-    return lambda env: convert(alone(*(env[value] for value in values)), type)
-
-
 @runs(ops.MakeTensor)
 def _make_tensor(machine: Machine, op: ops.MakeTensor) -> Run:
     values, type = machine.slot_list(op.values), op.type
@@ -194,14 +185,6 @@ def _local(machine: Machine, op: ops.Alloca | ops.SharedLocal) -> Run:
 
 runs(ops.Alloca)(_local)
 runs(ops.SharedLocal)(_local)
-
-
-@runs(ops.Shared)
-def _shared(machine: Machine, op: ops.Shared) -> Run:
-    """A shared array of a block with one thread, and so of one iteration."""
-    assert isinstance(op.type, Array)
-    shape, elem = (*op.shape, *shape_of(op.type.elem)), element(op.type.elem)
-    return lambda env: np.ones(shape, elem.np)
 
 
 @runs(ops.FieldPtr)
@@ -373,12 +356,6 @@ def _fence(machine: Machine, op: ops.Fence) -> Run:
 @runs(ops.TreeBase)
 def _tree_base(machine: Machine, op: ops.TreeBase) -> Run:
     place = Place(machine.memory.trees[op.tree], [0], [element(pointee(op))])
-    return lambda env: place
-
-
-@runs(ops.SharedBase)
-def _shared_base(machine: Machine, op: ops.SharedBase) -> Run:
-    place = Place(np.ones(op.bytes, np.uint8), [0], [element(pointee(op))])
     return lambda env: place
 
 

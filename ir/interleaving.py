@@ -38,6 +38,10 @@ class Schedule:
         draw.shuffle(chunks)
         return chunks
 
+    def sharers(self, loop: int) -> int:
+        """The most threads that share copies of fields, as those of a block of a GPU do."""
+        return Random(f"{self.seed} {loop} sharers").choice((2, 3, 1 << 10))
+
     def turns(self, loop: int) -> Random | None:
         """The threads that continue in turn; None: each thread runs to its end."""
         draw = Random(f"{self.seed} {loop} turns")

@@ -8,7 +8,7 @@ value. Values are numpy scalars, numpy arrays (tensors), tuples (structs), argum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -26,10 +26,12 @@ from weft.ir.errors import InternalError
 from weft.ir.memory_model import Fault, Memory, convert, unflatten
 from weft.ir.philox import number
 from weft.ir.scalar import cast_value
+from weft.ir.simt import Seat
 from weft.ir.types import VOID, Array, Pointer, Prim, Type, flat_size, flatten
 
 if TYPE_CHECKING:
     from weft.ir.interleaving import Schedule
+    from weft.ir.meetings import Meeting
     from weft.ir.scopes import Scope
     from weft.ir.weak_memory import View
 
@@ -80,6 +82,9 @@ class Course:
     schedule: Schedule | None = None  # how iterations interleave; None: one after the other
     view: View | None = None  # the view of the running thread, if memory is weak
     moved: dict[Scope, Any] = field(default_factory=dict)  # fields that the thread has a copy of: the bytes of its tree
+    seat: Seat = field(default_factory=Seat)  # of the running thread of a GPU
+    arrays: dict[Hashable, Any] = field(default_factory=dict)  # the arrays of its block
+    meeting: Meeting | None = None  # where it has just begun to wait for others
 
 
 class Machine:

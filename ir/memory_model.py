@@ -23,8 +23,8 @@ __all__ = ["Fault", "Memory", "Place", "array_place", "convert", "flat_values", 
 
 
 class Fault(Exception):
-    """A run-time fault of the evaluated program. `kind`: "assert", "bounds", "arithmetic", "recursion", "memory" or
-    "endless"."""
+    """A run-time fault of the evaluated program. `kind`: "assert", "bounds", "arithmetic", "recursion", "memory",
+    "barrier" (threads wait for others that never come) or "endless"."""
 
     def __init__(self, kind: str, message: str) -> None:
         self.kind, self.message = kind, message

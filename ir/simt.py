@@ -1,72 +1,132 @@
 """The SIMT intrinsics, in which the threads of a GPU cooperate. Each has one row, which typing, the verifier, the
 evaluator and code generation read.
-
-The evaluator runs blocks of one thread, one after another. A warp has a single lane there, with the number 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from weft.ir.types import VOID, Prim, Type, i32, u32
 
-__all__ = ["SIMT", "SimtRow", "result_of"]
+__all__ = ["DEFAULT_THREADS", "SIMT", "WARP", "Seat", "SimtRow", "result_of"]
+
+WARP = 32  # lanes of a warp
+DEFAULT_THREADS = 128  # of a block whose threads cooperate, if the program does not say how many
+
+
+class Seat(NamedTuple):
+    """Which thread it is. The default: the only thread of the only block."""
+
+    block: int = 0  # the number of the block
+    thread: int = 0  # the number of the thread in its block
+    threads: int = 1  # the number of threads of a block
+
+    @property
+    def lane(self) -> int:
+        """The number of the thread in its warp."""
+        return self.thread % WARP
+
+
+Given = Mapping[int, Sequence[Any]]  # the operands of each thread of a block (of each lane of a warp) that takes part
 
 
 @dataclass(frozen=True)
 class SimtRow:
     """`takes`: the types of the operands. None accepts any number, and if `gives` is None the result has that type.
-    `alone`: the result in a block of one thread. `orders`: it orders memory."""
+    `result`: what a thread gets, from its seat and the operands of all that take part. `meets`: those that take part,
+    who wait for one another: the threads of the "block", or lanes of the "warp". `orders`: it orders memory."""
 
     takes: tuple[Prim | None, ...]
     gives: Type | None
-    alone: Callable[..., Any]
+    result: Callable[[Seat, Given], Any]
+    meets: str = ""
     orders: bool = False
 
 
-def _nothing() -> None:
-    return None
+def _nothing(seat: Seat, given: Given) -> None:
+    del seat, given
 
 
-def _truth(*operands: Any) -> int:
-    return int(operands[-1] != 0)
+def _truths(given: Given) -> list[bool]:
+    return [bool(operands[-1] != 0) for operands in given.values()]
 
 
-def _own(mask: Any, value: Any, lane: Any) -> Any:
-    del mask, lane
-    return value
+def _bits(lanes: Sequence[int]) -> int:
+    return sum(1 << lane for lane in lanes)
 
 
-_SHUFFLE = SimtRow((u32, None, i32), None, _own)
-_VOTE = SimtRow((u32, i32), i32, _truth)
+def _count(seat: Seat, given: Given) -> int:
+    return sum(_truths(given))
+
+
+def _all(seat: Seat, given: Given) -> int:
+    return int(all(_truths(given)))
+
+
+def _any(seat: Seat, given: Given) -> int:
+    return int(any(_truths(given)))
+
+
+def _agree(seat: Seat, given: Given) -> int:
+    return int(len(set(_truths(given))) == 1)
+
+
+def _active(seat: Seat, given: Given) -> int:
+    return _bits([*given])
+
+
+def _ballot(seat: Seat, given: Given) -> int:
+    return _bits([lane for lane, operands in given.items() if operands[0] != 0])
+
+
+def _same(seat: Seat, given: Given) -> int:
+    mine = given[seat.lane][1].tobytes()
+    return _bits([lane for lane, operands in given.items() if operands[1].tobytes() == mine])
+
+
+def _all_same(seat: Seat, given: Given) -> int:
+    found = _same(seat, given)
+    return found if found == _bits([*given]) else 0
+
+
+def _shuffle(from_lane: Callable[[int, int], int]) -> SimtRow:
+    """`from_lane`: the lane whose value a lane gets, by its own number and the last operand. It gets its own value if
+    that is no lane that takes part."""
+
+    def result(seat: Seat, given: Given) -> Any:
+        wanted = from_lane(seat.lane, int(given[seat.lane][2]))
+        return given[wanted if wanted in given else seat.lane][1]
+
+    return SimtRow((u32, None, i32), None, result, "warp")
+
 
 SIMT: dict[str, SimtRow] = {
     # the block
-    "block_sync": SimtRow((), VOID, _nothing, orders=True),
-    "block_sync_all": SimtRow((i32,), i32, _truth, orders=True),
-    "block_sync_any": SimtRow((i32,), i32, _truth, orders=True),
-    "block_sync_count": SimtRow((i32,), i32, _truth, orders=True),
+    "block_sync": SimtRow((), VOID, _nothing, "block", orders=True),
+    "block_sync_all": SimtRow((i32,), i32, _all, "block", orders=True),
+    "block_sync_any": SimtRow((i32,), i32, _any, "block", orders=True),
+    "block_sync_count": SimtRow((i32,), i32, _count, "block", orders=True),
     "block_fence": SimtRow((), VOID, _nothing, orders=True),
-    "thread_idx": SimtRow((), i32, lambda: 0),
-    "global_thread_idx": SimtRow((), i32, lambda: 0),
+    "thread_idx": SimtRow((), i32, lambda seat, _: seat.thread),
+    "global_thread_idx": SimtRow((), i32, lambda seat, _: seat.block * seat.threads + seat.thread),
     # the grid
     "grid_fence": SimtRow((), VOID, _nothing, orders=True),
     # the warp
-    "warp_sync": SimtRow((u32,), VOID, lambda mask: None, orders=True),
-    "warp_lane": SimtRow((), i32, lambda: 0),
-    "warp_active": SimtRow((), u32, lambda: 1),
-    "warp_ballot": SimtRow((i32,), i32, _truth),
-    "warp_all": _VOTE,
-    "warp_any": _VOTE,
-    "warp_uniform": SimtRow((u32, i32), i32, lambda mask, value: 1),
-    "warp_match_any": SimtRow((u32, None), i32, lambda mask, value: 1),
-    "warp_match_all": SimtRow((u32, None), i32, lambda mask, value: 1),
-    "shuffle": _SHUFFLE,
-    "shuffle_up": _SHUFFLE,
-    "shuffle_down": _SHUFFLE,
-    "shuffle_xor": _SHUFFLE,
+    "warp_sync": SimtRow((u32,), VOID, _nothing, "warp", orders=True),
+    "warp_lane": SimtRow((), i32, lambda seat, _: seat.lane),
+    "warp_active": SimtRow((), u32, _active, "warp"),
+    "warp_ballot": SimtRow((i32,), i32, _ballot, "warp"),
+    "warp_all": SimtRow((u32, i32), i32, _all, "warp"),
+    "warp_any": SimtRow((u32, i32), i32, _any, "warp"),
+    "warp_uniform": SimtRow((u32, i32), i32, _agree, "warp"),
+    "warp_match_any": SimtRow((u32, None), i32, _same, "warp"),
+    "warp_match_all": SimtRow((u32, None), i32, _all_same, "warp"),
+    "shuffle": _shuffle(lambda own, lane: lane % WARP),
+    "shuffle_up": _shuffle(lambda own, offset: own - offset),
+    "shuffle_down": _shuffle(lambda own, offset: own + offset),
+    "shuffle_xor": _shuffle(lambda own, other: own ^ other),
 }
 
 

@@ -8,6 +8,7 @@ loop, oldest first. Each thread has a *view*: for each such scalar, the oldest v
     ... with a release   the value carries the view of the thread
     ... with an acquire  the view of the thread is merged with the view that the value carries
     updates              read the newest value, and carry on the view that it carried
+    a barrier            the views of the threads that meet are merged
     the end of the loop  all threads read the newest values
 
 If a lock lacks its release or its acquire, the next holder reads values from before the last holder, under one of a few
@@ -17,7 +18,7 @@ values of a scalar have the order in which the stores ran.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ from weft.ir.memory_model import Place, convert, flat_values, unflatten
 from weft.ir.scalar import cast_value
 from weft.ir.types import Type
 
-__all__ = ["View", "WeakMemory"]
+__all__ = ["View", "WeakMemory", "meet"]
 
 Seen = dict[int, int]  # of each scalar, by its address, the number of a value
 
@@ -131,6 +132,14 @@ class View:
 
     def _take_in(self, carried: Seen, order: str) -> None:
         _join(self.seen if order in _ACQUIRES else self.found, carried)
+
+
+def meet(views: Sequence[View | None]) -> None:
+    """Merge the views of threads that have waited for one another: each sees what any of them has seen."""
+    found = [view for view in views if view is not None]
+    for view in found:
+        for other in found:
+            _join(view.seen, other.seen)
 
 
 def _join(view: Seen, other: Seen) -> None:

@@ -19,7 +19,7 @@ from weft.ir.errors import InternalError
 from weft.ir.evaluate import evaluate
 from weft.ir.gpu_machine import groups_of
 from weft.ir.memory_model import Fault, Memory
-from weft.ir.ops import Address, Aligned, AtomicRow, Clamp, For, Kernel, Load, Task
+from weft.ir.ops import Address, Aligned, Atomic, AtomicRow, Binary, Clamp, For, Kernel, Load, Store, Task
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, map_to_target, run_passes
 from weft.ir.target import ADDS_VECTORS, CUDA, Target
@@ -169,6 +169,24 @@ def another_operator(kernel: Kernel) -> None:
     task.schedule = replace(task.schedule, privatized=tuple(replace(c, kind="max") for c in task.schedule.privatized))
 
 
+def plain_updates(kernel: Kernel) -> None:
+    """Updates of a copy that are not atomic: right if each thread has a copy of its own, and wrong in a block."""
+    task = task_of(kernel)
+    task.schedule = replace(task.schedule, privatized=tuple(replace(c, copies=1) for c in task.schedule.privatized))
+    for op in kernel.all_of(Atomic):
+        assert op.block is not None
+        old = op.block.insert(Load(op.ptr, type=op.type), op)
+        total = op.block.insert(Binary(op.kind, old, op.value, type=op.type), op)
+        op.block.insert(Store(op.ptr, total), op)
+        op.erase()
+
+
+def as_many_as_fit(kernel: Kernel) -> None:
+    """A number of copies that is no power of two."""
+    task = task_of(kernel)
+    task.schedule = replace(task.schedule, privatized=tuple(replace(c, copies=3) for c in task.schedule.privatized))
+
+
 def misplaced(kernel: Kernel) -> None:
     """A row of sums that does not begin at a multiple of its size."""
     for row in kernel.all_of(AtomicRow):
@@ -265,6 +283,8 @@ WRONG: list[tuple[Callable[[], Kernel], Callable[[Kernel], None]]] = [
     (lambda: written(OWN, 16), loads_for_all),
     (lambda: lowered("peel_boundaries"), farther),
     (lambda: lowered("privatize_in_blocks"), another_operator),
+    (lambda: lowered("privatize_in_blocks"), plain_updates),
+    (lambda: lowered("privatize_in_blocks"), as_many_as_fit),
     (lambda: lowered("widen_atomics"), misplaced),
 ]
 
@@ -351,3 +371,11 @@ def test_rows_begin_where_code_knows(schedule: str, right: bool) -> None:
             run(parse(text))
         return
     assert agree(plain, parse(text.replace("unroll=4", schedule)))
+
+
+def test_plain_updates_of_copies_are_right_where_threads_share_none() -> None:
+    kernel = lowered("privatize_in_blocks")
+    spoiled = mapped(kernel)
+    plain_updates(spoiled)
+    task_of(spoiled).schedule = replace(task_of(spoiled).schedule, block=())
+    assert agree(kernel, spoiled)

@@ -1,4 +1,4 @@
-"""SIMT ops in the IR: what passes may not do to them, and what the evaluator takes them for."""
+"""SIMT ops in the IR: what passes may not do to them, and blocks of threads in the evaluator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.ir.evaluate import evaluate
 from weft.ir.memory_model import Memory
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
-from weft.ir.simt import SIMT
+from weft.ir.simt import SIMT, Seat
 from weft.ir.text import print_ir
 from weft.ir.verify import verify
 
@@ -50,14 +50,14 @@ def test_barriers_keep_their_number_and_their_place() -> None:
 
 
 @pytest.mark.parametrize("lowered", [False, True])
-def test_the_evaluator_has_blocks_of_one_thread(lowered: bool) -> None:
+def test_the_evaluator_has_blocks_of_threads(lowered: bool) -> None:
     kernel = parse(KERNEL)
     memory = Memory.of(kernel.fields)
     config = CompileConfig()
     if lowered:
         run_passes(kernel, (*TO_TASKS, *TO_LOWERED), config)
     evaluate(kernel, [], memory, config)
-    assert (memory.read(kernel.fields[0]) == np.arange(8) + 2).all()
+    assert (memory.read(kernel.fields[0]) == np.arange(8) + 16).all()
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,5 @@ def test_the_verifier_says_what_is_wrong(wrong: str, said: str) -> None:
 
 def test_every_row_says_what_one_thread_gets() -> None:
     for row in SIMT.values():
-        assert (row.alone(*(np.int32(3) for _ in row.takes)) is None) == (repr(row.gives) == "void")
+        result = row.result(Seat(), {0: [np.int32(3) for _ in row.takes]})
+        assert (result is None) == (repr(row.gives) == "void")

@@ -17,12 +17,11 @@ from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.ops import Kernel, SharedBase, Simt, Task
 from weft.ir.passes import pass_
+from weft.ir.simt import DEFAULT_THREADS
 from weft.ir.tasks import parallel_tasks
 from weft.ir.verify_schedule import MOST_THREADS
 
 __all__ = ["number_iterations"]
-
-_DEFAULT_THREADS = 128
 
 
 @pass_("number_iterations")
@@ -38,7 +37,7 @@ def number_iterations(root: Kernel, config: CompileConfig) -> bool:
 
 def _threads(task: Task) -> int:
     """The number of threads of a block, exactly as the program asks. Raises CompilationError if it is too large."""
-    wanted = task.config.block_dim or _DEFAULT_THREADS
+    wanted = task.config.block_dim or DEFAULT_THREADS
     if wanted > MOST_THREADS:
         raise CompilationError(f"block_dim={wanted}: a block has at most {MOST_THREADS} threads", task.span)
     return wanted
