@@ -95,8 +95,6 @@ class Verified:
     @cached_property
     def _never(self) -> str:
         """Return why no launch can be verified, or "" if one can."""
-        if any(kernel.all_of(ops.Simt, ops.Shared) for kernel in self.kept.written):
-            return "whose threads work in blocks"
         work = sum(map(_least_work, self.kept.written[0].body))
         return _BEYOND["endless"] if work > self.limit else ""
 
