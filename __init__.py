@@ -194,6 +194,7 @@ extension = compat.Extension
 
 _LAZY: dict[str, str] = {
     "GUI": "weft.lang.ui.gui",
+    "Recorder": "weft.lang.exports.recorder",
     "Timer": "weft.lang.ui.tools",
     "elementwise": "weft.lang.arrays.elementwise",
     **dict.fromkeys(("CheckpointError", "load", "save"), "weft.lang.checkpoints.checkpoint"),
@@ -259,6 +260,7 @@ __all__ = [
     "OverflowWarning",
     "PrecisionWarning",
     "RaceWarning",
+    "Recorder",
     "SNode",
     "ScalarField",
     "ScalarNdarray",

@@ -1,7 +1,7 @@
 """Write a file so that a killed or failed write leaves the file of before.
 
 The content goes to a new file in the same folder, which then replaces the old one in a single step. A process that is
-killed in between leaves that new file behind, under a name that ends in `.partial`; it may be deleted."""
+killed in between leaves that new file behind, with `.partial` in its name; it may be deleted."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pathlib import Path
 
 from weft.ir.errors import WeftError
 
-__all__ = ["WriteFailed", "previous_of", "replacing", "write_bytes"]
+__all__ = ["WriteFailed", "previous_of", "replacing", "require_space", "write_bytes"]
 
 
-_DISK = (errno.ENOSPC, errno.EFBIG, errno.EIO)  # for these, libraries give long texts
+_DISK = (errno.ENOSPC, errno.EFBIG)  # for these, libraries give long texts
 
 
 class WriteFailed(WeftError, OSError):
@@ -33,7 +33,7 @@ def replacing(path: str | Path, durable: bool = False) -> Generator[Path, None, 
     Missing folders above `path` are made. With `durable` the content is on the disk before it replaces the old one, so
     that a power failure leaves one or the other. Raises WriteFailed for any OSError, such as that of a full disk."""
     target = Path(os.path.realpath(path))  # a link stays a link
-    new = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    new = target.with_name(f".{target.stem}.{secrets.token_hex(4)}.partial{target.suffix}")  # libraries look at endings
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists() and not (target.is_file() or target.is_dir()):
@@ -47,7 +47,7 @@ def replacing(path: str | Path, durable: bool = False) -> Generator[Path, None, 
     except OSError as error:
         why = os.strerror(error.errno) if error.errno in _DISK else error.strerror or str(error)
         kept = " The one of before is unchanged." if target.exists() else ""
-        raise WriteFailed(error.errno, f"could not write {str(path)!r}: {why}.{kept}") from error
+        raise WriteFailed(error.errno or errno.EIO, f"could not write {str(path)!r}: {why}.{kept}") from error
     finally:
         _delete(new)
 
@@ -56,6 +56,16 @@ def write_bytes(path: str | Path, content: bytes) -> None:
     """Write a file in one step, as `replacing` does."""
     with replacing(path) as new:
         new.write_bytes(content)
+
+
+def require_space(path: Path, size: int) -> None:
+    """Raise WriteFailed unless the disk has room for `size` more bytes in this file, which is about to grow."""
+    free = shutil.disk_usage(path.parent).free
+    if free < size:
+        raise WriteFailed(
+            errno.ENOSPC,
+            f"could not write {str(path)!r}: {os.strerror(errno.ENOSPC)}. {size} bytes are needed, and {free} are free",
+        )
 
 
 def previous_of(path: Path) -> Path:

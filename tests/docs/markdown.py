@@ -4,6 +4,7 @@ A note is an HTML comment on the line above a fence; it does not show on the ren
 
     <!-- continues -->              this Python block goes on in the names of the one before it
     <!-- skip: REASON -->           this Python block is not run
+    <!-- needs: MODULE -->          this Python block is run where that module is installed
     <!-- raises: NAME -->           this Python block ends in that exception
     <!-- output -->                 this block is what the Python block before it printed, or its exception's text
     <!-- session: FILE -->          this block is a session with pdb on the Python block before it, which is FILE
