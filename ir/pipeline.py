@@ -81,6 +81,7 @@ TO_MAPPED: dict[str, tuple[str, ...]] = {
         "choose_blocks",
         "place_shared_arrays",
         "plan_launches",
+        "choose_grids",
     ),
 }
 

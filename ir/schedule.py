@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from weft.ir.scopes import Scope
 from weft.ir.types import Prim
 
-__all__ = ["RECORDS", "VECTORIZE", "LoopSchedule", "Privatized", "Schedule"]
+__all__ = ["GRIDS", "RECORDS", "VECTORIZE", "LoopSchedule", "Privatized", "Schedule"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Schedule:
     guarded: bool = False  # GPU: an earlier launch may have ended the kernel, so this one tests that first
     ends: bool = False  # GPU: the task may end the kernel, and must tell the later launches
     box: int = 0  # GPU: the word of the kernel's state where the previous launch stores the box; 0: it stores none
+    grid: str = ""  # GPU: how many blocks the launch has, one of GRIDS
+    waves: int = 0  # GPU: the number of blocks for each multiprocessor, if `grid` depends on it
     shared_bytes: int = 0  # GPU: the bytes of block memory that the launch allocates for shared arrays
     numbered: bool = False  # GPU: iterations go to threads by number, as barriers and shuffles require
     across: int = 1  # GPU: thread coarsening along the innermost axis: iterations per thread
@@ -78,6 +80,10 @@ class LoopSchedule:
 
 # How LLVM may vectorize a loop. "free": LLVM decides. "once": one vector at a time, the last one masked. "never": not.
 VECTORIZE = ("free", "once", "never")
+
+# How many blocks the launch of a task has. "cover": each group of iterations has a thread. "limited": the same, but at
+# most `waves` for each multiprocessor. "resident": but at most as many as run at once. "filled": `waves` for each one.
+GRIDS = ("cover", "limited", "resident", "filled")
 
 # The records that may be attributes of ops, by their name in the declaration of the op. The printer writes them as
 # `{name=value, ...}` without the fields that have their default value. The parser reads this form.

@@ -14,9 +14,9 @@ from weft.ir.mapping.clamps import clamps_of
 from weft.ir.mapping.coarsening import loops_alike
 from weft.ir.mapping.phased_rows import is_row, parts_of, row_key
 from weft.ir.mapping.serial_loops import counts_by_one, is_innermost, is_ordered, is_shared, trips_of
-from weft.ir.mapping.warp_sums import around, is_private, sums_of
+from weft.ir.mapping.warp_sums import around, is_private, sums_of, warp_loop
 from weft.ir.ops import Address, Aligned, Clamp, Exit, For, Kernel, Load, SharedBase, Simt, Task
-from weft.ir.schedule import LoopSchedule, Schedule
+from weft.ir.schedule import GRIDS, LoopSchedule, Schedule
 from weft.ir.tasks import tasks_of
 from weft.ir.verify_cpu_schedule import loop_lanes, task_copies, task_hints, task_lanes, task_moves, task_versions
 from weft.ir.verify_types import require, show
@@ -75,6 +75,17 @@ def _launched(op: Task, schedule: Schedule, kernel: Kernel) -> None:
     require(schedule.guarded or not ending, op, "runs though an earlier launch may have ended the kernel")
 
 
+def _grid(op: Task, schedule: Schedule, _: Kernel) -> None:
+    grid = schedule.grid
+    if not grid:
+        return
+    require(grid in GRIDS, op, f"has a grid that is {grid!r}")
+    require((grid == "filled") == (schedule.box > 0), op, "has a grid for a box that the host does not know, or knows")
+    require((schedule.waves > 0) == (grid in ("limited", "filled")), op, f"has {schedule.waves} waves of blocks")
+    flat = schedule.numbered or warp_loop(op) is not None
+    require(not flat or grid in ("cover", "filled"), op, "has fewer blocks than its numbered threads need")
+
+
 def _arrays(op: Task, schedule: Schedule, _: Kernel) -> None:
     arrays = {one.number: one for one in op.all_of(SharedBase) if one.offset >= 0}
     end = 0
@@ -124,6 +135,7 @@ _TASK: dict[str, Callable[[Task, Schedule, Kernel], None]] = {
     "block": _block,
     "numbered": _numbered,
     "launch": _launched,
+    "grid": _grid,
     "shared_bytes": _arrays,
     "across": _coarsened,
     "clamps": _peeled,

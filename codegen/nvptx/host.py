@@ -27,7 +27,6 @@ from weft.ir.types import flat_size
 
 __all__ = ["host_module"]
 
-_WAVES = 8  # blocks per multiprocessor, if not every piece of the box gets a block
 _MOST_BLOCKS = {"x": 2**22, "y": 65535, "z": 65535}
 
 
@@ -132,7 +131,7 @@ def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int,
         shape = launch.loop.schedule.block
         grid = (
             _unknown_grid(f, services, launch.loop)
-            if launch.box
+            if launch.loop.schedule.grid == "filled"
             else _grid(f, services, launch, launch.loop, shape, after, count + number)
         )
     blocks = ", ".join(f"i32 {count}" for count in grid)
@@ -147,13 +146,13 @@ def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int,
 
 def _unknown_grid(f: FunctionWriter, services: _Services, task: Task) -> list[str]:
     """The box is known to the device only: a grid that fills it."""
-    processors = services.word("processors", "i32")
+    processors, waves = services.word("processors", "i32"), task.schedule.waves
     axes = len(box_of(task).begins)
     if axes == 1 or task.schedule.numbered:
-        return [f.set(f"mul i32 {processors}, {_WAVES}"), "1", "1"]
+        return [f.set(f"mul i32 {processors}, {waves}"), "1", "1"]
     if axes == 2:
-        return [str(_WAVES), processors, "1"]
-    return [str(_WAVES // 2), str(_WAVES), processors]
+        return [str(waves), processors, "1"]
+    return [str(waves // 2), str(waves), processors]
 
 
 def _grid(
@@ -183,10 +182,8 @@ def _grid(
     across = _blocks(f, lengths[-1], shape[0], "x", each(schedule.across))
     down = _blocks(f, middle, shape[1], "y", each(schedule.rows))
     deep = _blocks(f, outer, shape[2], "z")
-    if (
-        task.schedule.privatized or task.epilogue.first is not None
-    ):  # each block adds to the total: few blocks, of long threads
-        each_holds = services.word("functions", "i64", resident) if schedule.privatized else str(_WAVES)
+    if schedule.grid in ("limited", "resident"):
+        each_holds = services.word("functions", "i64", resident) if schedule.grid == "resident" else str(schedule.waves)
         enough = f.set(f"mul i64 {services.word('processors', 'i64')}, {each_holds}")
         across = _least(f, across, enough)
         down = _least(f, down, _share(f, enough, across))

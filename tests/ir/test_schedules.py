@@ -117,6 +117,12 @@ def test_what_is_no_schedule_is_not_read() -> None:
         ({"SCHEDULE": "block=(32, 2, 1), numbered=true", "BEFORE": "simt block_sync []"}, "its blocks are not flat"),
         ({"SCHEDULE": "launch=1"}, "is launch 1 after launch -1"),
         ({"SCHEDULE": "launch=0, box=20"}, "has a box that is measured too late, or in vain"),
+        ({"SCHEDULE": "grid=large"}, "has a grid that is 'large'"),
+        ({"SCHEDULE": "grid=filled, waves=8"}, "has a grid for a box that the host does not know, or knows"),
+        ({"SCHEDULE": "grid=limited"}, "has 0 waves of blocks"),
+        ({"SCHEDULE": "grid=cover, waves=8"}, "has 8 waves of blocks"),
+        ({"SCHEDULE": "grid=resident, waves=8"}, "has 8 waves of blocks"),
+        ({"SCHEDULE": "grid=limited, waves=8", "LOOP": "warp=true"}, "has fewer blocks than its numbered threads need"),
         ({"SCHEDULE": "across=3"}, "is coarsened by no power of two"),
         ({"SCHEDULE": "across=2, rows=0"}, "is coarsened by no power of two"),
         ({"SCHEDULE": "across=2, phases=some", **ALIGNED}, "has rows in the phases 'some'"),
@@ -281,6 +287,24 @@ def test_which_rows_begin_anywhere(old: str, new: str, complaint: str) -> None:
         return
     with pytest.raises(InternalError, match=complaint):
         verify(parse(text), "mapped")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("grid=filled, waves=8", "grid=cover", "for a box that the host does not know"),
+        ("grid=filled, waves=8", "grid=filled", "has 0 waves of blocks"),
+        ("launch=2, grid=cover", "launch=2, numbered=true, grid=resident", "than its numbered threads need"),
+    ],
+)
+def test_what_a_grid_must_not_be(old: str, new: str, complaint: str) -> None:
+    text = (FOLDER / "choose_grids.chi").read_text()
+    text = text.replace(
+        "    %two = const 2 : i32\n", "    %two = simt thread_idx [] : i32\n" if "numbered" in new else ""
+    )
+    assert old in text
+    with pytest.raises(InternalError, match=complaint):
+        verify(parse(text.replace(old, new)), "mapped")
 
 
 def test_what_is_aligned_stands_in_a_prologue() -> None:
