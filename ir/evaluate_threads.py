@@ -7,6 +7,7 @@ turns at every access (see `adversary.py`). The task's own schedule is executed 
     across, rows         a thread of a GPU runs this many iterations, coarsened (see `gpu_machine.py`)
     privatized           a thread updates a copy that begins with neutral elements; copies are merged at the end. The
                          threads of a GPU's block share `copies` of them
+    unordered            the order of an iteration's accesses must not matter (see `iteration_accesses.py`)
     numbered, block      iterations go to the threads of blocks by number; before tasks are mapped, the loops whose
                          threads cooperate run like that
 """
@@ -28,6 +29,7 @@ from weft.ir.boxes import points
 from weft.ir.core import Block, BlockArg
 from weft.ir.evaluate_simt import threads_of_blocks
 from weft.ir.gpu_machine import Point, ThreadBody, groups_of
+from weft.ir.iteration_accesses import IterationAccesses
 from weft.ir.lane_machine import Group, LaneBody
 from weft.ir.machine import Env, Flow, Machine, Run, Steps
 from weft.ir.mapping.warp_sums import warp_loop
@@ -76,7 +78,7 @@ def task_threads(machine: Machine, task: ops.Task) -> Spread:
         each = _in_threads(machine, task)
         groups = partial(groups_of, across=schedule.across, rows=schedule.rows)
     else:
-        each = _one_by_one(machine, args, task.body, numbered > 0)
+        each = _one_by_one(machine, args, task.body, numbered > 0, schedule.unordered)
     team = _Team(numbered or prod(schedule.block), numbered > 0, schedule.privatized)
     return _threads(machine, task.prologue, each, task.epilogue, groups, team)
 
@@ -162,10 +164,14 @@ def _chunks(box: list[range], threads: int) -> list[list[range]]:
     return [[slowest[start : start + chunk], *rest] for start in range(0, max(1, len(slowest)), chunk)]
 
 
-def _one_by_one(machine: Machine, args: Sequence[BlockArg], body: Block, numbered: bool) -> Each:
+def _one_by_one(
+    machine: Machine, args: Sequence[BlockArg], body: Block, numbered: bool, unordered: bool = False
+) -> Each:
     slots, prims, course = machine.slot_list(args), [element(arg.type) for arg in args], machine.course
     in_turns = numbered or course.schedule is not None
+    machine.recorded = recorded = IterationAccesses() if unordered else None
     whole, steps = (None, machine.stepped(body)) if in_turns else (machine.block(body), None)
+    machine.recorded = None
 
     def bind(env: Env, group: Sequence[Point]) -> None:
         ((course.iteration, point),) = group
@@ -178,6 +184,8 @@ def _one_by_one(machine: Machine, args: Sequence[BlockArg], body: Block, numbere
         bind(env, group)
         assert whole is not None
         flow: Flow | None = whole(env)
+        if recorded is not None:
+            recorded.end(course.iteration)
         return flow
 
     def in_steps(env: Env, group: Sequence[Point]) -> Generator[None]:
@@ -185,6 +193,8 @@ def _one_by_one(machine: Machine, args: Sequence[BlockArg], body: Block, numbere
         assert steps is not None
         flow = yield from steps(env)
         assert flow in (None, Flow.CONTINUE), "an iteration ends by its end or a continue"
+        if recorded is not None:
+            recorded.end(course.iteration)
 
     return at_once, in_steps
 

@@ -31,6 +31,7 @@ from weft.ir.types import VOID, Array, Pointer, Prim, Type, flat_size, flatten
 
 if TYPE_CHECKING:
     from weft.ir.interleaving import Schedule
+    from weft.ir.iteration_accesses import IterationAccesses
     from weft.ir.meetings import Meeting
     from weft.ir.scopes import Scope
     from weft.ir.weak_memory import View
@@ -106,6 +107,7 @@ class Machine:
         self.temporaries = np.ones(kernel.temp_bytes, np.uint8)
         self.result_scalars: list[Any] = []
         self.box: tuple[list[int], list[int]] = ([], [])
+        self.recorded: IterationAccesses | None = None  # where the accesses of ops that become closures are recorded
 
     @cached_property
     def body(self) -> Run:
@@ -210,14 +212,28 @@ class Machine:
         visible = (op.effect == "address" and not private) or op.orders()
         weak = visible and self.course.schedule is not None and self.course.schedule.weak
         if weak and type(op) in WEAK_RUNNERS:
-            return True, WEAK_RUNNERS[type(op)](self, op), _no_steps
+            return True, self.recording(op, WEAK_RUNNERS[type(op)](self, op)), _no_steps
         return visible, self.op(op), _no_steps
 
     def op(self, op: Op) -> Run:
         """An op as one closure."""
         if type(op) not in RUNNERS:
             raise InternalError(f"evaluate: no meaning for op '{op.opname}'")
-        return RUNNERS[type(op)](self, op)
+        return self.recording(op, RUNNERS[type(op)](self, op))
+
+    def recording(self, op: Op, run: Run) -> Run:
+        """The closure of an op, which records its access if accesses are recorded."""
+        recorded, course = self.recorded, self.course
+        if recorded is None or not recorded.counts(op):
+            return run
+        assert is_access(op)
+        ptr = self.slot(op.ptr)
+
+        def both(env: Env) -> Any:
+            recorded.record(course.iteration, op, env[ptr])
+            return run(env)
+
+        return both
 
     def burn(self) -> None:
         """Count a loop iteration."""

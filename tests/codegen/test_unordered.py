@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import textwrap
+from contextlib import nullcontext
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from weft.ir.adversary import Schedule
+from weft.ir.config import CompileConfig
+from weft.ir.errors import InternalError
+from weft.ir.evaluate import evaluate
 from weft.ir.mapping.unordered import is_unordered
+from weft.ir.memory_model import Memory
 from weft.ir.parse import parse
 from weft.ir.tasks import tasks_of
 
@@ -126,6 +134,11 @@ def test_accesses_to_arrays_that_may_be_one(accesses: str, free: bool) -> None:
 def test_what_comes_back_to_a_cell(accesses: str, free: bool) -> None:
     """Small letters are loads, capitals are stores, A is an atomic on x; x and y are in one tree, z is not. The number
     is an offset; in braces is an inner loop, in parentheses what an `if` guards."""
+    assert unordered(accessing(accesses)) == free
+
+
+def accessing(accesses: str) -> str:
+    """A body with these accesses."""
     body, marks = "", {"{": "for %zero, %i, %one (%j: i64) {\n", "(": "if %test then {\n", "}": "}\n", ")": "}\n"}
     for number, one in enumerate(accesses.split()):
         if one in marks:
@@ -137,7 +150,49 @@ def test_what_comes_back_to_a_cell(accesses: str, free: bool) -> None:
             body += f"%v{number} = atomic add %p{number}, %value : f32\n"
         else:
             body += f"store %p{number}, %value\n" if one[0].isupper() else f"%v{number} = load %p{number} : f32\n"
-    assert unordered(body) == free
+    return body
+
+
+def check_claim(body: str, free: bool, seed: int | None = None) -> None:
+    """Evaluate a task that is said to be unordered: the evaluator must complain exactly if the order matters."""
+    text = KERNEL.format(body=textwrap.indent(body, "    ")).replace("5000", "9")
+    kernel = parse(text.replace("(n: i32)", "(a: [f32; 1], b: [f32; 1])"))
+    (task,) = tasks_of(kernel)
+    task.schedule = replace(task.schedule, unordered=True)
+    numbers, memory = np.zeros(64, np.float32), Memory([np.zeros(256, np.uint8), np.zeros(256, np.uint8)])
+    schedule = None if seed is None else Schedule(seed, weak=True)
+    with nullcontext() if free else pytest.raises(InternalError, match="the schedule says that this is free"):
+        evaluate(kernel, [numbers, numbers], memory, CompileConfig(), schedule=schedule)
+
+
+@pytest.mark.parametrize("seed", [None, 0, 3])
+@pytest.mark.parametrize(
+    ("accesses", "free"),
+    [
+        *((accesses, True) for accesses in ("x0 x4 X0 X4", "X0 X4", "X0 Y4", "X0 X0", "X0 x0", "X0 X0 Z4", "A0 A4")),
+        *((accesses, True) for accesses in ("x0 X0 x4", "x0 x0 X4", "X0 ( X4 )", "( X0 )", "x0 { x4 }", "Z0 { x4 }")),
+        *((accesses, False) for accesses in ("X0 X0 X4", "X0 X0 Y4", "X0 x0 X4", "x4 X0 x0", "X0 A0 X4", "x4 A0 x0")),
+        ("X0 ( X0 ) X4", False),
+        ("Y0 X0 { y0 } Y4", False),
+    ],
+)
+def test_the_evaluator_finds_an_order_that_matters(accesses: str, free: bool, seed: int | None) -> None:
+    check_claim(accessing(accesses), free, seed)
+    assert free or not unordered(accessing(accesses))
+
+
+@pytest.mark.parametrize(
+    ("accesses", "free"), [("a B", True), ("a A a", True), ("a0 B4 a4", False), ("A4 b4 A0", False), ("a4 B0 a4", True)]
+)
+def test_arrays_that_are_one_have_an_order(accesses: str, free: bool) -> None:
+    body = ""
+    for number, one in enumerate(accesses.split()):
+        index = "ab".index(one[0].lower())
+        body += f"%r{number} = array_base index={index} : *i64\n"
+        scope = f"exposed array:{index}"
+        body += place(f"p{number}", scope, offset=int(one[1:] or 0), base=f"%r{number}")
+        body += f"store %p{number}, %value\n" if one[0].isupper() else f"%v{number} = load %p{number} : f32\n"
+    check_claim(body, free)
 
 
 @pytest.mark.parametrize(("base", "same", "scope"), [("%base", "%same", "field"), ("%array", "%same_array", "array")])
