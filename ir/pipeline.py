@@ -87,7 +87,7 @@ TO_MAPPED: dict[str, tuple[str, ...]] = {
 
 # By kind of target, after `TO_MAPPED`: how the accesses of a thread become instructions.
 TO_LANES: dict[str, tuple[str, ...]] = {
-    "cpu": ("choose_lanes", "choose_moves", "privatize", "choose_threads", "hint_vectorizer"),
+    "cpu": ("choose_lanes", "choose_moves", "privatize", "choose_threads", "hint_vectorizer", "join_scopes"),
     "gpu": ("widen_atomics",),
 }
 

@@ -63,6 +63,7 @@ class Schedule:
     unordered: bool = False  # CPU: LLVM may reorder the accesses of an iteration
     vectorize: str = "free"  # CPU: how LLVM may vectorize the loop, one of VECTORIZE
     unroll: bool = True  # CPU: LLVM may unroll the loop
+    joined: tuple[int, ...] = ()  # CPU: the trees whose fields have one alias scope
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from weft.ir.core import Op
 from weft.ir.mapping.cell_parts import CellParts
 from weft.ir.mapping.fold_choice import could_fold, sums_fold
+from weft.ir.mapping.joined_trees import joined_in
 from weft.ir.mapping.layouts import layouts_of
 from weft.ir.mapping.moves import Moved, is_legal_move
 from weft.ir.mapping.privatizable import updated_by, whole_field
@@ -21,7 +22,7 @@ from weft.ir.symbols import scopes_of
 from weft.ir.uniform import Uniformity
 from weft.ir.verify_types import require
 
-__all__ = ["loop_lanes", "task_copies", "task_hints", "task_lanes", "task_moves", "task_versions"]
+__all__ = ["loop_lanes", "task_copies", "task_hints", "task_lanes", "task_moves", "task_scopes", "task_versions"]
 
 _MOST_LANES, _MOST_VECTORS = 64, 32
 
@@ -39,6 +40,13 @@ def task_lanes(op: Task, schedule: Schedule, _: Kernel) -> None:
         require(not schedule.serial_because, op, "runs in lanes, and says why it does not")
         reason = Uniformity(op).reason
         require(not reason, op, f"cannot run in lanes: {reason}")
+
+
+def task_scopes(op: Task, schedule: Schedule, kernel: Kernel) -> None:
+    """More trees may be joined than need to be: LLVM then knows less. Without any, the pass may not have run yet."""
+    if schedule.joined:
+        needed = joined_in(op, kernel).difference(schedule.joined)
+        require(not needed, op, f"has alias scopes of their own for the fields of {sorted(needed)}")
 
 
 def loop_lanes(op: For, schedule: LoopSchedule) -> None:

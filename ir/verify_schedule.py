@@ -18,7 +18,15 @@ from weft.ir.mapping.warp_sums import around, is_private, sums_of, warp_loop
 from weft.ir.ops import Address, Aligned, Clamp, Exit, For, Kernel, Load, SharedBase, Simt, Task
 from weft.ir.schedule import GRIDS, LoopSchedule, Schedule
 from weft.ir.tasks import tasks_of
-from weft.ir.verify_cpu_schedule import loop_lanes, task_copies, task_hints, task_lanes, task_moves, task_versions
+from weft.ir.verify_cpu_schedule import (
+    loop_lanes,
+    task_copies,
+    task_hints,
+    task_lanes,
+    task_moves,
+    task_scopes,
+    task_versions,
+)
 from weft.ir.verify_types import require, show
 
 __all__ = ["MOST_THREADS", "verify_schedule"]
@@ -35,7 +43,8 @@ def verify_schedule(op: Task | For, kernel: Kernel, mapped: bool) -> None:
         return
     require(mapped, op, "has a schedule before it is mapped to a target")
     if isinstance(op, Task):
-        kept = Schedule(launch=op.schedule.launch, guarded=op.schedule.guarded, ends=op.schedule.ends)
+        schedule = op.schedule
+        kept = Schedule(launch=schedule.launch, guarded=schedule.guarded, ends=schedule.ends, joined=schedule.joined)
         require(op.kind != "serial" or op.schedule == kept, op, "is serial, and its schedule is a parallel task's")
         for check in _TASK.values():
             check(op, op.schedule, kernel)
@@ -143,6 +152,7 @@ _TASK: dict[str, Callable[[Task, Schedule, Kernel], None]] = {
     "privatized": task_copies,
     "price": task_versions,
     "unordered": task_hints,
+    "joined": task_scopes,
 }
 
 

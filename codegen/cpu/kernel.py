@@ -10,7 +10,7 @@ caller.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.codegen.cpu import lane_math, lane_memory
@@ -44,9 +44,8 @@ from weft.codegen.llvm.overlap_check import write_check
 from weft.ir.artifact import SERVICES, Artifact, Slots
 from weft.ir.calls import draws
 from weft.ir.config import CompileConfig
-from weft.ir.core import Op, Value, ops_of
+from weft.ir.core import Value, ops_of
 from weft.ir.mapping.fold_choice import inner_loops
-from weft.ir.mapping.joined_trees import joined_trees
 from weft.ir.mapping.layouts import Layouts, layouts_of
 from weft.ir.mapping.stretches import NEVER, Stretches, even_part
 from weft.ir.ops import Const, For, Kernel, Task, While, Yield
@@ -139,8 +138,8 @@ def emit_kernel(
         write_function(module, target, callee, FunctionWriter, EMITTERS)
     entry = FunctionWriter(module, target, lines_from=_line_table(module, "weft_entry", kernel))
     tasks, layouts = tasks_of(kernel), layouts_of(kernel)
-    serial = (joined_trees(ops_of(task.body)) for task in tasks if task.kind == "serial")
-    entry.memory.joined = frozenset[int]().union(*serial)
+    serial = (task.schedule.joined for task in tasks if task.kind == "serial")  # in one function, so all the same
+    entry.memory.joined = frozenset(next(serial, ()))
     for number, task in enumerate(tasks):
         first = len(entry.lines)
         if task.kind == "serial":
@@ -301,7 +300,7 @@ def _write_body(entry: FunctionWriter, task: Task, layouts: Layouts, name: str, 
     task alone. Atomics on fields of which a thread has a private copy need no lock. Those of the epilogue do."""
     module, schedule = entry.module, task.schedule
     f = _writer(entry, task, layouts)
-    f.memory.plain, f.memory.joined = plain, joined_trees(_for_llvm(task))
+    f.memory.plain, f.memory.joined = plain, frozenset(schedule.joined)
     f.cold.prefix = name
     f.lines_from = _line_table(module, name, task)
     if draws(task):
@@ -326,14 +325,6 @@ def _write_body(entry: FunctionWriter, task: Task, layouts: Layouts, name: str, 
 def _span(task: Task) -> int:
     """The number of iterations that run at once."""
     return task.schedule.lanes * task.schedule.vectors
-
-
-def _for_llvm(task: Task) -> Iterable[Op]:
-    """The ops of loops that LLVM may vectorize: all, or those of inner loops if iterations run in lanes."""
-    ops = ops_of(*task.regions)
-    if task.schedule.lanes == 1:
-        return ops
-    return dict.fromkeys(ops_of(*(loop.body for loop in ops if isinstance(loop, For | While))))
 
 
 def _writer(entry: FunctionWriter, task: Task, layouts: Layouts) -> FunctionWriter:

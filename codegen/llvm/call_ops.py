@@ -18,7 +18,6 @@ from weft.codegen.llvm.function import (
     Emitters,
     EntryValues,
     FunctionWriter,
-    MemoryFacts,
     RandomState,
     TargetHooks,
     emits,
@@ -37,8 +36,8 @@ from weft.ir.ops import (
     ScalarArg,
     StackLeft,
     StoreResult,
-    Task,
 )
+from weft.ir.tasks import tasks_of
 from weft.ir.types import Array, Prim, Type, flatten
 
 __all__ = ["write_function"]
@@ -145,20 +144,18 @@ def write_function(
         f.do(f"store {f.typed(op.value)}, ptr {slots[op.part]}")
 
     own = {**emitters, **parameters.emitters(), StoreResult: store_result}
-    joined = frozenset(field.tree for field in kernel.fields)  # its callers may touch them as well
     f = writer(
         module,
         target,
         emitters=own,
         random=RandomState(draws="%draws", lane="%lane", stream="%stream"),
-        memory=MemoryFacts(joined=joined),
         entry=EntryValues(floor="%floor"),
     )
     slots = [f.stack(in_register(prim)) for prim in results]
     for slot, prim in zip(slots, results, strict=True):
         f.do(f"store {in_register(prim)} zeroinitializer, ptr {slot}")
-    for task in kernel.body:
-        assert isinstance(task, Task)
+    for task in tasks_of(kernel):
+        f.memory.joined = frozenset(task.schedule.joined)
         f.block(task.body)
     known = ["ptr %ctx", "i64 %floor", "ptr %draws", "i64 %lane", "i32 %stream"]
     name, takes = identifier(kernel.symbol), ", ".join([*known, *parameters.spelled])

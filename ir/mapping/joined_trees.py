@@ -20,11 +20,12 @@ from collections.abc import Iterable
 
 from weft.ir.addresses import root_of
 from weft.ir.alias import is_access
-from weft.ir.core import Op, Value
-from weft.ir.ops import Address, Load, TreeBase
+from weft.ir.core import Op, Value, ops_of
+from weft.ir.ops import Address, For, Kernel, Load, Task, TreeBase, While
 from weft.ir.scopes import Scope
+from weft.ir.tasks import tasks_of
 
-__all__ = ["joined_trees", "scope_in"]
+__all__ = ["joined_in", "joined_trees", "scope_in"]
 
 
 def joined_trees(ops: Iterable[Op]) -> frozenset[int]:
@@ -41,6 +42,24 @@ def joined_trees(ops: Iterable[Op]) -> frozenset[int]:
         if not isinstance(op, Load):
             stored.add(place.scope)
     return frozenset(tree for tree in joined if len(parts.get(tree, ())) != 1)
+
+
+def joined_in(task: Task, kernel: Kernel) -> frozenset[int]:
+    """The trees whose parts get one scope in the function that a task is compiled to."""
+    if kernel.called:  # the functions into which it is inlined may access them as well
+        return frozenset(field.tree for field in kernel.fields)
+    if task.kind != "serial":
+        return joined_trees(_for_llvm(task))
+    serial = (joined_trees(ops_of(one.body)) for one in tasks_of(kernel) if one.kind == "serial")
+    return frozenset[int]().union(*serial)
+
+
+def _for_llvm(task: Task) -> Iterable[Op]:
+    """The ops of loops that LLVM may vectorize: all, or those of inner loops if iterations run in lanes."""
+    ops = ops_of(*task.regions)
+    if task.schedule.lanes == 1:
+        return ops
+    return dict.fromkeys(ops_of(*(loop.body for loop in ops if isinstance(loop, For | While))))
 
 
 def scope_in(place: Value, joined: frozenset[int]) -> Scope | None:

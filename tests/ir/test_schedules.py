@@ -307,6 +307,22 @@ def test_what_a_grid_must_not_be(old: str, new: str, complaint: str) -> None:
         verify(parse(text.replace(old, new)), "mapped")
 
 
+def test_joined_trees() -> None:
+    text = (FOLDER / "join_scopes.chi").read_text()
+    verify(parse(text.replace("joined=(0)", "joined=(0, 1)")), "mapped")  # LLVM knows less than it may
+    for old, new, trees in (("joined=(0)", "joined=(1)", "0"), ("joined=(1)", "joined=(0)", "1")):
+        assert old in text
+        with pytest.raises(InternalError, match=rf"alias scopes of their own for the fields of \[{trees}\]"):
+            verify(parse(text.replace(old, new)), "mapped")
+
+
+def test_the_trees_of_functions_are_joined() -> None:
+    kernel = parse((FOLDER / "join_scopes.before.chi").read_text())
+    kernel.called = True
+    run_passes(kernel, ("join_scopes",), CONFIGS["cpu"], None, "mapped")
+    assert {task.schedule.joined for task in tasks_of(kernel)} == {(0, 1)}
+
+
 def test_what_is_aligned_stands_in_a_prologue() -> None:
     with pytest.raises(InternalError, match="stands outside of a task's prologue"):
         verify(parse(task(BEFORE="aligned values=[], taps=[]")), "mapped")
