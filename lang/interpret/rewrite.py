@@ -305,13 +305,19 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        """Evaluate each operand of a chain `a < b < c` once. `is` and `in` are Python's."""
+        """Evaluate each operand of a chain `a < b < c` at most once, as Python does: c only if a < b. `is` and `in` are
+        Python's."""
         if not all(type(op) in _COMPARE for op in node.ops):
             made: ast.expr = self.generic_visit(node)  # type: ignore[assignment]
             return made
-        kinds: list[ast.expr] = [ast.Constant(_COMPARE[type(op)]) for op in node.ops]
-        sides = [self.visit(side) for side in (node.left, *node.comparators)]
-        return _at(node, self.call("compare", ast.Tuple(kinds, ast.Load()), *sides))
+        (first, *kinds) = [ast.Constant(_COMPARE[type(op)]) for op in node.ops]
+        left, right, *rest = [self.visit(side) for side in (node.left, *node.comparators)]
+        if not rest:
+            return _at(node, self.call("compare", first, left, right))
+        chain: ast.expr = self.call("last_side", kinds[-1], rest[-1])
+        for kind, side in zip(kinds[-2::-1], rest[-2::-1]):
+            chain = ast.IfExp(self.call("next_side", kind, side), chain, self.call("chained"))
+        return _at(node, ast.IfExp(self.call("first_sides", first, left, right), chain, self.call("chained")))
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         """Rewrite a conditional expression. The side that is not selected is also evaluated, if that has no effects, to

@@ -23,6 +23,7 @@ from weft.ir.types import Prim, Tensor, u1
 from weft.lang.data.field import Field
 from weft.lang.data.snode_api import SNode
 from weft.lang.data.struct_field import StructElement
+from weft.lang.interpret.chains import Chains
 from weft.lang.interpret.debugger import standard, stop
 from weft.lang.interpret.faults import Loop, out_of_bounds, sound
 from weft.lang.interpret.overflow import OVERFLOWS, silently, tell_overflow
@@ -242,7 +243,7 @@ def _member(base: Any, name: str) -> Any:
 texts = Texts(strong, _member)
 
 
-class Semantics(References, Updates):
+class Semantics(Chains, References, Updates):
     """The `__weft__` of one rewritten function: its operators, and the types of its parameters and result.
 
     `interpreted` returns the rewritten form of a Python function that is called."""
@@ -298,10 +299,9 @@ class Semantics(References, Updates):
         """Return an operand of `and` or `or`. A value that is known beforehand stays unchanged."""
         return cast_value(x, u1) if isinstance(x, np.generic) else x
 
-    def compare(self, kinds: tuple[str, ...], *sides: Any) -> Any:
-        """Evaluate a chain of comparisons."""
-        found = [binary(kind, a, b) for kind, a, b in zip(kinds, sides, sides[1:])]
-        return reduce(lambda a, b: binary("and", a, b), found)
+    def compare(self, kind: str, a: Any, b: Any) -> Any:
+        """Evaluate one comparison."""
+        return binary(kind, a, b)
 
     def choose(self, condition: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:
         """Evaluate `a() if condition else b()` in the common type of both."""

@@ -18,12 +18,13 @@ from weft.lang.library.linalg import METHODS as LINEAR_ALGEBRA
 from weft.lang.translate import constructors, float_parts, functions, methods, simt
 from weft.lang.translate.attributes import ValueMethod
 from weft.lang.translate.contract import Loss
-from weft.lang.translate.expressions import unpack
+from weft.lang.translate.expressions import unpack_item
 from weft.lang.translate.functions import FUNCTIONS, Call
 from weft.lang.translate.inlining import inline
 from weft.lang.translate.nested import NestedFunction
 from weft.lang.translate.objects import initialize, make, makes_objects
 from weft.lang.translate.operators import run_now
+from weft.lang.translate.order import following
 from weft.lang.translate.printing import format_braces
 from weft.lang.translate.python_functions import PYTHON
 from weft.lang.translate.real_calls import invoke
@@ -42,22 +43,24 @@ _WRITERS = (float_parts, simt)  # imported because they register functions
 @translates(ast.Call)
 def _call(t: Translator, node: ast.Call) -> Any:
     function = t.expr(node.func)
-    args: list[Any] = []
+    values: list[Any] = [function.owner] if isinstance(function, ValueMethod) else []
+    first = len(values)
     for place in node.args:
         if isinstance(place, ast.Starred):
-            args.extend(unpack(t, t.expr(place.value), place))
+            values.extend(following(t, values, unpack_item, t, place))
         else:
-            args.append(t.expr(place))
-    keywords: dict[str, Any] = {}
+            values.append(following(t, values, t.expr, place))
+    count, names = len(values), list[str]()
     for keyword in node.keywords:
-        value = t.expr(keyword.value)
-        if keyword.arg is not None:
-            keywords[keyword.arg] = value
-        elif isinstance(value, dict):
-            keywords.update(value)
-        else:
+        value = following(t, values, t.expr, keyword.value)
+        if keyword.arg is None and not isinstance(value, dict):
             raise t.error("'**' takes a dict known at compile time", keyword)
-    return call(t, function, Call(node, args, keywords))
+        given = value if keyword.arg is None else {keyword.arg: value}
+        names += given
+        values += given.values()
+    if isinstance(function, ValueMethod):
+        function = replace(function, owner=values[0])
+    return call(t, function, Call(node, values[first:count], dict(zip(names, values[count:], strict=True))))
 
 
 def call(t: Translator, function: Any, c: Call) -> Any:

@@ -13,11 +13,12 @@ from weft.lang.data.ndarray import Ndarray
 from weft.lang.functions.captures import is_ours, is_watched
 from weft.lang.translate.names import Binding
 from weft.lang.translate.operators import OPERATORS, binary, matmul, no_field, run_now
+from weft.lang.translate.order import following
 from weft.lang.translate.printing import Pieces, format_percent, format_pieces
 from weft.lang.translate.translator import Translator, translates
 from weft.lang.translate.values import Record, evaluated, is_known, kind_of, tensor_elements, to_expr
 
-__all__ = ["iterate", "meaning", "unpack"]
+__all__ = ["iterate", "meaning", "unpack", "unpack_item"]
 
 
 @translates(ast.Constant)
@@ -66,10 +67,15 @@ def _items(t: Translator, nodes: list[ast.expr]) -> list[Any]:
     items: list[Any] = []
     for node in nodes:
         if isinstance(node, ast.Starred):
-            items.extend(unpack(t, t.expr(node.value), node))
+            items.extend(following(t, items, unpack_item, t, node))
         else:
-            items.append(t.expr(node))
+            items.append(following(t, items, t.expr, node))
     return items
+
+
+def unpack_item(t: Translator, node: ast.Starred) -> list[Any]:
+    """The items of `*value` in a call or in a list."""
+    return unpack(t, t.expr(node.value), node)
 
 
 @translates(ast.Dict)
@@ -128,7 +134,7 @@ def iterate(t: Translator, target: ast.expr, value: Any) -> None:
 @translates(ast.ListComp)
 def _list_comp(t: Translator, node: ast.ListComp) -> Any:
     made: list[Any] = []
-    _comprehend(t, node.generators, lambda: made.append(t.expr(node.elt)))
+    _comprehend(t, node.generators, lambda: made.append(following(t, made, t.expr, node.elt)))
     return made
 
 
@@ -174,7 +180,9 @@ def _joined(t: Translator, node: ast.JoinedStr) -> Any:
 
 @translates(ast.BinOp)
 def _bin_op(t: Translator, node: ast.BinOp) -> Any:
-    left, right = t.expr(node.left), t.expr(node.right)
+    lefts = [t.expr(node.left)]
+    right = following(t, lefts, t.expr, node.right)
+    (left,) = lefts
     kind, _, function = OPERATORS[type(node.op)]
     if is_known(left) and is_known(right):
         no_field(t, left, node.left)

@@ -18,6 +18,7 @@ from weft.lang.data.struct_field import StructField
 from weft.lang.errors import WrongIndex
 from weft.lang.library.triplets import HOW, is_builder
 from weft.lang.translate.operators import run_now
+from weft.lang.translate.order import following
 from weft.lang.translate.translator import Translator, translates
 from weft.lang.translate.values import Record, evaluated, has_effects, is_known, kind_of, tensor_elements, to_expr
 from weft.lang.values.matrix import Matrix
@@ -35,7 +36,9 @@ def _subscript(t: Translator, node: ast.Subscript) -> Any:
         if isinstance(base.type, Array):
             return _array_element(t, base, _indices(t, node.slice), node)
         if isinstance(base.type, Tensor):
-            return element_of(t, base, keys_of(t, node), node)
+            bases: list[Any] = [base]
+            keys = following(t, bases, keys_of, t, node)
+            return element_of(t, bases[0], keys, node)
         raise t.error(f"{kind_of(base)} has no elements", node, TypeMismatch)
     base, key = evaluated(t, base), _key(t, node.slice)
     if isinstance(base, Matrix) and not is_known(key):
@@ -84,7 +87,7 @@ def _key(t: Translator, node: ast.expr) -> Any:
             raise t.error("the ends of a slice must be known at compile time", node)
         return slice(*parts)
     if isinstance(node, ast.Tuple):
-        return tuple(_key(t, part) for part in node.elts)
+        return tuple(_keys(t, node.elts))
     return t.expr(node)
 
 
@@ -98,12 +101,19 @@ def _indices(t: Translator, node: ast.expr) -> list[tree.Expr]:
     for part in nodes:
         if isinstance(part, ast.Slice):
             raise t.error("a field or array takes an index for each axis, not a slice", part)
-        value = t.expr(part.value if isinstance(part, ast.Starred) else part)
-        if value is None and len(nodes) == 1:
-            return []
-        for item in value if isinstance(value, (list, tuple)) else [value]:
-            indices.extend(_scalar_indices(t, item, part))
+        indices.extend(following(t, indices, _indices_of, t, part, len(nodes) == 1))
     return indices
+
+
+def _indices_of(t: Translator, node: ast.expr, alone: bool) -> list[tree.Expr]:
+    """The scalar indices of one part of a subscript. `alone`: it is the only one."""
+    value = t.expr(node.value if isinstance(node, ast.Starred) else node)
+    if value is None and alone:
+        return []
+    found: list[tree.Expr] = []
+    for item in value if isinstance(value, (list, tuple)) else [value]:
+        found.extend(following(t, found, _scalar_indices, t, item, node))
+    return found
 
 
 def _scalar_indices(t: Translator, value: Any, node: ast.AST) -> list[tree.Expr]:
@@ -211,7 +221,14 @@ def subscripts(node: ast.Subscript) -> list[ast.expr]:
 
 def keys_of(t: Translator, node: ast.Subscript) -> list[Any]:
     """The meaning of each part of a subscript. A slice becomes a Python slice of numbers."""
-    return [_key(t, part) for part in subscripts(node)]
+    return _keys(t, subscripts(node))
+
+
+def _keys(t: Translator, nodes: Sequence[ast.expr]) -> list[Any]:
+    keys: list[Any] = []
+    for node in nodes:
+        keys.append(following(t, keys, _key, t, node))
+    return keys
 
 
 def element_of(t: Translator, base: tree.Expr, keys: list[Any], node: ast.Subscript) -> tree.Expr:

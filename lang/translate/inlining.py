@@ -21,6 +21,7 @@ from weft.lang.translate.endings import refuse_open_end
 from weft.lang.translate.functions import Call
 from weft.lang.translate.names import Names
 from weft.lang.translate.operators import note_choice
+from weft.lang.translate.order import following
 from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.translator import Returned, Translator
 from weft.lang.translate.values import (
@@ -70,7 +71,9 @@ def inline_body(
     key: list[Any] = [*identity]
     for position, (name, value) in enumerate(pairs):
         by_reference = bound and position == 0
-        key.append(_bind(t, child, annotation(name), name, value, by_reference, lets, c))
+        earlier = [expr for _, expr in lets]
+        key.append(following(t, earlier, _bind, t, child, annotation(name), name, value, by_reference, lets, c))
+        lets[: len(earlier)] = [(variable, expr) for (variable, _), expr in zip(lets, earlier)]
     _open(t, child.source, tuple(key), c)
     try:
         child.body(child.source.node.body if body is None else body)

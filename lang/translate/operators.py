@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from weft.ir import tree
@@ -14,12 +15,12 @@ from weft.ir.types import Prim, Struct, Tensor, Type, element, shape_of, tensor,
 from weft.lang.data.field import Field
 from weft.lang.data.struct_field import StructField
 from weft.lang.errors import UnsupportedSyntax, WrongIndex, beneath_compiler
+from weft.lang.translate.order import following
 from weft.lang.translate.translator import Translator, translates
 from weft.lang.translate.values import (
     Record,
     coerce,
     common_type,
-    has_effects,
     is_known,
     kind_of,
     tensor_elements,
@@ -183,28 +184,61 @@ def unary(t: Translator, kind: str, x: tree.Expr, node: ast.AST) -> tree.Expr:
 
 @translates(ast.Compare)
 def _compare(t: Translator, node: ast.Compare) -> Any:
-    """All sides of a chain are computed, once each, from left to right."""
-    left = t.expr(node.left)
-    chained = len(node.ops) > 1
-    results: list[Any] = []
-    for op, place in zip(node.ops, node.comparators, strict=True):
-        right = t.expr(place)
-        if type(op) in _COMPARES or isinstance(op, ast.In | ast.NotIn):
-            no_field(t, left, node.left)
-            no_field(t, right, place)
-        if chained and not is_known(right):
-            side = to_expr(t, right, place)
-            if has_effects(side) and not is_known(left):
-                left = t.frozen(to_expr(t, left, node.left))
-            right = t.frozen(side)
-        results.append(_compare_two(t, op, left, right, node))
-        left = right
-    if all(map(is_known, results)):
-        return all(results) if chained else results[0]
-    return _all_or_any(t, "and", [truth(t, result, node) for result in results], node)
+    """A chain `a < b < c` means `a < b and b < c`, but b is evaluated once. So c is evaluated only if a < b. Sides of
+    tensors are all evaluated, because each element has an answer of its own."""
+    lefts = [t.expr(node.left)]
+    right = following(t, lefts, t.expr, node.comparators[0])
+    (left,) = lefts
+    if len(node.ops) == 1:
+        return _compare_two(t, node, 0, left, right)
+    return _chain(t, node, 0, left, right)
 
 
-def _compare_two(t: Translator, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
+def _chain(t: Translator, node: ast.Compare, number: int, left: Any, right: Any) -> Any:
+    """The comparisons of a chain from `number` on, whose sides are `left` and `right`."""
+    if number == len(node.ops) - 1:
+        return _compare_two(t, node, number, left, right)
+    lets: list[tuple[tree.Variable, tree.Expr]] = []
+    if not is_known(right):
+        left = left if is_known(left) else _named(t, to_expr(t, left, node), lets)
+        right = _named(t, to_expr(t, right, node), lets)
+    first = _compare_two(t, node, number, left, right)
+    if is_known(first) and not first:
+        return _with(lets, tree.Const(False, type=u1, span=t.span(node))) if lets else False
+    rest = t.guarded(node, partial(_rest, number=number + 1, left=right))
+    if is_known(first):
+        return _with(lets, to_expr(t, rest, node)) if lets else rest
+    if is_known(rest) and rest:
+        return _with(lets, truth(t, first, node))
+    return _with(lets, _all_or_any(t, "and", [truth(t, first, node), truth(t, rest, node)], node))
+
+
+def _rest(t: Translator, node: ast.expr, number: int, left: Any) -> Any:
+    assert isinstance(node, ast.Compare)
+    return _chain(t, node, number, left, t.expr(node.comparators[number]))
+
+
+def _named(t: Translator, value: tree.Expr, lets: list[tuple[tree.Variable, tree.Expr]]) -> tree.Expr:
+    """`value` for several uses: a variable that `lets` binds, unless it is one already."""
+    if t.simple(value):
+        return value
+    variable = tree.Variable("", value.type)
+    t.unit.fixed.add(variable)
+    lets.append((variable, value))
+    return tree.Var(variable, type=value.type, span=value.span)
+
+
+def _with(lets: list[tuple[tree.Variable, tree.Expr]], result: tree.Expr) -> tree.Expr:
+    """`result`, after the variables in it are bound, in order."""
+    return tree.Call("", lets, [tree.Return([result])], type=result.type, span=result.span) if lets else result
+
+
+def _compare_two(t: Translator, node: ast.Compare, number: int, left: Any, right: Any) -> Any:
+    """Translate one comparison of a chain."""
+    op = node.ops[number]
+    if not isinstance(op, ast.Is | ast.IsNot):
+        for side, place in zip((left, right), (node.left, *node.comparators)[number:]):
+            no_field(t, side, place)
     static = _STATIC_COMPARES.get(type(op))
     known = is_known(left) and is_known(right)
     if static is not None:
@@ -287,15 +321,12 @@ def _deciding(t: Translator, kind: str, parts: list[tree.Expr], node: ast.BoolOp
     note_choice(t, wanted, node.lineno + t.source.shift, node.col_offset)
     span = t.span(node)
     result = coerce(t, parts[-1], wanted, node)
-    for number, part in reversed(list(enumerate(parts[:-1]))):
-        variable = tree.Variable("", part.type)
-        t.unit.fixed.add(variable)
-        place = t.frozen(part) if number == 0 else tree.Var(variable, type=part.type, span=part.span)
+    for part in reversed(parts[:-1]):
+        lets: list[tuple[tree.Variable, tree.Expr]] = []
+        place = _named(t, part, lets)
         own = coerce(t, place, wanted, node)
         then, orelse = (result, own) if kind == "and" else (own, result)
-        result = tree.IfExp(truth(t, place, node), then, orelse, type=wanted, span=span)
-        if number:
-            result = tree.Call("", [(variable, part)], [tree.Return([result])], type=wanted, span=span)
+        result = _with(lets, tree.IfExp(truth(t, place, node), then, orelse, type=wanted, span=span))
     return result
 
 

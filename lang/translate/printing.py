@@ -12,6 +12,7 @@ from weft.lang.data.field import Field
 from weft.lang.data.struct_field import StructField
 from weft.lang.translate.functions import Call
 from weft.lang.translate.operators import condition, run_now, tested
+from weft.lang.translate.order import following
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import Record, is_known, is_number, to_expr
 from weft.lang.values.formats import parse_braces, parse_percent
@@ -35,12 +36,16 @@ def format_pieces(t: Translator, node: ast.JoinedStr) -> list[Piece]:
             pieces.append(str(part.value))
             continue
         assert isinstance(part, ast.FormattedValue)
-        value = t.expr(part.value)
-        spec = "" if part.format_spec is None else t.expr(part.format_spec)
-        if not isinstance(spec, str):
-            raise t.error("a format must be known at compile time", part)
-        pieces.extend(_formatted(t, value, spec, part.conversion == ord("r"), part))
+        pieces.extend(following(t, pieces, _formatted_value, t, part))
     return pieces
+
+
+def _formatted_value(t: Translator, part: ast.FormattedValue) -> list[Piece]:
+    value = t.expr(part.value)
+    spec = "" if part.format_spec is None else t.expr(part.format_spec)
+    if not isinstance(spec, str):
+        raise t.error("a format must be known at compile time", part)
+    return _formatted(t, value, spec, part.conversion == ord("r"), part)
 
 
 def _formatted(t: Translator, value: Any, spec: str, quoted: bool, node: ast.AST) -> list[Piece]:
@@ -142,7 +147,7 @@ def print_call(t: Translator, c: Call) -> None:
     for position, value in enumerate(c.args):
         if position:
             pieces.append(separator)
-        pieces.extend(_pieces(t, value, "", c.node))
+        pieces.extend(following(t, pieces, _pieces, t, value, "", c.node))
     t.emit(tree.Print(_joined([*pieces, end]), span=t.span(c.node)))
 
 

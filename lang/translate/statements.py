@@ -21,6 +21,7 @@ from weft.lang.translate.indexing import constant_element, keys_of, sliced, subs
 from weft.lang.translate.names import Binding
 from weft.lang.translate.objects import add_attribute, check_assignable
 from weft.lang.translate.operators import OPERATORS, binary, condition, matmul, run_now, tested
+from weft.lang.translate.order import following
 from weft.lang.translate.precision import warn_of_loss, warn_of_update
 from weft.lang.translate.printing import assertion
 from weft.lang.translate.translator import Returned, Translator, translates
@@ -201,7 +202,9 @@ def _assign_place(t: Translator, target: ast.Subscript | ast.Attribute, value: A
     _refuse_item_of_tuple(t, target)
     find = _parts(t, target)
     if find is None:
-        store(t, t.expr(target), value, node)
+        values = [value]
+        place = following(t, values, t.expr, target)
+        store(t, place, values[0], node)
         return
     expr = to_expr(t, value, right_of(node))
     scalars = [t.frozen(scalar) for scalar in tensor_elements(t, expr)]
@@ -335,8 +338,9 @@ def _aug_assign(t: Translator, node: ast.AugAssign) -> None:
     _refuse_item_of_tuple(t, node.target)
     find = _parts(t, node.target) if isinstance(node.target, (ast.Subscript, ast.Attribute)) else None
     if find is None:
-        place = _before(t, t.expr(node.target), node.value)
-        value = to_expr(t, t.expr(node.value), node.value)
+        places = [_before(t, t.expr(node.target), node.value)]
+        value = to_expr(t, following(t, places, t.expr, node.value), node.value)
+        (place,) = places
         _update(t, kind, symbol, settled_place(t, place) if moves(place, value) else place, value, node)
         return
     parts = find()

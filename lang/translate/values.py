@@ -34,6 +34,7 @@ __all__ = [
     "assignable",
     "coerce",
     "common_type",
+    "contains",
     "evaluated",
     "has_effects",
     "in_memory",
@@ -414,13 +415,13 @@ def settled(t: Translator, value: Any) -> Any:
 def evaluated(t: Translator, value: Any) -> Any:
     """`value` for a use in which a part of it may be evaluated, or none, or all of it more than once. If it has
     effects, it is evaluated here."""
-    return settled(t, value) if _has_inside(value, has_effects) else value
+    return settled(t, value) if contains(value, has_effects) else value
 
 
 def aliased(t: Translator, value: Any) -> Any:
     """The result of `static`. A run-time scalar gets its current value. A vector, matrix or struct in memory gets
     another name: it stays the same place, with its indices evaluated now."""
-    return _aliased(t, value) if _has_inside(value, lambda _: True) else value
+    return _aliased(t, value) if contains(value, lambda _: True) else value
 
 
 def _aliased(t: Translator, value: Any) -> Any:
@@ -441,7 +442,7 @@ def _member_alias(t: Translator, part: Any) -> Any:
     return settled_place(t, part) if isinstance(part, tree.Expr) else _aliased(t, part)
 
 
-def _has_inside(value: Any, wanted: Callable[[tree.Expr], bool], around: tuple[Any, ...] = ()) -> bool:
+def contains(value: Any, wanted: Callable[[tree.Expr], bool], around: tuple[Any, ...] = ()) -> bool:
     """Whether `value` is such an expression or contains one."""
     if any(value is one for one in around):  # a list that contains itself
         return False
@@ -451,7 +452,7 @@ def _has_inside(value: Any, wanted: Callable[[tree.Expr], bool], around: tuple[A
     elif isinstance(value, (list, tuple, dict)):
         parts = value.values() if isinstance(value, dict) else value
     if parts:
-        return any(_has_inside(part, wanted, (*around, value)) for part in parts)
+        return any(contains(part, wanted, (*around, value)) for part in parts)
     return isinstance(value, tree.Expr) and not isinstance(value.type, Array) and wanted(value)
 
 
