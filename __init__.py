@@ -188,6 +188,7 @@ testing = _deferred("weft.lang.measure.testing", "weft.testing")
 tools = _deferred("weft.lang.ui.tools", "weft.tools")
 torch = _deferred("weft.lang.arrays.torch_op", "weft.torch")  # not in __all__: `import *` leaves `torch` what it was
 ui = _deferred("weft.lang.ui", "weft.ui")
+views = _deferred("weft.lang.exports.views", "weft.views")
 sys.modules[f"{__name__}.compat"] = compat
 compat.register()
 extension = compat.Extension
@@ -439,6 +440,7 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "views",
     "vulkan",
     "warm",
     "x64",

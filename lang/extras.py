@@ -32,6 +32,7 @@ EXTRAS: dict[str, Extra] = {  # by the name that is imported
     "polyscope": Extra("polyscope", "polyscope", "views in Polyscope"),
     "pxr": Extra("usd-core", "usd", "USD files"),
     "rerun": Extra("rerun-sdk", "rerun", "views in Rerun"),
+    "trimesh": Extra("trimesh", "viser", "views in viser"),
     "viser": Extra("viser", "viser", "views in viser"),
     "xarray": Extra("xarray", "xarray", "xarray's data sets"),
     "zarr": Extra("zarr", "zarr", "Zarr files"),

@@ -89,12 +89,13 @@ class Picture:
 Frame = Grid | Points | Mesh | Picture
 
 
-def grid_of(named: Mapping[str, Any], geometry: Geometry) -> Grid:
+def grid_of(named: Mapping[str, Any], geometry: Geometry, exact: bool = False) -> Grid:
     """The grid of these fields and arrays. Fields of structs become an array for each member.
 
     Fields and ndarrays have a shape, which that of a plain array must begin with. Without any field, all axes of the
-    arrays are axes of the grid. Raises ValueError if the shapes or the offsets differ."""
-    items = [item for name, value in named.items() for item in _items(name, value)]
+    arrays are axes of the grid. `exact` keeps f16 and u1, which files do not have. Raises ValueError if the shapes or
+    the offsets differ."""
+    items = [item for name, value in named.items() for item in _items(name, value, exact)]
     if not items:
         raise TypeMismatch("a grid has at least one field or array, given by name, as in grid(height=height)")
     known = [(item.shape, item.offset) for item in items if item.shape is not None]
@@ -165,12 +166,14 @@ class _Item:
     offset: tuple[int, ...] = ()
 
 
-def _items(name: str, value: Any) -> Iterator[_Item]:
+def _items(name: str, value: Any, exact: bool = False) -> Iterator[_Item]:
     if isinstance(value, StructField | StructMembers):
         for member, inner in value.members.items():
-            yield from _items(f"{name}.{member}", inner)
+            yield from _items(f"{name}.{member}", inner, exact)
         return
-    array = _storable(numbers_of(value, f"'{name}'"))
+    array = numbers_of(value, f"'{name}'")
+    if not exact:
+        array = _storable(array)
     if isinstance(value, Field | Ndarray):
         offset = value.offset if isinstance(value, Field) else (0,) * value.ndim
         yield _Item(name, array, tuple(value.shape), tuple(offset))
