@@ -90,11 +90,11 @@ def applied(configuration: Configuration) -> Iterator[None]:
     imported, so each of these is replaced."""
     simplify = import_module("weft.ir.transforms.full_simplify")
     cpu = import_module("weft.codegen.cpu.kernel")
-    saved = (simplify._ORDER, simplify._WAKES, cpu._SHARE)
+    saved = (simplify._ORDER, simplify._WAKES, cpu._CHUNK)
     registered = {name: find_pass(name) for name in configuration.off}
     gone = {registered[name] for name in configuration.off}
     simplify._ORDER = tuple(one for one in simplify._ORDER if one not in gone)
-    cpu._SHARE = configuration.share
+    cpu._CHUNK = configuration.share
     for name in configuration.off:
         PASSES[name] = _nothing
     try:
@@ -104,4 +104,4 @@ def applied(configuration: Configuration) -> Iterator[None]:
     finally:
         ti.reset()
         PASSES.update(registered)
-        simplify._ORDER, simplify._WAKES, cpu._SHARE = saved
+        simplify._ORDER, simplify._WAKES, cpu._CHUNK = saved
