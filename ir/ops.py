@@ -194,7 +194,7 @@ class Member(Op, name="member", pure=True, levels="chi tasks"):
 class Invoke(Op, name="invoke", reads=True, writes=True, effect="anywhere"):
     """Calls the function `function`, which may write the fields and arrays in `touched`. `results` holds the types of
     the result's scalars when `returned` ops read them. `stream` is as in `random`. `effects` is described in
-    `calls.py`."""
+    `calls.py`. `most`: on a CPU, the highest cost of the call (0: it is not limited, or not known yet)."""
 
     function: str = attr()
     values: list[Value] = operands()
@@ -202,6 +202,7 @@ class Invoke(Op, name="invoke", reads=True, writes=True, effect="anywhere"):
     results: tuple[Type, ...] = attr(default=())
     stream: int = attr(default=0)
     effects: tuple[str, ...] = attr(default=())
+    most: float = attr(default=0.0)
 
 
 class Simt(Op, name="simt", reads=True, writes=True, effect="elsewhere"):
@@ -389,8 +390,9 @@ class StructFor(Op, name="struct_for", droppable=True, levels="chi"):
 
 
 class While(Op, name="while", lanes="operands"):
-    """Runs `body` again and again until a `break`."""
+    """Runs `body` again and again until a `break`. `stretch` is that of `LoopSchedule` in `schedule.py`."""
 
+    stretch: int = attr(default=0)
     body: Block = region(default=None)
 
 

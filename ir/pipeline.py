@@ -17,6 +17,7 @@ from time import perf_counter
 from weft.ir.calls import note_effects
 from weft.ir.config import CompileConfig
 from weft.ir.errors import InternalError, WeftError
+from weft.ir.mapping.stretches import note_costs
 from weft.ir.ops import Kernel
 from weft.ir.passes import OBSERVER, PASSES, Observer, Pass
 from weft.ir.text import print_ir
@@ -87,7 +88,15 @@ TO_MAPPED: dict[str, tuple[str, ...]] = {
 
 # By kind of target, after `TO_MAPPED`: how the accesses of a thread become instructions.
 TO_LANES: dict[str, tuple[str, ...]] = {
-    "cpu": ("choose_lanes", "choose_moves", "privatize", "choose_threads", "hint_vectorizer", "join_scopes"),
+    "cpu": (
+        "choose_lanes",
+        "choose_moves",
+        "privatize",
+        "choose_threads",
+        "hint_vectorizer",
+        "join_scopes",
+        "choose_stretches",
+    ),
     "gpu": ("widen_atomics",),
 }
 
@@ -139,6 +148,8 @@ def map_to_target(
     if config.target is None:
         raise InternalError(f"kernel '{kernel.symbol}' is mapped to no target")
     note_effects(kernel, functions)
+    if config.target.kind == "cpu":
+        note_costs(kernel, functions)
     names = TO_MAPPED[config.target.kind] + TO_LANES[config.target.kind]
     for one in functions:
         _run(one, names, config, _Watch(config, None, "mapped"))

@@ -63,6 +63,8 @@ class Schedule:
     unordered: bool = False  # CPU: LLVM may reorder the accesses of an iteration
     vectorize: str = "free"  # CPU: how LLVM may vectorize the loop, one of VECTORIZE
     unroll: bool = True  # CPU: LLVM may unroll the loop
+    stretch: int = 0  # CPU: iterations between two tests whether the launch must end; as in LoopSchedule
+    even: bool = False  # CPU: all stretches of a row have that length
     joined: tuple[int, ...] = ()  # CPU: the trees whose fields have one alias scope
 
 
@@ -72,6 +74,8 @@ class LoopSchedule:
 
     lanes: int = 1  # CPU: iterations per vector, one in each SIMD lane; they only reduce into locals outside the loop
     vectors: int = 1  # CPU: the number of such vectors that run at once if the loop is long
+    stretch: int = 0  # CPU: iterations between two tests whether the launch must end; 0: no test; < 0: they are counted
+    short: bool = False  # CPU: the loop probably ends within its first stretch, and has a version for that
 
     warp: bool = False  # GPU: the lanes of a warp share the iterations of this loop and combine its sums
     jam: int = 0  # GPU: the factor of unroll-and-jam; 0: none

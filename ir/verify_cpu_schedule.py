@@ -15,14 +15,26 @@ from weft.ir.mapping.layouts import layouts_of
 from weft.ir.mapping.moves import Moved, is_legal_move
 from weft.ir.mapping.privatizable import updated_by, whole_field
 from weft.ir.mapping.sides import SIDES, is_passive
+from weft.ir.mapping.stretches import WHOLE
 from weft.ir.mapping.unordered import is_unordered
-from weft.ir.ops import Atomic, For, If, Kernel, Load, Store, Task
+from weft.ir.ops import Atomic, Const, For, If, Kernel, Load, Store, Task
 from weft.ir.schedule import VECTORIZE, LoopSchedule, Schedule
 from weft.ir.symbols import scopes_of
+from weft.ir.tasks import box_of
 from weft.ir.uniform import Uniformity
 from weft.ir.verify_types import require
 
-__all__ = ["loop_lanes", "task_copies", "task_hints", "task_lanes", "task_moves", "task_scopes", "task_versions"]
+__all__ = [
+    "loop_lanes",
+    "loop_stretches",
+    "task_copies",
+    "task_hints",
+    "task_lanes",
+    "task_moves",
+    "task_scopes",
+    "task_stretches",
+    "task_versions",
+]
 
 _MOST_LANES, _MOST_VECTORS = 64, 32
 
@@ -47,6 +59,24 @@ def task_scopes(op: Task, schedule: Schedule, kernel: Kernel) -> None:
     if schedule.joined:
         needed = joined_in(op, kernel).difference(schedule.joined)
         require(not needed, op, f"has alias scopes of their own for the fields of {sorted(needed)}")
+
+
+def task_stretches(op: Task, schedule: Schedule, _: Kernel) -> None:
+    """Stretches are whole vectors. They are alike only if they divide the rows."""
+    whole = schedule.stretch <= 0 or schedule.stretch % WHOLE == 0
+    require(whole, op, f"has stretches of {schedule.stretch} iterations")
+    if not schedule.even:
+        return
+    begin, end = box_of(op).begins[-1], box_of(op).ends[-1]
+    fixed = isinstance(begin, Const) and isinstance(end, Const) and schedule.stretch > 0
+    length = int(end.value) - int(begin.value) if isinstance(begin, Const) and isinstance(end, Const) else 0
+    alike = fixed and length > 0 and length % schedule.stretch == 0
+    require(alike and (schedule.alone or len(op.body.args) > 1), op, "has stretches of other lengths than it says")
+
+
+def loop_stretches(op: For, schedule: LoopSchedule) -> None:
+    """A loop is emitted twice only where that saves the tests of a long one."""
+    require(not schedule.short or schedule.stretch != 0, op, "has a version without tests, and has none")
 
 
 def loop_lanes(op: For, schedule: LoopSchedule) -> None:

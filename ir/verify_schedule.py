@@ -20,11 +20,13 @@ from weft.ir.schedule import GRIDS, LoopSchedule, Schedule
 from weft.ir.tasks import tasks_of
 from weft.ir.verify_cpu_schedule import (
     loop_lanes,
+    loop_stretches,
     task_copies,
     task_hints,
     task_lanes,
     task_moves,
     task_scopes,
+    task_stretches,
     task_versions,
 )
 from weft.ir.verify_types import require, show
@@ -153,6 +155,7 @@ _TASK: dict[str, Callable[[Task, Schedule, Kernel], None]] = {
     "price": task_versions,
     "unordered": task_hints,
     "joined": task_scopes,
+    "stretch": task_stretches,
 }
 
 
@@ -191,4 +194,5 @@ _LOOP: dict[str, Callable[[For, LoopSchedule], None]] = {
     "jam": _jam,
     "unroll": _unroll,
     "lanes": loop_lanes,
+    "stretch": loop_stretches,
 }

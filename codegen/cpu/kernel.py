@@ -9,7 +9,6 @@ caller.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,7 +46,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Value, ops_of
 from weft.ir.mapping.fold_choice import inner_loops
 from weft.ir.mapping.layouts import Layouts, layouts_of
-from weft.ir.mapping.stretches import NEVER, Stretches, even_part
+from weft.ir.mapping.stretches import NEVER
 from weft.ir.ops import Const, For, Kernel, Task, While, Yield
 from weft.ir.schedule import Privatized
 from weft.ir.tasks import box_of, tasks_of
@@ -61,9 +60,6 @@ _WRITERS = (control_ops, lane_math, lane_memory, memory_ops, philox, scalar_ops,
 
 # Below this price a loop is not worth waking another thread. A chunk should cost about as much.
 _CHUNK = 40_000.0
-
-# The lengths of stretches are multiples of this number, so that a stretch consists of whole vectors.
-_WHOLE = 256
 
 # How a task computes the end of its stack: a number of bytes, which the runtime provides, below its own frame.
 _FLOOR = (
@@ -131,9 +127,8 @@ def emit_kernel(
     """The LLVM module of a lowered kernel for a CPU with these features. `parts` is notified of each task."""
     trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
     slots = Slots(trees, kernel.params, kernel.results, kernel.temp_bytes)
-    stretches = Stretches({function.symbol: function for function in functions})
-    callees = survey(functions, lambda op: isinstance(op, (For, While)) and stretches.of(op) != NEVER)
-    module, target = ModuleWriter(config, slots, callees, stretches), target_hooks(features, config.fast_math)
+    callees = survey(functions, lambda op: isinstance(op, (For, While)) and control_ops.stretch_of(op) != NEVER)
+    module, target = ModuleWriter(config, slots, callees), target_hooks(features, config.fast_math)
     for callee in callees.values():
         write_function(module, target, callee, FunctionWriter, EMITTERS)
     entry = FunctionWriter(module, target, lines_from=_line_table(module, "weft_entry", kernel))
@@ -374,23 +369,12 @@ def _innermost(
     f: FunctionWriter, task: Task, outer: list[str], first: str, last: str, begins: list[str], ends: list[str]
 ) -> None:
     """The innermost loop: in lanes, or one that LLVM may vectorize, with its accesses marked as independent."""
-    assert f.module.stretches is not None
-    iterations = f.module.stretches.of_box(task.body, _distance(begins[-1], ends[-1]), bool(outer))
-    if iterations <= NEVER:
-        _stretch(f, task, outer, first, last, begins, ends, control_ops.counted_turn(f, iterations))
+    size = task.schedule.stretch
+    if size <= NEVER:
+        _stretch(f, task, outer, first, last, begins, ends, control_ops.counted_turn(f, size))
         return
-    size = -(-iterations // _WHOLE) * _WHOLE
-    even = even_part(_distance(first, last), size, _WHOLE)
-    with stretches(f, first, last, even or size, even=even > 0) as (first, last, _):
+    with stretches(f, first, last, size, even=task.schedule.even) as (first, last, _):
         _stretch(f, task, outer, first, last, begins, ends, None)
-
-
-def _distance(begin: str, end: str) -> float:
-    """Between limits that are literals."""
-    try:
-        return int(end) - int(begin)
-    except ValueError:
-        return math.inf
 
 
 def _stretch(

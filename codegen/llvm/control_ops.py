@@ -13,7 +13,7 @@ from weft.codegen.llvm.memory_ops import read_slot, service
 from weft.codegen.llvm.spelling import in_memory
 from weft.ir.artifact import Site
 from weft.ir.core import Value
-from weft.ir.mapping.stretches import LIKELY, NEVER, Stretches, may_overflow
+from weft.ir.mapping.stretches import LIKELY, NEVER, may_overflow
 from weft.ir.ops import Assert, Break, Const, Continue, Exit, For, If, Print, Warn, While
 from weft.ir.tasks import is_masked
 from weft.ir.types import Prim, Type, u1
@@ -21,7 +21,7 @@ from weft.ir.types import Prim, Type, u1
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["counted_turn", "last_but_one", "looks", "more_rounds", "put_scalars", "site_types"]
+__all__ = ["counted_turn", "last_but_one", "looks", "more_rounds", "put_scalars", "site_types", "stretch_of"]
 
 _PATIENCE = 8  # stretches without a test, if a test prevents vectorization
 
@@ -44,10 +44,14 @@ def _if(f: FunctionWriter, op: If) -> None:
     f.start(done)
 
 
-def looks(f: FunctionWriter, op: For | While) -> int:
-    """The number of iterations of the loop between two tests whether the launch must end (see `Stretches`)."""
-    known: Stretches | None = f.module.stretches
-    return NEVER if known is None else known.of(op)
+def stretch_of(op: For | While) -> int:
+    """The number of iterations of the loop between two tests whether the launch must end (see `LoopSchedule`)."""
+    return op.stretch if isinstance(op, While) else op.schedule.stretch
+
+
+def looks(_: FunctionWriter, op: For | While) -> int:
+    """The same."""
+    return stretch_of(op)
 
 
 def counted_turn(f: FunctionWriter, iterations: int) -> Turn | None:
@@ -58,7 +62,7 @@ def counted_turn(f: FunctionWriter, iterations: int) -> Turn | None:
 
 @emits(While)
 def _while(f: FunctionWriter, op: While) -> None:
-    body, done, turn = f.fresh_label("while"), f.fresh_label("done"), counted_turn(f, looks(f, op))
+    body, done, turn = f.fresh_label("while"), f.fresh_label("done"), counted_turn(f, op.stretch)
     f.start(body)
     with _iteration(f, turn, body, done):
         f.block(op.body)
@@ -80,9 +84,8 @@ def _iteration(f: FunctionWriter, turn: Turn | None, latch: str, stop: str) -> G
 
 @emits(For)
 def _for(f: FunctionWriter, op: For) -> None:
-    iterations, begin, end = looks(f, op), f.use(op.begin), f.use(op.end)
-    known: Stretches | None = f.module.stretches
-    short = iterations != NEVER and known is not None and known.is_likely_short(op)
+    iterations, begin, end = op.schedule.stretch, f.use(op.begin), f.use(op.end)
+    short = op.schedule.short
     if short and isinstance(op.step, Const) and f.emitters is EMITTERS and not f.cold.inside:
         _write_twice(f, op, begin, end, iterations, int(op.step.value))
     else:

@@ -16,7 +16,6 @@ from weft.ir.scopes import Scope
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from weft.ir.mapping.stretches import Stretches
 
 __all__ = ["ModuleWriter"]
 
@@ -32,7 +31,6 @@ class ModuleWriter:
     config: CompileConfig
     slots: Slots  # the words of the context of a launch
     callees: Mapping[str, Callee] = field(default_factory=dict[str, Callee])  # the functions that are called, by name
-    stretches: Stretches | None = None  # where loops test whether the launch must end, if they do
     functions: list[str] = field(default_factory=list[str])  # the texts of all functions so far
     declarations: dict[str, str] = field(default_factory=dict[str, str])  # and whatever else is global, by name
     kept: dict[str, None] = field(default_factory=dict[str, None])  # declarations that LLVM must keep

@@ -10,14 +10,14 @@ A loop that ends sooner has no test: the loop around it tests.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from weft.ir.core import Block, Op, Value
 from weft.ir.intervals import interval, type_interval
 from weft.ir.mapping.cost import price
 from weft.ir.ops import Alloca, Atomic, Const, For, Invoke, Kernel, While
 
-__all__ = ["LIKELY", "MOST_ITERATIONS", "NEVER", "Stretches", "even_part", "may_overflow"]
+__all__ = ["LIKELY", "MOST_ITERATIONS", "NEVER", "WHOLE", "Stretches", "even_part", "may_overflow", "note_costs"]
 
 # Units of `cost.py` between two tests: a millisecond or less.
 _STRETCH = 4e6
@@ -33,12 +33,17 @@ MOST_ITERATIONS, _ITERATIONS_AROUND = 1024, 16
 _SHORT, LIKELY, _CHEAP = 4096, 1 << 14, 100.0
 
 NEVER = 0
+
+# The length of a stretch of a task is a multiple of this, so that it consists of whole vectors.
+WHOLE = 256
+
 _DEPTH = 8  # the depth to which expressions are examined
 
 
 class Stretches:
     """The number of iterations of a loop between two tests: NEVER, a stretch of the loop, or less than 0 if the loop
-    counts them down. It follows from the highest possible cost of the loop. `functions` are those that kernels call."""
+    counts them down. It follows from the highest possible cost of the loop. `functions` are those whose cost is found
+    here. Of others, calls say it."""
 
     def __init__(self, functions: Mapping[str, Kernel]) -> None:
         self._functions = functions
@@ -66,6 +71,10 @@ class Stretches:
             return -_ITERATIONS_AROUND
         return NEVER if each * iterations <= _STRETCH else max(1, int(_STRETCH / each))
 
+    def most_of(self, op: Op) -> float:
+        """The highest cost of an op."""
+        return self._most_of(op)
+
     def _most(self, block: Block) -> float:
         return sum(self._most_of(op) for op in block)
 
@@ -79,7 +88,7 @@ class Stretches:
             whole = each * iterations_of(op)
             return whole if whole <= _STRETCH else math.inf
         if isinstance(op, Invoke):
-            return self._most_of_call(op.function)
+            return self._most_of_call(op.function) if op.function in self._functions else op.most or math.inf
         inner = sum(map(self._most, op.regions))
         return inner + (100.0 if isinstance(op, Atomic) else price(op))
 
@@ -88,6 +97,15 @@ class Stretches:
             self._known[name] = math.inf  # for a recursive function
             self._known[name] = sum(self._most_of(op) for op in self._functions[name].body)
         return self._known[name]
+
+
+def note_costs(kernel: Kernel, functions: Sequence[Kernel]) -> None:
+    """Store the highest cost of the functions in each `invoke` of the kernel and of the functions."""
+    known = Stretches({function.symbol: function for function in functions})
+    for root in (kernel, *functions):
+        for op in root.all_of(Invoke):
+            most = known.most_of(op)
+            op.most = 0.0 if math.isinf(most) else most
 
 
 def _iterations_of_price(each: float) -> int:

@@ -11,6 +11,7 @@ import pytest
 
 from weft.ir.config import CompileConfig
 from weft.ir.errors import InternalError
+from weft.ir.ops import For, Kernel
 from weft.ir.parse import ParseError, parse
 from weft.ir.pipeline import TO_LANES, TO_MAPPED, map_to_target, run_passes
 from weft.ir.schedule import Schedule
@@ -160,6 +161,11 @@ def test_what_is_no_schedule_is_not_read() -> None:
         ({"LOOP": "lanes=8", "MORE": "if %yes then {\n  break\n}", "BEFORE": YES}, "does more than to sum up"),
         ({"LOOP": "lanes=8", "BEFORE": "%two = const 2 : i64", "STEP": "two"}, "does more than to sum up"),
         ({"LOOP": "lanes=8", "MORE": "store %sum, %k"}, "does more than to sum up"),
+        ({"SCHEDULE": "stretch=100"}, "has stretches of 100 iterations"),
+        ({"SCHEDULE": "stretch=256, even=true"}, "has stretches of other lengths than it says"),
+        ({"SCHEDULE": "stretch=512, even=true, alone=true"}, "has stretches of other lengths than it says"),
+        ({"SCHEDULE": "stretch=-16, even=true, alone=true"}, "has stretches of other lengths than it says"),
+        ({"LOOP": "short=true"}, "has a version without tests, and has none"),
         ({"SCHEDULE": "price=-1.0"}, "has a price of -1.0"),
         ({"SCHEDULE": "alone=true, plain=true"}, "more than one way to do without locks"),
         ({"SCHEDULE": "vectorize=twice"}, "is vectorized 'twice'"),
@@ -305,6 +311,41 @@ def test_what_a_grid_must_not_be(old: str, new: str, complaint: str) -> None:
     assert old in text
     with pytest.raises(InternalError, match=complaint):
         verify(parse(text.replace(old, new)), "mapped")
+
+
+CALLS = """\
+kernel @NAME(n: i32) -> () called=true {
+  task serial body {
+    %n = scalar_arg index=0, part=0 : i32
+    %zero = const 0 : i32
+    %one = const 1 : i32
+    %last = const LAST : i32
+    for %zero, %last, %one (%i: i32) {
+      BODY
+    }
+  }
+}
+"""
+
+
+def called(name: str, last: str, body: str) -> Kernel:
+    return parse(CALLS.replace("NAME", name).replace("LAST", last).replace("BODY", body))
+
+
+@pytest.mark.parametrize(
+    ("last", "body", "stretch"),
+    [
+        ("100", "", 39024),  # a hundred iterations, and a call
+        ("1000000", "%x = binary add %i, %n : i32", 3),  # an iteration costs a third of what lies between two tests
+        ("2147483647", "%x = binary add %i, %n : i32", -16),  # the function tests by itself
+        ("2", "invoke function=f, [%i]", -16),  # it calls itself
+    ],
+)
+def test_loops_around_calls_test_as_often_as_calls_cost(last: str, body: str, stretch: int) -> None:
+    function, caller = called("f", last, body), called("k", "1000000", "invoke function=f, [%i]")
+    map_to_target(caller, [function], CONFIGS["cpu"])
+    (loop,) = caller.all_of(For)
+    assert loop.schedule.stretch == stretch
 
 
 def test_joined_trees() -> None:
