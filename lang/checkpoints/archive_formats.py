@@ -55,8 +55,9 @@ def _writing_hdf5(path: Path) -> Generator[Put, None, None]:
     try:
         with h5py.File(path, "w") as file:
             yield lambda name, array: _put_hdf5(file, name, array)
-    except RuntimeError as error:  # what h5py raises where the last bytes of a file do not fit on the disk
-        raise OSError(f"HDF5: {error}") from error
+    except RuntimeError as error:  # what h5py raises where a file cannot be closed, perhaps after an OSError
+        before = error.__context__
+        raise (before if isinstance(before, OSError) else OSError(f"HDF5: {error}")) from error
 
 
 def _put_hdf5(file: Any, name: str, array: Any) -> None:

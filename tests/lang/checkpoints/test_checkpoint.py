@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import weft as ti
+from tests import emulated
 from tests.packages import with_package
 from weft.lang.atomic_files import WriteFailed, previous_of
 
@@ -88,15 +89,26 @@ def fill(thing: Any, source: np.random.Generator) -> None:
 VALUES = {"time": 0.1, "step": 2**70, "done": True, "label": "Fluß", "nothing": None, "far": float("inf")}
 
 
+def start(arch: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
+    """Begin a program on this arch, which may be a GPU in software."""
+    if arch == "emulated":
+        emulated.use(monkeypatch)
+        arch = "cuda"
+    ti.init(arch=arch, enable_fallback=False, **options)
+
+
+EMULATED = pytest.param("emulated", marks=pytest.mark.emulated)
+
+
 @pytest.mark.parametrize("ending", FORMATS)
-@pytest.mark.parametrize("arch", ["cpu", "python"])
-def test_what_is_saved_is_loaded(ending: str, arch: str) -> None:
-    ti.init(arch=arch)
+@pytest.mark.parametrize("arch", ["cpu", "python", EMULATED])
+def test_what_is_saved_is_loaded(ending: str, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    start(arch, monkeypatch)
     before = state()
     fill(before, np.random.default_rng(1))
     wanted = numbers(before)
     ti.save(f"run{ending}", before, **VALUES)
-    ti.init(arch=arch)
+    start(arch, monkeypatch)
     after = state()
     rest = ti.load(f"run{ending}", **after)
     assert numbers(after) == wanted
@@ -126,8 +138,11 @@ def test_numpy_reads_it() -> None:
         assert arrays["x"].tolist() == [2, 2, 2]
 
 
-@pytest.mark.parametrize(("saved", "loaded"), [("cpu", "cpu"), ("python", "python"), ("cpu", "python")])
-def test_random_numbers_continue(saved: str, loaded: str) -> None:
+PAIRS = [("cpu", "cpu"), ("python", "python"), ("cpu", "python"), ("python", "cpu")]
+
+
+@pytest.mark.parametrize(("saved", "loaded"), [*PAIRS, pytest.param("cpu", "emulated", marks=pytest.mark.emulated)])
+def test_random_numbers_continue(saved: str, loaded: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def drawn() -> list[float]:
         x = ti.field(ti.f32, 4)
 
@@ -140,12 +155,12 @@ def test_random_numbers_continue(saved: str, loaded: str) -> None:
         draw()
         return [*x.to_numpy().tolist(), ti.random(ti.f64), ti.random(ti.i32)]
 
-    ti.init(arch=saved, random_seed=3)
+    start(saved, monkeypatch, random_seed=3)
     drawn()
     ti.save("run.npz")
     wanted = drawn()
     assert wanted != drawn()
-    ti.init(arch=loaded)
+    start(loaded, monkeypatch)
     ti.load("run.npz")
     assert drawn() == wanted
     ti.load("run.npz")
@@ -215,6 +230,19 @@ def test_a_missing_package_is_named(module: str, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ImportError, match=rf"pip install 'weft\[{extra}\]'"):
         ti.save(f"run{ending}", x=1)
     assert not list(Path().iterdir())
+
+
+def test_unwritten_elements_are_not_saved() -> None:
+    ti.init(arch=ti.cpu, check_uninitialised=True)
+    x = ti.field(ti.f32, 3)
+    x[0] = 1
+    with pytest.raises(ti.WeftError, match="is read, but nothing has written it"):
+        ti.save("run.npz", x=x)
+    x.fill(2)
+    ti.save("run.npz", x=x)
+    y = ti.field(ti.f32, 3)
+    ti.load("run.npz", x=y)
+    assert y[1] == 2
 
 
 # ---- damage
