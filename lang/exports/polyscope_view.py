@@ -23,7 +23,7 @@ def points(name: str, positions: Any, /, **channels: Any) -> Any:
     cloud = _started().register_point_cloud(name, frame.positions)
     _add_channels(cloud, frame, {})
     if "radius" in frame.channels and not frame.element("radius"):
-        cloud.set_point_radius_quantity("radius")
+        cloud.set_point_radius_quantity("radius", autoscale=False)
     return cloud
 
 
@@ -39,8 +39,9 @@ def mesh(name: str, vertices: Any, faces: Any, /, **channels: Any) -> Any:
 def grid(
     name: str, /, values: Any = None, *, origin: Any = 0.0, spacing: Any = 1.0, at: str = "cells", **named: Any
 ) -> Any:
-    """Show fields on a grid, placed as by `ti.Recorder`: three axes as a volume grid, two as a plane. A field without
-    a name has the name of the grid. Returns Polyscope's structure. Raises ValueError for a grid with one axis."""
+    """Show fields on a grid, placed as by `ti.Recorder`: three axes as a volume grid, two as a plane, in the colours of
+    the first field. A field without a name has the name of the grid. Returns Polyscope's structure. Raises ValueError
+    for a grid with one axis."""
     given = named if values is None else {name: values, **named}
     frame = grid_of(given, Geometry.of(origin, spacing, at))
     axes = len(frame.shape)
@@ -51,7 +52,7 @@ def grid(
         structure = _started().register_surface_mesh(name, corners, faces)
         place = "faces" if at == "cells" else "vertices"
         flat = {key: array.reshape(-1, *array.shape[2:]) for key, array in frame.values.items()}
-        _add_channels(structure, Points(corners, flat), {"defined_on": place})
+        _add_channels(structure, Points(corners, flat), {"defined_on": place}, next(iter(flat)))
         return structure
     counts = corner_counts(frame)
     low = np.array(frame.geometry.origin)
@@ -61,8 +62,8 @@ def grid(
         parts = components(array, 3)
         several = [(f"{key}[{k}]", parts[..., k]) for k in range(parts.shape[3])] if parts.ndim == 4 else [(key, parts)]
         for title, numbers in several:
-            place = "cells" if at == "cells" else "nodes"
-            structure.add_scalar_quantity(title, numbers.astype(np.float64), defined_on=place)
+            where = {"defined_on": "cells" if at == "cells" else "nodes", "enabled": key in list(frame.values)[:1]}
+            structure.add_scalar_quantity(title, numbers.astype(np.float64), **where)
     return structure
 
 
@@ -73,14 +74,15 @@ def _started() -> Any:
     return library
 
 
-def _add_channels(structure: Any, frame: Points, where: dict[str, str]) -> None:
+def _add_channels(structure: Any, frame: Points, where: dict[str, str], shown: str = "color") -> None:
+    """Add all channels as quantities. That of the name `shown` is what is seen."""
     for name, array in frame.channels.items():
         numbers = components(array, 1).astype(np.float64)
         if name == "color" and array.shape[1:] in ((3,), (4,)):
             scale = 255 if array.dtype == np.uint8 else 1
             structure.add_color_quantity(name, numbers[:, :3] / scale, enabled=True, **where)
         elif numbers.ndim == 1:
-            structure.add_scalar_quantity(name, numbers, enabled=name == "color", **where)
+            structure.add_scalar_quantity(name, numbers, enabled=name == shown, **where)
         elif numbers.shape[1] == 3:
             structure.add_vector_quantity(name, numbers, **where)
         else:
