@@ -51,7 +51,6 @@ __all__ = [
     "is_access",
     "is_place",
     "may_alias",
-    "memory_effects",
     "same_address",
     "space_of",
     "space_of_array",
@@ -147,24 +146,9 @@ def may_alias(p: Value, q: Value) -> bool:
     return not any(_step_apart(a, b) for a, b in zip(p_steps, q_steps))
 
 
-def memory_effects(op: Op) -> Effects:
-    """The addresses that `op` and its nested ops may read and may write, and whether it is a barrier. A barrier may
-    access any memory: nothing is known after it, and everything before it must have happened."""
-    if not op.regions:
-        return accesses(op)
-    reads: list[Value] = []
-    writes: list[Value] = []
-    barrier = False
-    for inner in op.walk():
-        read, written, blocks = accesses(inner)
-        reads += read
-        writes += written
-        barrier |= blocks
-    return reads, writes, barrier
-
-
 def accesses(op: Op) -> Effects:
-    """`memory_effects` of the op itself, without its regions."""
+    """The addresses that the op itself may read and may write, without its regions, and whether it is a barrier. A
+    barrier may access any memory: nothing is known after it, and everything before it must have happened."""
     if op.effect != "address":
         return [], [], op.orders()
     ptr = [op.operands[0]]

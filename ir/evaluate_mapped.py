@@ -20,7 +20,7 @@ from weft.ir.memory_model import Place
 from weft.ir.scalar import BINARY
 from weft.ir.types import Pointer, Prim, f32
 
-__all__ = ["MAPPED", "Together", "check_alignment"]
+__all__ = ["Together", "check_alignment"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +170,3 @@ def _atomic_row(machine: Machine, op: ops.AtomicRow) -> Run:
 def _stack_left(machine: Machine, op: ops.StackLeft) -> Run:
     """The evaluator has a limit of its own (see `machine.py`)."""
     return lambda env: True
-
-
-MAPPED = (ops.Aligned, ops.AtomicRow, ops.Clamp, ops.StackLeft)

@@ -124,7 +124,7 @@ class PlaceTable:
 @dataclass
 class Effects:
     """The possible effects of an op with regions: addresses read and written, by place. `barrier` is as in
-    `memory_effects`. `leaves`: it may end the kernel. `fails`: an assertion may stop it."""
+    `alias.accesses`. `leaves`: it may end the kernel. `fails`: an assertion may stop it."""
 
     reads: dict[Place, Value] = field(default_factory=dict)
     writes: dict[Place, Value] = field(default_factory=dict)

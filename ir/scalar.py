@@ -22,12 +22,11 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.ir.types import FLOATS, PRIMS, Prim, f32, f64, i32, u1, u8, u16, u32, u64
+from weft.ir.types import FLOATS, PRIMS, Prim, f32, f64, i32, u1
 
 __all__ = [
     "ATOMICS",
     "BINARY",
-    "COMPARES",
     "UNARY",
     "BinaryRow",
     "UnaryRow",
@@ -360,8 +359,6 @@ _DIRECT: dict[Callable[..., Any], Callable[[Scalar, Scalar], Scalar]] = {
     }.items()
 }  # fmt: skip
 
-COMPARES: tuple[str, ...] = tuple(kind for kind, row in BINARY.items() if row.typing == "compare")
-
 # The kinds an atomic read-modify-write may have; all but "xchg" compute with the BINARY row of the same name.
 ATOMICS: tuple[str, ...] = ("add", "sub", "mul", "min", "max", "and", "or", "xor", "xchg")
 
@@ -396,6 +393,3 @@ def binary_type(kind: str, a: Prim, b: Prim, default_fp: Prim = f32) -> tuple[Pr
     if common is u1 and typing != "bits":
         common = i32
     return common, common, common
-
-
-UNSIGNED: dict[int, Prim] = {8: u8, 16: u16, 32: u32, 64: u64}

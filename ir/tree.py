@@ -14,7 +14,7 @@ from weft.ir.errors import Span
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.types import Type
 
-__all__ = ["EXPRESSIONS", "STATEMENTS", "Expr", "KernelTree", "LValue", "Node", "Stmt", "Variable"]
+__all__ = ["EXPRESSIONS", "STATEMENTS", "Expr", "KernelTree", "Node", "Stmt", "Variable"]
 
 
 DEFAULT_LOOP = LoopConfig()
@@ -393,9 +393,6 @@ class KernelTree(Node):
     body: list[Stmt]
     functions: list[KernelTree] = field(default_factory=list["KernelTree"])  # that `Invoke` calls
     called: bool = False  # it is one of those
-
-
-LValue = (Var, Element, Member, FieldElement, ArrayElement)
 
 
 def _subclasses(base: type[NodeT]) -> tuple[type[NodeT], ...]:

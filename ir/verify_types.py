@@ -55,8 +55,6 @@ def require(holds: bool, op: Op, complaint: str) -> None:
         raise InternalError(f"{show(op)}: {complaint}")
 
 
-_FAULTS = ("assert", "bounds", "arithmetic", "recursion", "race", "uninitialised")
-
 CHECKS: dict[str, Callable[[Any, Kernel], None]] = {}
 OpT = TypeVar("OpT", bound=Op)
 

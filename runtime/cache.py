@@ -24,9 +24,7 @@ from threading import Lock
 
 from weft.runtime.forks import forkable
 
-__all__ = ["POLICIES", "Store", "cache_folder"]
-
-POLICIES = ("lru", "fifo", "version", "never")
+__all__ = ["Store", "cache_folder"]
 
 _MARK = b"weft cache 1\n"
 _DIGEST = 32

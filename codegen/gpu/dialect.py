@@ -100,9 +100,9 @@ def dialect_of(f: FunctionWriter) -> GpuDialect:
     return target.dialect
 
 
-def to_bits(f: FunctionWriter, op: Simt, position: int, value: str) -> tuple[str, str]:
-    """The bits of an operand of 32 or 64 bits: their type and register."""
-    type: Any = op.values[position].type
+def to_bits(f: FunctionWriter, op: Simt, value: str) -> tuple[str, str]:
+    """The bits of the second operand, which has 32 or 64: their type and register."""
+    type: Any = op.values[1].type
     assert isinstance(type, Prim)
     word = f"i{type.bits}"
     return word, f.set(f"bitcast {in_register(type)} {value} to {word}") if type.is_float else value

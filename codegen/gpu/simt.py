@@ -68,7 +68,7 @@ def _shuffle(f: DeviceWriter, op: Simt, mask: str, value: str, lane: str) -> str
 
     type = op.type
     assert isinstance(type, Prim)
-    word, bits = to_bits(f, op, 1, value)
+    word, bits = to_bits(f, op, value)
     result = moved(bits) if word == "i32" else by_words(f, bits, moved)
     return f.set(f"bitcast {word} {result} to {in_register(type)}") if type.is_float else result
 

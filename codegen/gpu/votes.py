@@ -47,7 +47,7 @@ def warp_votes(votes: Votes) -> dict[str, SimtEmitter]:
 
     def match_any(f: FunctionWriter, op: Simt, mask: str, value: str) -> str:
         """Bit by bit, the lanes that have the same bit."""
-        (word, bits), same = to_bits(f, op, 1, value), mask
+        (word, bits), same = to_bits(f, op, value), mask
         for place in range(int(word[1:])):
             bit = f.set(f"trunc {word} {f.set(f'lshr {word} {bits}, {place}')} to i1")
             found = votes(f, bit)

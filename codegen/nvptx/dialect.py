@@ -132,12 +132,12 @@ def _truth(f: FunctionWriter, predicate: str) -> str:
 
 
 def _match_any(f: FunctionWriter, op: Simt, mask: str, value: str) -> str:
-    word, bits = to_bits(f, op, 1, value)
+    word, bits = to_bits(f, op, value)
     return _call(f, "i32", f"match.any.sync.{word}", f"i32 {mask}", f"{word} {bits}")
 
 
 def _match_all(f: FunctionWriter, op: Simt, mask: str, value: str) -> str:
-    word, bits = to_bits(f, op, 1, value)
+    word, bits = to_bits(f, op, value)
     name = f.module.declare(f"{{ i32, i1 }} @llvm.nvvm.match.all.sync.{word}p(i32, {word})", "convergent nounwind")
     pair = f.set(f"call {{ i32, i1 }} @{name}(i32 {mask}, {word} {bits})")
     return f.set(f"extractvalue {{ i32, i1 }} {pair}, 0")

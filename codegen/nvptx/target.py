@@ -20,7 +20,6 @@ from weft.ir.target import ADDS_VECTORS, Target
 
 __all__ = [
     "LIBDEVICE",
-    "OLDEST",
     "adds_vectors",
     "device_machine",
     "gpu_target",
@@ -33,7 +32,6 @@ __all__ = [
     "optimize",
 ]
 
-OLDEST = CudaTarget(70, 63)
 _ADDS_VECTORS = CudaTarget(90, 81)  # the first that does
 LIBDEVICE = "libdevice.10.bc"
 _TRIPLE = "nvptx64-nvidia-cuda"

@@ -12,7 +12,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from weft.runtime.forks import forkable
 if TYPE_CHECKING:
     from weft.ir.storage.layout import TreeLayout
 
-__all__ = ["AXES", "Axes", "FieldError", "FieldTree", "FieldsBuilder", "Layout", "Placeable", "SNode", "axes", "root"]
+__all__ = ["AXES", "Axes", "FieldError", "FieldTree", "FieldsBuilder", "Layout", "SNode", "axes", "root"]
 
 
 class FieldError(WeftError, RuntimeError):
@@ -71,13 +71,6 @@ AXES: dict[str, Axes] = {
 
 
 _LETTERS = "ijklmnop"  # the letters of all axes, as `order` names them
-
-
-class Placeable(Protocol):
-    """The interface of what `place` takes: a field."""
-
-    def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
-        """Put the scalar components of this field into the cell of `node`."""
 
 
 class FieldTree:

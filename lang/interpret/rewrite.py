@@ -149,7 +149,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
         """Assign to each target in turn. A value of `static` is bound unchanged: an alias of a field, or a Python
         number."""
-        if self.is_builtin(node.value, "static"):
+        if self.is_static(node.value):
             node.value = self.visit(node.value)
             for target in node.targets:
                 self.scopes[-1].update(name.id for name in ast.walk(target) if isinstance(name, ast.Name))
@@ -212,7 +212,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> ast.For:
         """Leave loops over `static(...)` to Python. Other loops iterate over `iterate(...)` of the range or field."""
         top = self.top
-        if self.is_builtin(node.iter, "static"):
+        if self.is_static(node.iter):
             node.iter = self.visit(node.iter)
         else:
             indices = [name.id for name in ast.walk(node.target) if isinstance(name, ast.Name)]
@@ -236,7 +236,7 @@ class Rewriter(ast.NodeTransformer):
         """Rewrite an if. A compile-time `if` opens no scope: the declarations of the side that is taken remain."""
         settled = self.is_settled(node.test)
         top = self.top
-        if not self.is_builtin(node.test, "static"):
+        if not self.is_static(node.test):
             node.test = self.tested(node.test)
             self.top = False
         if not settled:
@@ -322,7 +322,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         """Rewrite a conditional expression. The side that is not selected is also evaluated, if that has no effects, to
         find the common type."""
-        if self.is_builtin(node.test, "static"):
+        if self.is_static(node.test):
             node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
             return node
         harmless = all(self.is_harmless(part) for side in (node.body, node.orelse) for part in ast.walk(side))
@@ -441,17 +441,17 @@ class Rewriter(ast.NodeTransformer):
     def is_settled(self, node: ast.expr) -> bool:
         """Return whether a condition is known before the kernel runs: it is `static(...)`, or consists of outside
         names, constants, and attributes of `self` and of template parameters."""
-        if self.is_builtin(node, "static"):
+        if self.is_static(node):
             return True
         if any(isinstance(part, (ast.Call, ast.Subscript, ast.NamedExpr)) for part in ast.walk(node)):
             return False
         names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
         return all(name.id in self.settled or self.resolve(name) is not None for name in names)
 
-    def is_builtin(self, node: ast.expr, name: str) -> bool:
-        """Return whether the expression calls the builtin of that name."""
+    def is_static(self, node: ast.expr) -> bool:
+        """Return whether the expression calls `static`."""
         known = self.resolve(node.func) if isinstance(node, ast.Call) else None
-        return isinstance(known, Builtin) and known.name == name
+        return isinstance(known, Builtin) and known.name == "static"
 
     def call(self, method: str, *args: ast.expr) -> ast.expr:
         """Make the node `__weft__.method(args)`."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from weft.ir.ops import Kernel
     from weft.runtime.device import Device
 
-__all__ = ["BACKENDS", "Backend", "Request", "backend_of", "threads_of"]
+__all__ = ["BACKENDS", "Backend", "Request", "threads_of"]
 
 
 Emit = Callable[[str], bytes]
@@ -67,14 +67,6 @@ class Backend(NamedTuple):
     blocks: bool = False  # whether threads run in blocks, as on a GPU: `ti.simt` works, algorithms use it
     own_memory: bool = False  # whether fields are in memory of the device, which Python accesses by copies
     times_tasks: bool = False  # whether the device measures each task of a kernel
-
-
-def backend_of(arch: str) -> Backend:
-    """The record of this arch. Raises WeftError if there is none."""
-    found = BACKENDS.get(arch)
-    if found is None:
-        raise WeftError(f"Weft compiles for {', '.join(BACKENDS)}, not for {arch!r}")
-    return found
 
 
 def threads_of(device: Device | None) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 
 from weft.ir.boxes import points
 from weft.ir.errors import CompilationError, TypeMismatch, WeftError
-from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, cast_value, promote, unary_type
+from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, promote, unary_type
 from weft.ir.types import Prim, f64, i64, u1
 from weft.lang.arguments import FAULTS, unfit
 from weft.lang.errors import StaticAssertion
@@ -285,7 +285,6 @@ def _atomic(kind: str) -> Builtin:
 atomic_add, atomic_sub, atomic_mul = _atomic("add"), _atomic("sub"), _atomic("mul")
 atomic_min, atomic_max = _atomic("min"), _atomic("max")
 atomic_and, atomic_or, atomic_xor = _atomic("and"), _atomic("or"), _atomic("xor")
-ATOMIC_NAMES: tuple[str, ...] = tuple(f"atomic_{kind}" for kind in ATOMICS if f"atomic_{kind}" in BUILTINS)
 
 
 class ndrange:

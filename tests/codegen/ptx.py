@@ -13,10 +13,10 @@ import pytest
 
 import weft as ti
 from tests.assembling import ptxas
+from tests.null_device import NullDevice
 from weft.ir.artifact import Artifact, CudaTarget
 from weft.ir.target import CUDA
 from weft.lang.program import init as state
-from weft.runtime.null import NullDevice
 
 __all__ = ["Recorder", "assembled", "compiled", "compiling"]
 

@@ -5,7 +5,7 @@ What code is made of runs mapped to targets too, each task as its schedule says.
 
 Random programs are made so that nothing of what is compared depends on the order, neither of CHI as it was translated
 nor of what code is made of. And where something does depend on it, say which slot an append gets,
-`ir/order_dependence.py` must have said so.
+`tests/order_dependence.py` must have said so.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tests.fuzz.comparing import compare, differing
+from tests.order_dependence import Level, OrderDependence, order_dependence
 from weft.ir.adversary import Schedule
 from weft.ir.alias import space_of_field
 from weft.ir.evaluate import Fault
 from weft.ir.ops import Kernel
-from weft.ir.order_dependence import Level, OrderDependence, order_dependence
 from weft.ir.pipeline import lower, map_to_target
 from weft.ir.target import ADDS_VECTORS, Target
 

@@ -15,9 +15,9 @@ from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.places import UNTAKEN
 from tests.fuzz.program import Program, draw
 from tests.fuzz.workers import Plan, explain, run
+from tests.order_dependence import OrderDependence
 from weft.ir.core import Builder
 from weft.ir.ops import Atomic, Binary, Load, Store
-from weft.ir.order_dependence import OrderDependence
 from weft.ir.passes import PASSES, pass_
 from weft.ir.pipeline import find_pass
 

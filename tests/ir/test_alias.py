@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from weft.ir.alias import ANYWHERE, EXPOSED, TEMPS, may_alias, memory_effects, same_address, space_of, spaces_meet
+from weft.ir.alias import ANYWHERE, EXPOSED, TEMPS, may_alias, same_address, space_of, spaces_meet
 from weft.ir.core import Value
 from weft.ir.ops import (
     Address,
@@ -12,18 +12,14 @@ from weft.ir.ops import (
     Arg,
     ArrayBase,
     ArrayPtr,
-    Atomic,
     Binary,
     Cast,
     Const,
     ElementPtr,
     FieldPtr,
-    For,
-    If,
     Load,
     MemberPtr,
     Shared,
-    Store,
     TempPtr,
     TreeBase,
 )
@@ -205,14 +201,3 @@ def test_same_address() -> None:
     cell = Alloca(type=pointer(i32))
     assert same_address(cell, cell)
     assert not same_address(FieldPtr(X, [Load(cell), J]), FieldPtr(X, [Load(cell), J]))  # a store may be between
-
-
-def test_effects_of_a_loop_count_what_is_inside() -> None:
-    loop, branch = For(const(0), I, const(1)), If(Arg(5, type=i32))
-    loop.body.insert(branch)
-    p, q = FieldPtr(X, [I, J]), FieldPtr(Y, [I, J])
-    load = Load(p)
-    branch.then.insert(load)
-    branch.orelse.insert(Atomic("add", q, load))
-    branch.orelse.insert(Store(OTHER, load))
-    assert memory_effects(loop) == ([p, q], [q, OTHER], False)

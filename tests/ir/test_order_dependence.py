@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.ir.test_adversary import HEAD, SEEDS, kernel, outcomes, run
+from tests.order_dependence import Level, order_dependence
 from weft.ir.adversary import Schedule
 from weft.ir.alias import space_of_array
 from weft.ir.ops import Arg
-from weft.ir.order_dependence import Level, order_dependence
 from weft.ir.parse import parse
 
 BODIES: dict[str, tuple[str, dict[str, Level]]] = {

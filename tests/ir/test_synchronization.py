@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.order_dependence import Level, order_dependence
 from weft.ir.adversary import Schedule
 from weft.ir.alias import accesses
 from weft.ir.config import CompileConfig
@@ -15,7 +16,6 @@ from weft.ir.evaluate import evaluate
 from weft.ir.mapping.unordered import is_unordered
 from weft.ir.memory_model import Memory
 from weft.ir.ops import Kernel, Load
-from weft.ir.order_dependence import Level, order_dependence
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, find_pass, run_passes
 from weft.ir.tasks import separate_tasks, shows_order, tasks_of

@@ -34,7 +34,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_difference: a is b -> False": _QUICK,
         "_difference: value_a is not None -> True": "both are None or neither: two None are one value",
         "_difference: value_b is not None -> True": "both are None or neither: two None are one value",
-        "memory_effects: op.regions -> True": _QUICK,
         "_step_apart: isinstance(a, MemberPtr) -> True": _KIND,
         "_step_apart: isinstance(b, MemberPtr) -> True": _KIND,
         "_step_apart: isinstance(a, ElementPtr) -> True": _KIND,

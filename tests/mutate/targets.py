@@ -91,7 +91,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.shared_locals": (*_SHARED, "tests/lang/behaviour/test_shared_locals.py"),
     "weft.ir.weak_memory": ("tests/ir/test_weak_memory.py", "tests/ir/test_synchronization.py"),
     "weft.ir.evaluate_weak": ("tests/ir/test_weak_memory.py", "tests/ir/test_synchronization.py"),
-    "weft.ir.order_dependence": ("tests/ir/test_order_dependence.py", "tests/ir/test_synchronization.py"),
+    "tests.order_dependence": ("tests/ir/test_order_dependence.py", "tests/ir/test_synchronization.py"),
     "weft.ir.transforms.bounds": ("tests/ir/test_bounds.py", *_PASSES, *_BOUNDS),
     "weft.ir.transforms.mask_accesses": ("tests/ir/test_mask_accesses.py", *_PASSES, *_BOUNDS),
     "weft.ir.transforms.defer_warning": ("tests/ir/test_mask_accesses.py", *_PASSES, *_BOUNDS),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.null_device import NullDevice
 from weft.ir.artifact import Artifact, Site, Slots
 from weft.ir.errors import InternalError, Span
 from weft.ir.symbols import Param
@@ -18,7 +19,6 @@ from weft.runtime.cpu import CpuDevice
 from weft.runtime.errors import ArithmeticFault, IndexFault, KernelFault
 from weft.runtime.jit import emit
 from weft.runtime.launch import CpuKernel, array_argument
-from weft.runtime.null import NullDevice
 
 
 @pytest.fixture(scope="module")

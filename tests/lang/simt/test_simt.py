@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import weft as ti
+from tests.null_device import NullDevice
 from weft.codegen.nvptx.target import libdevice
 from weft.ir.artifact import CudaTarget
 from weft.ir.target import CUDA
 from weft.lang.errors import CompilationError
 from weft.lang.program import init as state
-from weft.runtime.null import NullDevice
 
 ALL = 0xFFFFFFFF
 
