@@ -75,7 +75,7 @@ def test_failed_assertions_and_endless_loops_are_faults() -> None:
     with pytest.raises(Fault, match="n is 7"):
         evaluate(kernel, [], Memory.of([LINE]), CONFIG)
     kernel, build = small()
-    build.add(ops.While(Block()))
+    build.add(ops.While(body=Block()))
     with pytest.raises(Fault) as caught:
         evaluate(kernel, [], Memory.of([LINE]), CONFIG, limit=100)
     assert caught.value.kind == "endless"

@@ -263,7 +263,7 @@ def test_types_parse(type: Type) -> None:
 
 def test_a_fragment_prints_with_its_outer_values() -> None:
     outer = Value(f32, "dt")
-    loop = ops.While(Block())
+    loop = ops.While(body=Block())
     loop.body.append(ops.Unary("neg", outer, name="y"))
     assert print_ir(loop) == "while {\n  %y = unary neg %dt : f32\n}\n"
     assert print_ir(loop.body) == "%y = unary neg %dt : f32\n"
