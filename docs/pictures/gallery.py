@@ -36,19 +36,22 @@ SHOWN, COLUMNS, TILE = dict(FRAMES), 5, (240, 180)
 SIZE, PAGE = (320, 240), Path(__file__).parent.parent / "gallery.md"
 HEAD = """# Gallery
 
-{count} programs of at most 150 lines, an idea each, to read, to run and to change. `weft demo NAME` opens a window,
-or writes `out/NAME.gif` and `out/NAME.png` where there is no display; `--arch cuda` is the same on a GPU, `--out
-FILE`, `--frames N` and the other options are in `weft demo --help`. The sources lie in `demos/`; `weft example --save
-NAME` copies one, to change and to run as `python NAME.py`. Each is a class: fields first, then kernels, then what a
-frame is. What some of them share are palettes (`demos/palette.py`), a view for points in 3-D (`demos/balls.py`), meshes
-(`demos/meshes.py`) and a search for neighbours (`demos/cells.py`). Most open with their formulas and where these come
-from, and `tests/demos` holds seventeen to what they must keep: energy, momentum, mass, symmetry, the brightness of a
-wall. The same seed gives the same picture: number for number, unless threads add floats to the same places in any
-order (`mpm88`, `mpm3d`, `sph`, `galaxy`).
+{count} small programs of at most 150 lines, to read, to run and to change. Each shows one idea.
 
-The times are of one frame, simulation and drawing, on two AVX-512 cores: the fastest of the last thirty before the
-one that is shown. Other programs kept the machine busy meanwhile, so that they may be too long by a factor of two.
-The page and its pictures are made by `docs/pictures/gallery.py`.
+- `weft demo NAME` opens a window. Without a display, it writes `out/NAME.gif` and `out/NAME.png`.
+- `weft demo NAME --arch cuda` runs on a GPU. `weft demo --help` lists `--out FILE`, `--frames N` and the other options.
+- `weft example --save NAME` copies the source, so that you can change it and run it by `python NAME.py`.
+
+The sources are in `demos/`. Each program is a class: first the fields, then the kernels, then what happens in a frame.
+Some share palettes (`demos/palette.py`), a view of points in 3-D (`demos/balls.py`), meshes (`demos/meshes.py`) and a
+search for neighbours (`demos/cells.py`). Most begin with their formulas and the sources of these. `tests/demos` checks
+what seventeen of them must preserve: energy, momentum, mass, symmetry, the brightness of a wall. The same seed gives the
+same picture. It is the same in every digit, except where threads add floats to the same elements in any order (`mpm88`,
+`mpm3d`, `sph`, `galaxy`).
+
+A time is that of one frame, simulation and drawing, on two AVX-512 cores: the fastest of the last thirty frames before
+the picture. Other programs used the machine at the same time, so the times may be too long by a factor of two.
+`docs/pictures/gallery.py` makes this page and its pictures.
 
 """
 CARD = """:::{{grid-item-card}} {title}
