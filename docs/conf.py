@@ -31,5 +31,7 @@ html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#9a3b12", "color-brand-content": "#9a3b12"},
     "dark_css_variables": {"color-brand-primary": "#f0935f", "color-brand-content": "#f0935f"},
 }
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # output is not for copying
+copybutton_prompt_text = "$ "
 pygments_style = "friendly"
 pygments_dark_style = "native"

@@ -45,9 +45,9 @@ HEAD = """# Gallery
 The sources are in `demos/`. Each program is a class: first the fields, then the kernels, then what happens in a frame.
 Some share palettes (`demos/palette.py`), a view of points in 3-D (`demos/balls.py`), meshes (`demos/meshes.py`) and a
 search for neighbours (`demos/cells.py`). Most begin with their formulas and the sources of these. `tests/demos` checks
-what seventeen of them must preserve: energy, momentum, mass, symmetry, the brightness of a wall. The same seed gives the
-same picture. It is the same in every digit, except where threads add floats to the same elements in any order (`mpm88`,
-`mpm3d`, `sph`, `galaxy`).
+what seventeen of them must preserve: energy, momentum, mass, symmetry, the brightness of a wall. The same seed gives
+the same picture. It is the same in every digit, except where threads add floats to the same elements in any order
+(`mpm88`, `mpm3d`, `sph`, `galaxy`).
 
 A time is that of one frame, simulation and drawing, on two AVX-512 cores: the fastest of the last thirty frames before
 the picture. Other programs used the machine at the same time, so the times may be too long by a factor of two.

@@ -23,9 +23,9 @@ PAGE = Path(__file__).parents[3] / "docs" / "compatibility.md"
 INTRODUCTION = """\
 # Which of Taichi's names are here
 
-Taichi 1.7.4 documents {total} names: **{yes} are here and mean the same, {differs} differ, {later} are missing.** A program
-that uses only the first runs with `import weft as ti`. `weft run program.py`, or `weft.compat.install()` before the
-first `import taichi`, runs it without a change. [Differences](differences.md) describes what differs in behaviour.
+Taichi 1.7.4 documents {total} names: **{yes} are here and mean the same, {differs} differ, {later} are missing.** A
+program that uses only the first runs with `import weft as ti`. `weft run program.py`, or `weft.compat.install()` before
+the first `import taichi`, runs it without a change. [Differences](differences.md) describes what differs in behaviour.
 
 In the tables, *yes* means that the name is here and means the same, *differs* that the remark applies, and *later* that
 Weft does not have the name yet. `tests/lang/compat/test_compatibility.py` generates this page and checks it: a name
