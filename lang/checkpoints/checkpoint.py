@@ -79,6 +79,8 @@ def load(path: Any, into: Mapping[str, Any] | None = None, /, **named: Any) -> d
         if is_plain(item):
             raise TypeMismatch(f"ti.load fills fields and arrays: '{name}' is {shown(item)}; read it from the result")
     targets = {holder.name: holder for name, item in items.items() for holder in holders(name, item)}
+    for holder in targets.values():
+        holder.check()
     try:
         with kind.reading(source) as get:
             manifest = _manifest(get, source)

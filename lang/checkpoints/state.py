@@ -58,6 +58,15 @@ class Holder:
         """The index of the first element."""
         return self.owner.offset if isinstance(self.owner, Field) else (0,) * len(self.shape)
 
+    def check(self) -> None:
+        """Raise an exception if `set` would: FieldError if the memory is gone, ValueError if it is read-only."""
+        if isinstance(self.owner, Field):
+            self.owner.describe()
+        elif isinstance(self.owner, Ndarray):
+            self.owner.array()
+        elif not self.owner.flags.writeable:
+            raise ValueError(f"'{self.name}' is an array that cannot be written to")
+
     def get(self) -> Any:
         """The numbers, as a numpy array of shape `(*shape, *element)`."""
         array = self.owner.to_numpy() if isinstance(self.owner, Field | Ndarray) else self.owner
@@ -89,10 +98,9 @@ def holders(name: str, value: Any) -> Iterator[Holder]:
         if value.grad is not None:
             yield from holders(f"{name}.grad", value.grad)
         return
-    if isinstance(value, Matrix):
-        value = value.to_numpy()
-    if isinstance(value, np.generic):
-        value = np.asarray(value)
+    if isinstance(value, Matrix | np.generic):
+        value = np.array(value.to_numpy() if isinstance(value, Matrix) else value)
+        value.flags.writeable = False  # a copy: nothing can be loaded into it
     if not isinstance(value, np.ndarray) or value.dtype.kind not in _KINDS:
         raise TypeMismatch(
             f"a checkpoint has fields, ndarrays, arrays of numpy, numbers, strings, and dicts of fields and arrays: "

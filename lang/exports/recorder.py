@@ -28,7 +28,7 @@ from weft.lang.exports.frames import (
     points_of,
 )
 from weft.lang.exports.vtk_files import read_pvd, write_pvd
-from weft.lang.ui.image_order import checked_order
+from weft.lang.ui.image_order import order_of
 
 __all__ = ["Recorder"]
 
@@ -204,10 +204,11 @@ class Recorder:
         as `ti.ui` takes it. Each further field or array has a value for each vertex."""
         self._write(time, Mesh, lambda: mesh_of(vertices, faces, channels))
 
-    def image(self, pixels: Any, depth: Any = None, *, time: Any = None, order: str = "xy") -> None:
-        """Write a frame with a picture, as `ti.tools.imwrite` takes it. `depth` has a number for each pixel. It is
-        written beside the picture, as `name_000012.depth.png`: 16 bits of grey over `depth_range`."""
-        self._write(time, Picture, lambda: picture_of(pixels, depth, checked_order(order)))
+    def image(self, pixels: Any, depth: Any = None, *, time: Any = None, order: Any = None) -> None:
+        """Write a frame with a picture, as `ti.tools.imwrite` takes it, also as to `order`. `depth` has a number for
+        each pixel. It is written beside the picture, as `name_000012.depth.png`: 16 bits of grey over
+        `depth_range`."""
+        self._write(time, Picture, lambda: picture_of(pixels, depth, order_of(order, pixels, "Recorder.image")))
 
     def _write(self, time: Any, kind: type, make: Callable[[], Frame]) -> None:
         if kind not in self._kind.takes:

@@ -14,7 +14,7 @@ from weft.lang.arguments import number_of
 from weft.lang.exports.frames import Geometry, Points, grid_of, mesh_of, picture_of, points_of
 from weft.lang.exports.shown_shapes import color_bytes, triangles
 from weft.lang.extras import package
-from weft.lang.ui.image_order import checked_order
+from weft.lang.ui.image_order import order_of
 
 __all__ = ["grid", "image", "mesh", "points"]
 
@@ -50,9 +50,10 @@ def grid(name: str, /, values: Any = None, *, time: Any = None, **named: Any) ->
         library.log(f"{name}/{key}" if key else name, library.Tensor(np.ascontiguousarray(flat), dim_names=names))
 
 
-def image(name: str, pixels: Any, depth: Any = None, /, *, time: Any = None, order: str = "xy") -> None:
-    """Log a picture under this name, as `ti.tools.imwrite` takes it, and its depth under `name/depth`."""
-    frame, library = picture_of(pixels, depth, checked_order(order)), _at(time)
+def image(name: str, pixels: Any, depth: Any = None, /, *, time: Any = None, order: Any = None) -> None:
+    """Log a picture under this name, as `ti.tools.imwrite` takes it, also as to `order`, and its depth under
+    `name/depth`."""
+    frame, library = picture_of(pixels, depth, order_of(order, pixels, "ti.views.rerun.image")), _at(time)
     rows = frame.pixels[:, :, 0] if frame.pixels.shape[2:] in ((1,), (2,)) else frame.pixels
     library.log(name, library.Image(np.ascontiguousarray(rows)))
     if frame.depth is not None:

@@ -169,7 +169,7 @@ def test_random_numbers_continue(saved: str, loaded: str, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_what_does_not_fit_changes_nothing(ending: str) -> None:
-    ti.save(f"run{ending}", a=ti.field(ti.f32, 3), x=ti.Vector.field(2, ti.f32, (4, 5)), n=1)
+    ti.save(f"run{ending}", a=ti.field(ti.f32, 3), b=np.zeros(3, np.float32), x=ti.Vector.field(2, ti.f32, (4, 5)), n=1)
     a = ti.field(ti.f32, 3)
     a.fill(7)
     misfits = {
@@ -184,10 +184,18 @@ def test_what_does_not_fit_changes_nothing(ending: str) -> None:
     for message, x in misfits.items():
         with pytest.raises(ti.CheckpointError, match=message):
             ti.load(f"run{ending}", a=a, x=x)
-    with pytest.raises(ti.CheckpointError, match="has no array 'y'; it has a, x, n"):
+    with pytest.raises(ti.CheckpointError, match="has no array 'y'; it has a, b, x, n"):
         ti.load(f"run{ending}", a=a, y=ti.field(ti.f32, 3))
     with pytest.raises(TypeError, match="fills fields"):
         ti.load(f"run{ending}", a=a, n=1)
+    gone, fixed = ti.ndarray(ti.f32, 3), np.zeros(3, np.float32)
+    gone.end("it was freed")
+    fixed.flags.writeable = False
+    fixed_message = "'b' is an array that cannot be written to"
+    targets = [(fixed, fixed_message), (ti.Vector([1.0, 2, 3]), fixed_message), (np.float32(1), fixed_message)]
+    for target, message in [(gone, "it was freed"), *targets]:
+        with pytest.raises((ti.FieldError, ValueError), match=message):
+            ti.load(f"run{ending}", a=a, b=target)
     assert a.to_numpy().tolist() == [7, 7, 7]
 
 

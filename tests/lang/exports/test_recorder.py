@@ -245,6 +245,12 @@ def test_pictures_with_depth() -> None:
     assert not Path("out/a_000002.png").exists()
 
 
+def test_a_photograph_is_not_turned_without_a_word() -> None:
+    with pytest.warns(ti.tools.ImageOrderWarning, match=r"Recorder\.image takes") as record:
+        ti.Recorder("a.png").image(np.zeros((4, 3, 3), np.uint8))
+    assert record[0].filename == __file__
+
+
 def test_a_window_is_recorded() -> None:
     window, recorder = ti.ui.Window("a", (8, 6), show_window=False), ti.Recorder("a.png")
     recorder.image(window.get_image_buffer_as_numpy(), depth=window.get_depth_buffer_as_numpy())

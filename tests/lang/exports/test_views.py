@@ -218,7 +218,9 @@ def test_rerun_has_meshes_grids_and_pictures(recording: str) -> None:
     ti.views.rerun.grid("air", flow=ti.Vector.field(2, ti.f32, (2, 3)))
     image = np.zeros((4, 3, 3), np.uint8)
     image[0, 2] = 255, 0, 0  # the upper left
-    ti.views.rerun.image("photo", image, np.ones((4, 3)))
+    ti.views.rerun.image("photo", image, np.ones((4, 3)), order="xy")
+    with pytest.warns(ti.tools.ImageOrderWarning, match=r"ti\.views\.rerun\.image takes"):
+        ti.views.rerun.image("turned", image)
     mesh = finished(recording, "cloth")
     assert np.reshape(mesh["Mesh3D:triangle_indices"][0], (-1, 3)).tolist() == triangles(FACES).tolist()
     tensor = logged(recording, "air")["Tensor:data"][0][0]
