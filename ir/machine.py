@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.memory_model import Fault, Memory, convert, unflatten
 from weft.ir.philox import number
+from weft.ir.registry import registers
 from weft.ir.scalar import cast_value
 from weft.ir.simt import Seat
 from weft.ir.types import VOID, Array, Pointer, Prim, Type, flat_size, flatten
@@ -55,7 +56,6 @@ __all__ = [
 Env = list[Any]
 Run = Callable[[Env], Any]
 Steps = Callable[[Env], Generator[None, None, Any]]  # the same, stopping before each access that others can see
-OpT = TypeVar("OpT", bound=Op)
 
 
 class Flow(Enum):
@@ -276,39 +276,9 @@ def _no_steps(env: Env) -> Generator[None]:
 RUNNERS: dict[type[Op], Callable[[Machine, Any], Run]] = {}
 STEPPERS: dict[type[Op], Callable[[Machine, Any], Steps]] = {}
 WEAK_RUNNERS: dict[type[Op], Callable[[Machine, Any], Run]] = {}
-Runner = Callable[[Machine, OpT], Run]
-Stepper = Callable[[Machine, OpT], Steps]
-
-
-def runs(kind: type[OpT]) -> Callable[[Runner[OpT]], Runner[OpT]]:
-    """Register how ops of class `kind` become closures."""
-
-    def register(function: Runner[OpT]) -> Runner[OpT]:
-        RUNNERS[kind] = function
-        return function
-
-    return register
-
-
-def runs_weakly(kind: type[Op]) -> Callable[[Callable[[Machine, Any], Run]], Callable[[Machine, Any], Run]]:
-    """Register how accesses of class `kind` run on weak memory, where each thread has a view of its own
-    (`weak_memory.py`)."""
-
-    def register(function: Callable[[Machine, Any], Run]) -> Callable[[Machine, Any], Run]:
-        WEAK_RUNNERS[kind] = function
-        return function
-
-    return register
-
-
-def steps(kind: type[OpT]) -> Callable[[Stepper[OpT]], Stepper[OpT]]:
-    """Register how ops of class `kind`, which contain other ops, run in steps."""
-
-    def register(function: Stepper[OpT]) -> Stepper[OpT]:
-        STEPPERS[kind] = function
-        return function
-
-    return register
+runs = registers(RUNNERS)  # how ops of a class become closures
+steps = registers(STEPPERS)  # the same in steps, for ops that contain other ops
+runs_weakly = registers(WEAK_RUNNERS)  # accesses on weak memory, where each thread has a view of its own
 
 
 def pointee(value: Value) -> Type:

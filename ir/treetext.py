@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import Span
+from weft.ir.registry import registers
 from weft.ir.symbols import FieldSymbol, LoopConfig
 from weft.ir.text import Names
 from weft.ir.types import VOID, Tensor
@@ -35,7 +36,6 @@ _SIGNS: dict[str, str] = {
 # fmt: on
 _PREFIXES: dict[str, str] = {"neg": "-", "bit_not": "~", "not": "not "}
 
-NodeT = TypeVar("NodeT", bound=tree.Node)
 _PRINTERS: dict[type[tree.Node], Callable[[Any, Any], str]] = {}
 
 
@@ -115,13 +115,7 @@ class _Writer:
         self.indent = outer
 
 
-def _prints(*classes: type[NodeT]) -> Callable[[Callable[[NodeT, _Writer], str]], Callable[[NodeT, _Writer], str]]:
-    def register(printer: Callable[[NodeT, _Writer], str]) -> Callable[[NodeT, _Writer], str]:
-        for one in classes:
-            _PRINTERS[one] = printer
-        return printer
-
-    return register
+_prints = registers(_PRINTERS)
 
 
 # ---- expressions -----------------------------------------------------------------------------------------------------

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from weft.codegen.llvm.code import Body, Code, Jump
 from weft.codegen.llvm.spelling import constant, in_register
 from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.ops import Const
+from weft.ir.registry import registers
 from weft.ir.types import Pointer, Prim, Type, u1
 
 if TYPE_CHECKING:
@@ -44,19 +45,11 @@ __all__ = [
     "spell",
 ]
 
-OpT = TypeVar("OpT", bound=Op)
 Emitters = Mapping[type[Op], Callable[[Any, Any], "str | None"]]
 EMITTERS: dict[type[Op], Callable[[Any, Any], str | None]] = {}
 
 
-def emits(cls: type[OpT]) -> Callable[[Callable[[FunctionWriter, OpT], str | None]], Any]:
-    """Register the function that emits ops of class `cls`. It returns the name of the result, if there is one."""
-
-    def register(function: Callable[[FunctionWriter, OpT], str | None]) -> Callable[[FunctionWriter, OpT], str | None]:
-        EMITTERS[cls] = function
-        return function
-
-    return register
+emits = registers(EMITTERS)  # what emits ops of a class; it gives the name of the result, if there is one
 
 
 Turn = Callable[["FunctionWriter"], None]  # emits what comes after each iteration of a loop

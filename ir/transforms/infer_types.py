@@ -14,7 +14,7 @@ pass fixes the meaning of the program: no later pass inserts casts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from weft.ir import ops
 from weft.ir.config import CompileConfig
@@ -22,6 +22,7 @@ from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.errors import TypeMismatch
 from weft.ir.intervals import interval, type_interval
 from weft.ir.passes import pass_
+from weft.ir.registry import registers
 from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, unary_type
 from weft.ir.simt import SIMT
 from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, element, i32, i64, shape_of, u1, u64, with_element
@@ -29,18 +30,8 @@ from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, element, i32, i64
 __all__ = ["infer_types"]
 
 Rule = Callable[["Inference", Any], None]
-RuleT = TypeVar("RuleT", bound=Callable[..., None])
 RULES: dict[type[Op], Rule] = {}
-
-
-def types(kind: type[Op]) -> Callable[[RuleT], RuleT]:
-    """Register the typing rule of an op class."""
-
-    def register(rule: RuleT) -> RuleT:
-        RULES[kind] = rule
-        return rule
-
-    return register
+types = registers(RULES)  # the typing rules of op classes
 
 
 @pass_("infer_types")

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from weft.ir import ops
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value, classes_with
 from weft.ir.passes import pass_
+from weft.ir.registry import registers
 from weft.ir.types import Tensor, element, flat_size, i32, pointer, shape_of
 
 __all__ = ["LIMIT", "loop_tensors"]
@@ -30,20 +31,9 @@ LIMIT = 36
 
 Indices = Sequence[Value]
 View = Callable[[Builder, Indices], Value]  # the element of a tensor at those indices
-RuleT = TypeVar("RuleT", bound=Callable[..., None])
 RULES: dict[type[Op], Callable[[_Looper, Any], None]] = {}
 ELEMENTWISE = classes_with("elementwise")
-
-
-def loops(*kinds: type[Op]) -> Callable[[RuleT], RuleT]:
-    """Register the function that turns ops of these classes into loops."""
-
-    def register(rule: RuleT) -> RuleT:
-        for kind in kinds:
-            RULES[kind] = rule
-        return rule
-
-    return register
+loops = registers(RULES)  # what turns ops of a class into loops
 
 
 @pass_("loop_tensors")

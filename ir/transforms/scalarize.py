@@ -15,12 +15,13 @@ print or an assertion keeps the original types of its operands in `types`. The p
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from weft.ir import ops
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Builder, Op, Value
 from weft.ir.passes import pass_
+from weft.ir.registry import registers
 from weft.ir.transforms.demote_ops import store_results
 from weft.ir.types import (
     VOID,
@@ -41,18 +42,8 @@ from weft.ir.types import (
 __all__ = ["scalarize"]
 
 Rule = Callable[["Scalarizer", Any], None]
-RuleT = TypeVar("RuleT", bound=Callable[..., None])
 RULES: dict[type[Op], Rule] = {}
-
-
-def cuts(kind: type[Op]) -> Callable[[RuleT], RuleT]:
-    """Register the function that splits ops of class `kind`."""
-
-    def register(rule: RuleT) -> RuleT:
-        RULES[kind] = rule
-        return rule
-
-    return register
+cuts = registers(RULES)  # what splits ops of a class
 
 
 @pass_("scalarize")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from weft.ir.errors import TypeMismatch
 from weft.ir.storage.snode import SNode as Node
 from weft.lang.data.field import Field, Slot, all_slots
@@ -12,7 +14,7 @@ from weft.lang.data.snode_api import FieldTree, SNode
 from weft.lang.values.struct import Struct, convert
 from weft.lang.values.types import StructType
 
-__all__ = ["StructElement", "StructField"]
+__all__ = ["StructContainer", "StructElement", "StructField"]
 
 
 class StructElement(Struct):
@@ -35,11 +37,58 @@ class StructElement(Struct):
         self._over.members[name][self._at] = value
 
 
-class StructField:
+class StructContainer:
+    """What fields and ndarrays of structs have in common: their members, by name."""
+
+    _what = "container"
+    struct_type: StructType
+    members: dict[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        members = self.__dict__.get("members", {})
+        if name in members:
+            return members[name]
+        raise AttributeError(f"this {self._what} of {self.__dict__.get('struct_type')!r} has no member '{name}'")
+
+    @property
+    def dtype(self) -> StructType:
+        """The type of the elements."""
+        return self.struct_type
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the members."""
+        return list(self.members)
+
+    def get_member_field(self, key: Any) -> Any:
+        """The field or ndarray of member `key`. Raises KeyError if there is none."""
+        if not isinstance(key, str) or key not in self.members:
+            raise KeyError(f"{self.struct_type!r} has no member {key!r}")
+        return self.members[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        for name, member in convert(value, self.struct_type).items:
+            self.members[name][key] = member
+
+    def fill(self, val: Any) -> None:
+        """Set every element. A number sets all scalars; a struct is the value of one element."""
+        if isinstance(val, (int, float, np.generic)):
+            for member in self.members.values():
+                member.fill(val)
+            return
+        for name, value in convert(val, self.struct_type).items:
+            self.members[name].fill(value)
+
+    def to_torch(self, device: Any = None) -> dict[str, Any]:
+        """Copy the members to new tensors: {member: torch tensor}, on `device` if given."""
+        return {name: member.to_torch(device) for name, member in self.members.items()}
+
+
+class StructField(StructContainer):
     """A field of structs. `S[i]` is a struct whose writes go to the field. `S.a` (or `S.members["a"]`) is the field of
     member `a`. The members are stored together in each cell, or separately with `layout=Layout.SOA`."""
 
-    grad = None
+    _what, grad = "field", None
 
     def __init__(self, struct_type: Any, name: str = "", members: Mapping[str, Any] | None = None) -> None:
         if not isinstance(struct_type, StructType) or members is None:
@@ -49,12 +98,6 @@ class StructField:
         self.struct_type: StructType = struct_type
         self.name = name
         self.members: dict[str, Any] = dict(members)
-
-    def __getattr__(self, name: str) -> Any:
-        members = self.__dict__.get("members", {})
-        if name in members:
-            return members[name]
-        raise AttributeError(f"this field of {self.__dict__.get('struct_type')!r} has no member '{name}'")
 
     @property
     def _slots(self) -> list[Slot]:
@@ -81,16 +124,6 @@ class StructField:
         return self._first.offset
 
     @property
-    def dtype(self) -> StructType:
-        """The type of the field's elements."""
-        return self.struct_type
-
-    @property
-    def keys(self) -> list[str]:
-        """The names of the members."""
-        return list(self.members)
-
-    @property
     def snode(self) -> SNode:
         """The place of the first scalar component."""
         return self._first.snode
@@ -98,12 +131,6 @@ class StructField:
     def parent(self, levels: int = 1) -> SNode | None:
         """The node `levels` above the place of the first scalar component."""
         return self.snode.parent(levels)
-
-    def get_member_field(self, key: Any) -> Any:
-        """The field of member `key`. Raises KeyError if there is none."""
-        if not isinstance(key, str) or key not in self.members:
-            raise KeyError(f"{self.struct_type!r} has no member {key!r}")
-        return self.members[key]
 
     def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
         """Place all members in the cell of `node`, for `SNode.place`."""
@@ -113,10 +140,6 @@ class StructField:
     def __getitem__(self, key: Any) -> StructElement:
         self._first._position(key)
         return StructElement(self, key)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        for name, member in convert(value, self.struct_type).items:
-            self.members[name][key] = member
 
     load = __getitem__
 
@@ -137,23 +160,10 @@ class StructField:
             raise KeyError(f"{self!r} takes the keys {', '.join(self.members)}, got {', '.join(map(str, given))}")
         return self.members.items()
 
-    def to_torch(self, device: Any = None) -> dict[str, Any]:
-        """Copy the members to new tensors: {member: torch tensor}, on `device` if given."""
-        return {key: member.to_torch(device) for key, member in self.members.items()}
-
     def from_torch(self, array_dict: Mapping[str, Any]) -> None:
         """Set all members from {member: torch tensor}, as `from_numpy` does."""
         for key, member in self._matched(array_dict):
             member.from_torch(array_dict[key])
-
-    def fill(self, val: Any) -> None:
-        """Set every element. A number sets all scalars; a struct is the value of one element."""
-        if isinstance(val, (int, float)):
-            for member in self.members.values():
-                member.fill(val)
-            return
-        for name, value in convert(val, self.struct_type).items:
-            self.members[name].fill(value)
 
     def copy_from(self, other: Any) -> None:
         """Set all elements from a struct field with the same members and shape."""

@@ -11,18 +11,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from weft.ir import types as ir
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Type, u8
 from weft.lang.data.elements import check_bounds, element_index
 from weft.lang.data.marks import allocate, behind
 from weft.lang.data.ndarray import Ndarray, ndarray_over
-from weft.lang.data.struct_field import StructElement
+from weft.lang.data.struct_field import StructContainer, StructElement
 from weft.lang.logs.topics import MEMORY
 from weft.lang.program.init import program
-from weft.lang.values.struct import convert
 from weft.lang.values.types import NdarrayType, StructType, shape_tuple, to_ir
 from weft.runtime.recorded import Recorded
 
@@ -85,9 +82,11 @@ def current_layout(struct_type: StructType) -> StructLayout:
     return struct_layout(struct_type, config.default_fp, config.default_ip)
 
 
-class StructMembers:
+class StructMembers(StructContainer):
     """The members and elements of structs in arrays, for the array and for its nested structs. Writes go to the
     array."""
+
+    _what = "ndarray"
 
     def __init__(self, struct_type: StructType, shape: tuple[int, ...], members: dict[str, Any]) -> None:
         self.struct_type, self.shape, self.members = struct_type, shape, members
@@ -102,46 +101,11 @@ class StructMembers:
         """The number of axes."""
         return len(self.shape)
 
-    @property
-    def keys(self) -> list[str]:
-        """The names of the members."""
-        return list(self.members)
-
-    @property
-    def dtype(self) -> StructType:
-        """The type of the array's elements."""
-        return self.struct_type
-
-    def __getattr__(self, name: str) -> Any:
-        members = self.__dict__.get("members", {})
-        if name in members:
-            return members[name]
-        raise AttributeError(f"this ndarray of {self.__dict__.get('struct_type')!r} has no member '{name}'")
-
-    def get_member_field(self, key: Any) -> Any:
-        """The ndarray of member `key`. Raises KeyError if there is none."""
-        if not isinstance(key, str) or key not in self.members:
-            raise KeyError(f"{self.struct_type!r} has no member {key!r}")
-        return self.members[key]
-
     def __getitem__(self, key: Any) -> StructElement:
         check_bounds(element_index(key), self.shape, (0,) * len(self.shape), "this ndarray")
         return StructElement(self, key)
 
     load = __getitem__
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        for name, member in convert(value, self.struct_type).items:
-            self.members[name][key] = member
-
-    def fill(self, val: Any) -> None:
-        """Set every element. A number sets all scalars; a struct is the value of one element."""
-        if isinstance(val, (int, float, np.generic)):
-            for member in self.members.values():
-                member.fill(val)
-            return
-        for name, value in convert(val, self.struct_type).items:
-            self.members[name].fill(value)
 
     def to_numpy(self) -> dict[str, Any]:
         """A numpy array for each member, copied."""
@@ -156,10 +120,6 @@ class StructMembers:
         if not isinstance(given, Mapping):
             raise TypeMismatch(f"{self!r} takes a dict with arrays by the names of members, not {given!r}")
         return given.items()
-
-    def to_torch(self, device: Any = None) -> dict[str, Any]:
-        """Copy the members to new tensors: {member: torch tensor}, on `device` if given."""
-        return {name: member.to_torch(device) for name, member in self.members.items()}
 
     def from_torch(self, array_dict: Any) -> None:
         """Set members from {member: torch tensor}."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
+from weft.ir.registry import registers
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, range_of
 from weft.ir.symbols import LoopConfig
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, element, u1, u16, u32, u64, with_element
@@ -76,15 +77,7 @@ Handler = Callable[[Translator, Call], Any]
 FUNCTIONS: dict[str, Handler] = {}
 
 
-def function(*names: str) -> Callable[[Handler], Handler]:
-    """Register the handler of the functions with these names."""
-
-    def register(handler: Handler) -> Handler:
-        for name in names:
-            FUNCTIONS[name] = handler
-        return handler
-
-    return register
+function = registers(FUNCTIONS)  # the handlers of functions, by their names
 
 
 def arguments(t: Translator, c: Call, least: int, most: int, *names: str) -> list[Any]:
