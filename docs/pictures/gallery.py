@@ -42,6 +42,10 @@ HEAD = """# Gallery
 - `weft demo NAME --arch cuda` runs on a GPU. `weft demo --help` lists `--out FILE`, `--frames N` and the other options.
 - `weft example --save NAME` copies the source, so that you can change it and run it by `python NAME.py`.
 
+"""
+FOOT = """
+## About the programs
+
 The sources are in `demos/`. Each program is a class: first the fields, then the kernels, then what happens in a frame.
 Some share palettes (`demos/palette.py`), a view of points in 3-D (`demos/balls.py`), meshes (`demos/meshes.py`) and a
 search for neighbours (`demos/cells.py`). Most begin with their formulas and the sources of these. `tests/demos` checks
@@ -52,7 +56,6 @@ the same picture. It is the same in every digit, except where threads add floats
 A time is that of one frame, simulation and drawing, on two AVX-512 cores: the fastest of the last thirty frames before
 the picture. Other programs used the machine at the same time, so the times may be too long by a factor of two.
 `docs/pictures/gallery.py` makes this page and its pictures.
-
 """
 CARD = """:::{{grid-item-card}} {title}
 :img-top: pictures/gallery/{name}.jpg
@@ -122,7 +125,7 @@ def main(*names: str) -> None:
     together(folder).save(folder.parent / "demos.jpg", quality=82, optimize=True)
     cards = "\n".join(card(name, known[name]) for name in runner.NAMES)
     grid = f"::::{{grid}} 1 2 3 3\n:gutter: 3\n\n{cards}::::\n"
-    PAGE.write_text(HEAD.format(count=len(runner.NAMES)) + grid, encoding="utf-8", newline="\n")
+    PAGE.write_text(HEAD.format(count=len(runner.NAMES)) + grid + FOOT, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ def page() -> str:
     for name in verdicts:
         sections.setdefault(name.rpartition(".")[0], []).append(name)
     for section, names in sorted(sections.items()):
-        lines += [f"## {f'ti.{section}' if section else 'ti'}\n", "| names | | |", "|---|---|---|"]
+        lines += [f"## {f'ti.{section}' if section else 'ti'}\n", "| names | here? | remark |", "|---|---|---|"]
         groups: dict[tuple[str, str], list[str]] = {}
         for name in names:
             groups.setdefault(verdicts[name], []).append(f"`{name.rpartition('.')[2]}`")
