@@ -131,7 +131,7 @@ def unclipped(value: Value, depth: int = _DEPTH) -> Interval | None:
     if isinstance(value, Unary):
         low, high = interval(value.x, depth)
         return (-high, -low) if value.kind == "neg" else None
-    assert isinstance(value, Binary)
+    assert isinstance(value, Binary | Clamp)
     rule = _ARITHMETIC.get(value.kind)
     return rule(interval(value.lhs, depth), interval(value.rhs, depth)) if rule is not None else None
 

@@ -85,6 +85,15 @@ def test_what_is_a_clamp(body: str, expected: tuple[int, int, int, bool] | None)
     assert [(one.axis, one.low, one.high, one.fits) for one in found] == ([expected] if expected else [])
 
 
+def test_clamps_are_found_again_where_they_are_marked() -> None:
+    """The range of an index that is computed from a clamped one is known after peeling, too."""
+    task = made("%c = binary max %jj, %none : i32\n%w = cast %c : i64\n%d = binary min %w, %m : i64")
+    before = [(one.axis, one.low, one.high, one.fits) for one in clamps_of(task)]
+    assert len(before) == 2
+    assert peel(task)
+    assert [(one.axis, one.low, one.high, one.fits) for one in clamps_of(task)] == before
+
+
 def test_an_index_of_32_bits_may_not_fit() -> None:
     """The index of an axis whose end is not known: what is narrowed may be another number, what is added may wrap."""
     found = clamps("%a = binary add %jj, %two : i32\n%c = binary min %a, %n1 : i32\n%d = binary max %ii, %none : i32")

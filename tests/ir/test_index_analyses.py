@@ -18,6 +18,7 @@ from weft.ir.ops import (
     ArrayShape,
     Binary,
     Cast,
+    Clamp,
     Const,
     ElementPtr,
     FieldPtr,
@@ -46,6 +47,14 @@ def test_intervals_hold_every_result(kind, a, b):
     for x in range(a[0], a[1] + 1):
         for y in range(b[0], b[1] + 1):
             assert bounds[0] <= BINARY[kind].evaluate(np.int32(x), np.int32(y)) <= bounds[1]
+
+
+@pytest.mark.parametrize(("kind", "range"), [("min", (-4, 9)), ("max", (9, 12))])
+def test_intervals_of_clamps(kind, range):
+    index = Binary("mod", Cast(Arg(0, type=i16), type=i64), Const(17, type=i64), type=i64)
+    moved = Binary("sub", index, Const(4, type=i64), type=i64)
+    assert interval(moved) == (-4, 12)
+    assert interval(Clamp(kind, moved, Const(9, type=i64), 0, -4, -4, type=i64)) == range
 
 
 def test_intervals_are_narrow():
