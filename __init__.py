@@ -150,6 +150,7 @@ from weft.lang.values.matrix import Matrix, Vector
 from weft.lang.values.struct import Struct, dataclass
 
 if TYPE_CHECKING:
+    from weft.lang.checkpoints.checkpoint import CheckpointError, load, save
     from weft.lang.errors import (
         CompilationError,
         OutOfBoundsWarning,
@@ -166,6 +167,7 @@ if TYPE_CHECKING:
         TaichiTypeError,
         WeftError,
     )
+    from weft.lang.exports.recorder import Recorder
     from weft.lang.functions.func import func, real_func
     from weft.lang.kernels.kernel import data_oriented, kernel, warm
 
