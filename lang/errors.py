@@ -16,6 +16,7 @@ import os
 from weft.ir.errors import CompilationError, InternalError, TypeMismatch, WeftError
 from weft.runtime.errors import (
     ArithmeticFault,
+    DataRace,
     IndexFault,
     KernelFault,
     MemoryFault,
@@ -23,12 +24,14 @@ from weft.runtime.errors import (
     OutOfMemory,
     OverflowWarning,
     RecursionFault,
+    UninitialisedRead,
 )
 
 __all__ = [
     "ArgumentError",
     "ArithmeticFault",
     "CompilationError",
+    "DataRace",
     "IndexFault",
     "InternalError",
     "KernelFault",
@@ -49,6 +52,7 @@ __all__ = [
     "TaichiSyntaxError",
     "TaichiTypeError",
     "TypeMismatch",
+    "UninitialisedRead",
     "UnknownName",
     "UnsupportedSyntax",
     "WeftError",

