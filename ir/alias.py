@@ -30,8 +30,12 @@ from weft.ir.ops import (
     ElementPtr,
     Exchange,
     FieldPtr,
+    Gather,
     Load,
+    MaskedLoad,
+    MaskedStore,
     MemberPtr,
+    Scatter,
     Shared,
     SharedLocal,
     Store,
@@ -64,7 +68,19 @@ ANYWHERE = "anywhere"  # unknown memory of the caller; may alias all but locals 
 
 LOCALS = classes_with("local")
 
-Access = Load | Store | Atomic | AtomicLoad | AtomicStore | Exchange | CompareExchange
+Access = (
+    Load
+    | Store
+    | Atomic
+    | AtomicLoad
+    | AtomicStore
+    | Exchange
+    | CompareExchange
+    | MaskedLoad
+    | MaskedStore
+    | Gather
+    | Scatter
+)
 Effects = tuple[list[Value], list[Value], bool]
 
 

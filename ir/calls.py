@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from weft.ir.core import Op
-from weft.ir.ops import Assert, Invoke, Kernel, Random
+from weft.ir.ops import Assert, Invoke, Kernel, LaneRandom, Random
 
 __all__ = ["DRAWS", "FAILS", "RECURS", "called", "calls_itself", "closures", "draws", "may_fail", "note_effects"]
 
@@ -59,7 +59,9 @@ def note_effects(kernel: Kernel, functions: Sequence[Kernel]) -> None:
 
 def draws(root: Op) -> bool:
     """Whether ops in `root`, or functions called there, draw random numbers."""
-    return any(isinstance(op, Random) or (isinstance(op, Invoke) and DRAWS in op.effects) for op in root.walk())
+    return any(
+        isinstance(op, (Random, LaneRandom)) or (isinstance(op, Invoke) and DRAWS in op.effects) for op in root.walk()
+    )
 
 
 def may_fail(root: Op) -> bool:

@@ -106,7 +106,7 @@ class BlockArg(Value):
 
 
 OPS: dict[str, type[Op]] = {}
-LEVELS = ("chi", "tasks", "lowered", "mapped")  # of the IR, the first one first
+LEVELS = ("chi", "tasks", "lowered", "mapped", "vectors")  # of the IR, the first one first
 OpT = TypeVar("OpT", bound="Op")
 
 
@@ -207,9 +207,12 @@ def _constructor(fields: tuple[Field, ...]) -> Callable[..., None]:
     return made
 
 
+_INCLUDED = {"mapped": ("lowered", "mapped"), "vectors": ("lowered", "mapped", "vectors")}
+
+
 def ops_at(level: str) -> frozenset[str]:
     """The names of the ops that a level may hold."""
-    wanted = {level, "lowered"} if level == "mapped" else {level}
+    wanted = set(_INCLUDED.get(level, (level,)))
     return frozenset(name for name, op in OPS.items() if not wanted.isdisjoint(op.levels.split()))
 
 
@@ -247,7 +250,7 @@ class Op(_Linked, _Declared):
     # if they have the same value of each operand. "own": each lane has its own value. "rule": see `uniform.py`.
     lanes: ClassVar[str] = ""
     # The levels of the IR, from LEVELS, that may contain it. `verify.py` has the other rules of a level. An op of
-    # "lowered" is an op of "mapped" too.
+    # "lowered" is an op of "mapped" too, and an op of "mapped" one of "vectors".
     levels: ClassVar[str] = "chi tasks lowered"
 
     if TYPE_CHECKING:

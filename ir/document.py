@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from weft.ir import atomic_ops, lowered_ops, mapped_ops, ops, schedule
+from weft.ir import atomic_ops, lowered_ops, mapped_ops, ops, schedule, tensor_ops, vector_ops
 from weft.ir.core import LEVELS, OPS, Op, ops_at
 from weft.ir.pipeline import LEVEL_AFTER, TO_LANES, TO_LOWERED, TO_MAPPED, TO_TASKS, find_pass
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, BinaryRow, UnaryRow
@@ -34,8 +34,8 @@ op is its own single result. There are no phi nodes: values that change are in a
 ## Types
 
 `u1 u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64`; vectors `f32x3` and matrices `f32x3x3`; structs `{x: f32, v: f32x3}`;
-array arguments `[f32; 2]`, `[f32; 2 strided]` and, if they may overlap, `[f32; 2 exposed]`; addresses `*f32`;
-`void` for ops without a value.
+array arguments `[f32; 2]`, `[f32; 2 strided]` and, if they may overlap, `[f32; 2 exposed]`; addresses `*f32`; values of
+16 SIMD lanes `<16 x f32>`, `<16 x *f32>`, and masks `<16 x u1>`; `void` for ops without a value.
 """
 
 
@@ -90,6 +90,7 @@ def _levels() -> list[str]:
         level = LEVEL_AFTER.get(name, level)
         lines.append(f"| `{name}` | {level} |")
     lines.append("| the first pass of a target | mapped |")
+    lines.append(f"| `vectorize`, for CPUs | {LEVEL_AFTER['vectorize']} |")
     return [
         *lines,
         "\nAt *untyped* the ops are those of *chi*, but the types of operands may still disagree. At *lowering*",
@@ -123,7 +124,7 @@ def _ops() -> list[str]:
 
 def _sections() -> list[tuple[str, list[type[Op]]]]:
     """The ops under the headings of the files that declare them."""
-    source = "".join(map(inspect.getsource, (ops, atomic_ops, lowered_ops, mapped_ops)))
+    source = "".join(map(inspect.getsource, (ops, tensor_ops, atomic_ops, lowered_ops, mapped_ops, vector_ops)))
     found: list[tuple[str, list[type[Op]]]] = []
     for heading, name in re.findall(r'^# ---- ([\w ,]+) -+$|^class \w+\(Op, name="(\w+)"', source, re.MULTILINE):
         if heading:

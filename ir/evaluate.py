@@ -17,6 +17,7 @@ import numpy as np
 from weft.ir import evaluate_mapped as evaluate_mapped  # registers the meaning of ops of mapped CHI
 from weft.ir import evaluate_simt as evaluate_simt  # registers the meaning of SIMT ops
 from weft.ir import evaluate_values as evaluate_values  # registers the meaning of value ops
+from weft.ir import evaluate_vectors as evaluate_vectors  # registers the meaning of ops on vectors
 from weft.ir import evaluate_weak as evaluate_weak  # registers the effects of ops on weak memory
 from weft.ir import ops
 from weft.ir.adversary import Schedule
@@ -25,12 +26,13 @@ from weft.ir.boxes import points
 from weft.ir.config import CompileConfig
 from weft.ir.core import BlockArg
 from weft.ir.errors import message_parts, shown_values
-from weft.ir.evaluate_threads import at_once, rounds_in_lanes, spread_out, task_threads
+from weft.ir.evaluate_threads import at_once, spread_out, task_threads
 from weft.ir.gpu_machine import jammed
 from weft.ir.machine import Course, Env, Flow, Machine, Run, Steps, regrouped, runs, steps
 from weft.ir.memory_model import Fault, Memory, convert, flat_values, unflatten
 from weft.ir.philox import launch_key
 from weft.ir.scalar import cast_value
+from weft.ir.tasks import left_of
 from weft.ir.types import VOID, Prim, Type, element, flat_size
 
 __all__ = ["Fault", "Memory", "evaluate"]
@@ -178,6 +180,8 @@ def _points(env: Env, args: Sequence[BlockArg], slots: Sequence[int], ranges: Se
 
 def _trips(machine: Machine, op: ops.For) -> Callable[[Env], Iterator[None]]:
     begin, end, step = (machine.slot(value) for value in (op.begin, op.end, op.step))
+    if left_of(op) is not None:
+        return _groups(machine, op)
     slots = machine.slot_list(op.body.args)
 
     def trips(env: Env) -> Iterator[None]:
@@ -188,10 +192,23 @@ def _trips(machine: Machine, op: ops.For) -> Callable[[Env], Iterator[None]]:
     return trips
 
 
+def _groups(machine: Machine, op: ops.For) -> Callable[[Env], Iterator[None]]:
+    """The groups of iterations of a vectorized loop: the index of the first one, and how many are left."""
+    begin, end, args = machine.slot(op.begin), machine.slot(op.end), op.body.args
+    slots, span = machine.slot_list(args), op.schedule.lanes * op.schedule.vectors
+
+    def trips(env: Env) -> Iterator[None]:
+        stop = int(env[end])
+        for first in range(int(env[begin]), stop, span):
+            for slot, arg, value in zip(slots, args, (first, stop - first), strict=True):
+                env[slot] = cast_value(value, element(arg.type))
+            yield None
+
+    return trips
+
+
 @runs(ops.For)
 def _for(machine: Machine, op: ops.For) -> Run:
-    if op.schedule.lanes > 1:
-        return at_once(rounds_in_lanes(machine, op))
     if op.schedule.jam and not op.schedule.warp:
         return at_once(jammed(machine, op))
     trips, body = _trips(machine, op), machine.block(op.body)
@@ -200,8 +217,6 @@ def _for(machine: Machine, op: ops.For) -> Run:
 
 @steps(ops.For)
 def _for_in_steps(machine: Machine, op: ops.For) -> Steps:
-    if op.schedule.lanes > 1:
-        return rounds_in_lanes(machine, op)
     if op.schedule.jam and not op.schedule.warp:
         return jammed(machine, op)
     trips, body = _trips(machine, op), machine.stepped(op.body)

@@ -3,7 +3,7 @@
 Without an adversary's schedule, `config.threads` consecutive chunks run one after another. With one, the threads take
 turns at every access (see `adversary.py`). The task's own schedule is executed as well:
 
-    lanes, vectors       this many neighbours along the innermost axis run at once (see `lane_machine.py`)
+    lanes, vectors       the body of a vectorized task runs for a group of this many neighbours along the innermost axis
     across, rows         a thread of a GPU runs this many iterations, coarsened (see `gpu_machine.py`)
     privatized           a thread updates a copy that begins with neutral elements; copies are merged at the end. The
                          threads of a GPU's block share `copies` of them
@@ -30,16 +30,16 @@ from weft.ir.core import Block, BlockArg
 from weft.ir.evaluate_simt import threads_of_blocks
 from weft.ir.gpu_machine import Point, ThreadBody, groups_of
 from weft.ir.iteration_accesses import IterationAccesses
-from weft.ir.lane_machine import Group, LaneBody
 from weft.ir.machine import Env, Flow, Machine, Run, Steps
 from weft.ir.mapping.warp_sums import warp_loop
 from weft.ir.scalar import BINARY, cast_value, identity
 from weft.ir.schedule import Privatized
 from weft.ir.scopes import Scope
 from weft.ir.simt import Seat
+from weft.ir.tasks import left_of
 from weft.ir.types import element
 
-__all__ = ["at_once", "rounds_in_lanes", "spread_out", "task_threads"]
+__all__ = ["at_once", "spread_out", "task_threads"]
 
 Item = TypeVar("Item")
 Spread = Callable[[Env, list[range]], Flow | None]
@@ -72,8 +72,8 @@ def task_threads(machine: Machine, task: ops.Task) -> Spread:
     """A task, run as its schedule says."""
     schedule, args, numbered = task.schedule, task.body.args, threads_of_blocks(task)
     span, groups = schedule.lanes * schedule.vectors, _groups
-    if span > 1:
-        each, groups = _in_lanes(machine, task, span), partial(_groups, span=span)
+    if left_of(task) is not None:
+        each, groups = _vectorized(machine, task, span), partial(_rests, span=span)
     elif schedule.across * schedule.rows > 1 or warp_loop(task) is not None:
         each = _in_threads(machine, task)
         groups = partial(groups_of, across=schedule.across, rows=schedule.rows)
@@ -147,12 +147,15 @@ def _threads(machine: Machine, before: Block, each: Each, after: Block, groups: 
     return in_order
 
 
-def _groups(iterations: Sequence[Point], span: int = 1) -> list[tuple[Point, ...]]:
-    """The groups of iterations that run at once: up to `span` neighbours along the innermost axis."""
-    if span == 1:
-        return [(one,) for one in iterations]
+def _groups(iterations: Sequence[Point]) -> list[tuple[Point, ...]]:
+    """Each iteration by itself."""
+    return [(one,) for one in iterations]
+
+
+def _rests(iterations: Sequence[Point], span: int) -> list[tuple[Point, ...]]:
+    """For each group of `span` neighbours along the innermost axis, the iterations of its row from the group on."""
     rows = [[*row] for _, row in groupby(iterations, lambda one: one[1][:-1])]
-    return [tuple(row[start : start + span]) for row in rows for start in range(0, len(row), span)]
+    return [tuple(row[start:]) for row in rows for start in range(0, len(row), span)]
 
 
 def _chunks(box: list[range], threads: int) -> list[list[range]]:
@@ -215,42 +218,28 @@ def _in_threads(machine: Machine, task: ops.Task) -> Each:
 # ---- lanes -----------------------------------------------------------------------------------------------------------
 
 
-def _in_lanes(machine: Machine, task: ops.Task, span: int) -> Each:
-    body, slots, prims = LaneBody(machine, task), machine.slot_list(task.body.args), []
-    prims = [element(arg.type) for arg in task.body.args]
+def _vectorized(machine: Machine, task: ops.Task, span: int) -> Each:
+    """A task whose body runs a group of `span` iterations, of which the row may end before. It is given the indices of
+    the first iteration, and the number of iterations left in the row."""
+    slots, prims = machine.slot_list(task.body.args), [element(arg.type) for arg in task.body.args]
+    course, body, counts = machine.course, machine.stepped(task.body), machine.slot(task)
 
     def in_steps(env: Env, group: Sequence[Point]) -> Generator[None]:
-        first = group[0][0]
-        *outer, inner = group[0][1]
-        envs = [[*env] for _ in range(span)]
-        for lane, mine in enumerate(envs):
-            for slot, prim, index in zip(slots, prims, (*outer, inner + lane), strict=True):
-                mine[slot] = cast_value(index, prim)
-        yield from body.run(Group(envs, range(first, first + span)), len(group))
+        course.iteration, point = group[0]
+        course.draws = 0
+        env[counts] = dict[int, int]()  # of the random numbers of each iteration
+        for slot, prim, value in zip(slots, prims, (*point, len(group)), strict=True):
+            env[slot] = cast_value(value, prim)
+        flow = yield from body(env)
+        assert flow in (None, Flow.CONTINUE), "a group of iterations ends by its end or a continue"
 
     def at_once(env: Env, group: Sequence[Point]) -> None:
+        for _ in range(min(span, len(group))):
+            machine.burn()
         for _ in in_steps(env, group):
             pass
 
     return at_once, in_steps
-
-
-def rounds_in_lanes(machine: Machine, op: ops.For) -> Steps:
-    """A loop that only computes reductions, with its iterations in lanes."""
-    body, span = LaneBody(machine, op), op.schedule.lanes * op.schedule.vectors
-    begin, end = machine.slot(op.begin), machine.slot(op.end)
-    index, prim = machine.slot(op.body.args[0]), element(op.body.args[0].type)
-
-    def run(env: Env) -> Generator[None, None, Flow | None]:
-        stop = int(env[end])
-        for first in range(int(env[begin]), stop, span):
-            envs = [[*env] for _ in range(span)]
-            for lane, mine in enumerate(envs):
-                mine[index] = cast_value(first + lane, prim)
-            yield from body.run(Group(envs, [machine.course.iteration] * span), min(span, stop - first))
-        return None
-
-    return run
 
 
 # ---- copies of fields ------------------------------------------------------------------------------------------------

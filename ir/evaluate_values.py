@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from weft.ir import ops
+from weft.ir.evaluate_vectors import addresses, chosen, splat
 from weft.ir.machine import Env, Machine, Run, pointee, runs
 from weft.ir.memory_model import Place, array_place, convert, flat_values, packed, unflatten
 from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, unary_type
-from weft.ir.types import Prim, Struct, Tensor, Type, element, flat_size, flatten, u1
+from weft.ir.types import Lanes, Pointer, Prim, Struct, Tensor, Type, element, flat_size, flatten, u1
 
 # ---- values ----------------------------------------------------------------------------------------------------------
 
@@ -71,8 +72,10 @@ def _binary(machine: Machine, op: ops.Binary) -> Run:
 @runs(ops.Select)
 def _select(machine: Machine, op: ops.Select) -> Run:
     condition, a, b, type = machine.slot(op.condition), machine.slot(op.a), machine.slot(op.b), op.type
-    if isinstance(type, Struct):
+    if isinstance(type, Struct | Pointer):
         return lambda env: env[a] if env[condition] else env[b]
+    if isinstance(type, Lanes) and isinstance(type.elem, Pointer):
+        return chosen(machine, op)
     prim = element(type)
     first, second = _as(prim, op.a.type), _as(prim, op.b.type)
 
@@ -114,6 +117,8 @@ def _make_tensor(machine: Machine, op: ops.MakeTensor) -> Run:
 @runs(ops.Splat)
 def _splat(machine: Machine, op: ops.Splat) -> Run:
     x, type = machine.slot(op.x), op.type
+    if isinstance(type, Lanes):
+        return splat(machine, op)
     return lambda env: convert(env[x], type)
 
 
@@ -384,6 +389,8 @@ def _array_stride(machine: Machine, op: ops.ArrayStride) -> Run:
 
 @runs(ops.Address)
 def _address(machine: Machine, op: ops.Address) -> Run:
+    if isinstance(op.type, Lanes):
+        return addresses(machine, op)
     base, offset, type = machine.slot(op.base), op.offset, pointee(op)
     indices, strides = machine.slot_list(op.indices), machine.slot_list(op.strides)
     prims, scope, course = flatten(type), op.scope.whole, machine.course

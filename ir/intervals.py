@@ -101,19 +101,18 @@ def _index(value: Value, depth: int) -> Interval:
     """The index of a loop. If the loop does not run, there is no index, and any answer is right."""
     assert isinstance(value, BlockArg)
     assert value.block is not None
-    owner = value.block.owner
-    if isinstance(owner, For):
+    owner, position = value.block.owner, value.block.args.index(value)
+    if isinstance(owner, For) and position == 0:
         step = interval(owner.step, depth)
         begin, end = interval(owner.begin, depth), interval(owner.end, depth)
         if step[0] > 0:
             return begin[0], max(end[1] - 1, begin[0])
         return (min(end[0] + 1, begin[1]), begin[1]) if step[1] < 0 else type_interval(value.type)
-    position = value.block.args.index(value)
     if isinstance(owner, StructFor):
         first = owner.field.offset[position] if owner.field.offset else 0
         return first, first + owner.field.shape[position] - 1
     box = owner.bounds.last if isinstance(owner, Task) else owner
-    if not isinstance(box, (Yield, ParallelFor)):
+    if not isinstance(box, (Yield, ParallelFor)) or position >= len(box.begins):
         return type_interval(value.type)
     low = interval(box.begins[position], depth)[0]
     return low, max(interval(box.ends[position], depth)[1] - 1, low)

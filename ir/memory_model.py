@@ -17,7 +17,7 @@ import numpy as np
 
 from weft.ir.scalar import cast_value
 from weft.ir.symbols import FieldSymbol
-from weft.ir.types import Prim, Struct, Tensor, Type, flatten
+from weft.ir.types import Lanes, Prim, Struct, Tensor, Type, element, flatten
 
 __all__ = ["Fault", "Memory", "Place", "array_place", "convert", "flat_values", "packed", "unflatten"]
 
@@ -156,6 +156,8 @@ def flat_values(value: Any, type: Type) -> list[Any]:
     if isinstance(type, Tensor):
         full = value.__class__ is np.ndarray and value.shape == type.shape
         return list(value.ravel() if full else np.broadcast_to(np.asarray(value), type.shape).ravel())
+    if isinstance(type, Lanes):
+        return list(value)
     assert isinstance(type, Struct), type
     members = [value[name] for name, _ in type.members] if isinstance(value, dict) else value
     return [s for member, (_, inner) in zip(members, type.members, strict=True) for s in flat_values(member, inner)]
@@ -167,6 +169,8 @@ def unflatten(scalars: Sequence[Any], type: Type) -> Any:
         return cast_value(scalars[0], type)
     if isinstance(type, Tensor):
         return np.array([cast_value(value, type.elem) for value in scalars], type.elem.np).reshape(type.shape)
+    if isinstance(type, Lanes):
+        return np.array([cast_value(value, element(type)) for value in scalars], element(type).np)
     assert isinstance(type, Struct), type
     members: list[Any] = []
     start = 0
@@ -183,4 +187,6 @@ def convert(value: Any, type: Type) -> Any:
         return cast_value(value, type)
     if isinstance(type, Tensor):
         return np.broadcast_to(cast_value(value, type.elem), type.shape).copy()
+    if isinstance(type, Lanes):
+        return cast_value(value, element(type))
     return unflatten(flat_values(value, type), type)

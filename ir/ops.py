@@ -1,6 +1,6 @@
 """The ops of CHI, of tasks and of lowered CHI. The constructor, verifier, printer and parser of an op follow from its
-declaration (see `core.py`). `levels.py` lists the ops that each level may hold. Elementwise ops accept scalars and
-whole tensors until `scalarize` has run.
+declaration (see `core.py`). The declaration says which levels may hold the op. Elementwise ops accept scalars, whole
+tensors until `scalarize` has run, and vectors after `vectorize`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,22 @@ from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, unary_type
 from weft.ir.schedule import LoopSchedule, Schedule
 from weft.ir.simt import SIMT, result_of
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
-from weft.ir.types import Array, Pointer, Struct, Type, element, i32, pointer, shape_of, tensor, with_element
+from weft.ir.tensor_ops import Extract, MakeStruct, MakeTensor, MatMul, Member, Transpose
+from weft.ir.types import Array, Pointer, Struct, Type, element, i32, pointer, shape_of, with_element
+from weft.ir.vector_ops import (
+    AnyActive,
+    EachLane,
+    FirstActive,
+    FirstLanes,
+    Gather,
+    Lane,
+    LaneRandom,
+    MaskedLoad,
+    MaskedStore,
+    Ramp,
+    Scatter,
+    Shuffle,
+)
 
 __all__ = [
     "ATOMICS",
@@ -33,6 +48,7 @@ __all__ = [
     "UNARY",
     "Address",
     "Aligned",
+    "AnyActive",
     "ArrayBase",
     "ArrayExtent",
     "ArrayStride",
@@ -41,13 +57,30 @@ __all__ = [
     "AtomicStore",
     "Clamp",
     "CompareExchange",
+    "EachLane",
     "Exchange",
     "Exit",
+    "Extract",
     "Fence",
+    "FirstActive",
+    "FirstLanes",
+    "Gather",
+    "Lane",
+    "LaneRandom",
+    "MakeStruct",
+    "MakeTensor",
+    "MaskedLoad",
+    "MaskedStore",
+    "MatMul",
+    "Member",
+    "Ramp",
     "ScalarArg",
+    "Scatter",
     "SharedBase",
+    "Shuffle",
     "StackLeft",
     "StoreResult",
+    "Transpose",
     "TreeBase",
 ]
 
@@ -67,7 +100,7 @@ class Arg(Op, name="arg", pure=True, place=True):
 
 
 class Unary(Op, name="unary", pure=True, elementwise=True, lanes="operands"):
-    """Applies the operator `kind` of the UNARY table to a scalar, or to each element of a tensor."""
+    """Applies the operator `kind` of the UNARY table to a scalar, or to each element of a tensor or vector."""
 
     kind: str = attr()
     x: Value = operand()
@@ -79,7 +112,7 @@ class Unary(Op, name="unary", pure=True, elementwise=True, lanes="operands"):
 class Binary(Op, name="binary", pure=True, elementwise=True, lanes="rule"):
     """Applies the operator `kind` of the BINARY table elementwise. A scalar operand is combined with every element of a
     tensor operand. Before `infer_types`, the operands may differ in element type and in rank. After it, they have the
-    types that the operator requires."""
+    types that the operator requires. If one is a vector, both are."""
 
     kind: str = attr()
     lhs: Value = operand()
@@ -92,8 +125,8 @@ class Binary(Op, name="binary", pure=True, elementwise=True, lanes="rule"):
 
 
 class Select(Op, name="select", pure=True, elementwise=True, lanes="operands"):
-    """Gives `a` where `condition` is true, else `b`. `condition` is a u1 or a tensor of u1. Both `a` and `b` are
-    computed."""
+    """Gives `a` where `condition` is true, else `b`. `condition` is a u1, or a tensor or vector of u1. Both `a` and
+    `b` are computed."""
 
     condition: Value = operand()
     a: Value = operand()
@@ -104,7 +137,7 @@ class Select(Op, name="select", pure=True, elementwise=True, lanes="operands"):
 
 
 class Cast(Op, name="cast", pure=True, elementwise=True, lanes="rule"):
-    """Converts the value of `x` to the op's type. `x` is a scalar, or a tensor of the same shape."""
+    """Converts the value of `x` to the op's type. `x` is a scalar, or a tensor or vector of the same shape."""
 
     x: Value = operand()
 
@@ -123,72 +156,22 @@ class Random(Op, name="random", reads=True, writes=True, effect="elsewhere", lan
     stream: int = attr(0)
 
 
-class MakeTensor(Op, name="make_tensor", pure=True, levels="chi tasks"):
-    """Builds a tensor of the op's type from its scalars in row-major order."""
-
-    values: list[Value] = operands()
-
-
-class Splat(Op, name="splat", pure=True, levels="chi tasks"):
-    """Builds a tensor of the op's type in which every element equals the scalar `x`."""
+class Splat(Op, name="splat", pure=True, steps_into=True, levels="chi tasks vectors"):
+    """Builds a tensor or vector of the op's type in which every element equals `x`, a scalar. The elements of a vector
+    may be addresses too."""
 
     x: Value = operand()
 
 
-class Extract(Op, name="extract", pure=True, levels="chi tasks"):
-    """Gives one element of a tensor value. `index` is constant and counts in row-major order."""
-
-    x: Value = operand()
-    index: int = attr()
-
-    def result_type(self) -> Type:
-        return element(self.x.type)
-
-
-class MatMul(Op, name="matmul", pure=True, levels="chi tasks"):
-    """Multiplies an n x k matrix by a k x m matrix, or by a vector of k elements."""
-
-    lhs: Value = operand()
-    rhs: Value = operand()
-
-    def result_type(self) -> Type:
-        return tensor(element(self.lhs.type), (shape_of(self.lhs.type)[0], *shape_of(self.rhs.type)[1:]))
-
-
-class Transpose(Op, name="transpose", pure=True, levels="chi tasks"):
-    """Transposes a matrix."""
-
-    x: Value = operand()
-
-    def result_type(self) -> Type:
-        return tensor(element(self.x.type), shape_of(self.x.type)[::-1])
-
-
-class Reduce(Op, name="reduce", pure=True, levels="chi tasks"):
-    """Combines all elements of a tensor from left to right with the BINARY row `kind`: add, mul, min, max, and, or."""
+class Reduce(Op, name="reduce", pure=True, levels="chi tasks vectors"):
+    """Combines all elements of a tensor from left to right with the BINARY row `kind`: add, mul, min, max, and, or. The
+    elements of a vector are combined in any order, also by xor."""
 
     kind: str = attr()
     x: Value = operand()
 
     def result_type(self) -> Type:
         return element(self.x.type)
-
-
-class MakeStruct(Op, name="make_struct", pure=True, levels="chi tasks"):
-    """Builds a struct of the op's type from its members in order."""
-
-    values: list[Value] = operands()
-
-
-class Member(Op, name="member", pure=True, levels="chi tasks"):
-    """Gives the member number `index` of a struct value."""
-
-    x: Value = operand()
-    index: int = attr()
-
-    def result_type(self) -> Type:
-        assert isinstance(self.x.type, Struct)
-        return self.x.type.members[self.index][1]
 
 
 class Invoke(Op, name="invoke", reads=True, writes=True, effect="anywhere"):
@@ -361,7 +344,8 @@ class If(Op, name="if", droppable=True, lanes="operands"):
 
 class For(Op, name="for", droppable=True, lanes="rule"):
     """A serial loop. It runs `body` with the index `begin`, `begin + step`, ... up to but excluding `end`. The index is
-    the argument of `body`."""
+    the argument of `body`. If its iterations run in lanes, at the level "vectors", `body` runs for a group of them and
+    has the argument `%left` as in `task`."""
 
     begin: Value = operand()
     end: Value = operand()
@@ -471,7 +455,9 @@ class Task(Op, name="task", levels="tasks lowered"):
     yields a box, and `body` runs for each of its points in any order. `body` has one argument per axis, slowest axis
     first. Each thread runs `prologue` before its iterations and `epilogue` after it. `body` and `epilogue`
     may use the values of `prologue`. `read_set` and `write_set` list the fields and arrays that the task reads and
-    writes. `schedule` says how the target runs it."""
+    writes. `schedule` says how the target runs it. If its iterations run in lanes, at the level "vectors", `body` runs
+    for a group of neighbours along the innermost axis. It is given the indices of the first one, and one more argument
+    `%left`: the number of iterations that are left in the row, including the group."""
 
     kind: str = attr()
     config: LoopConfig = attr(default=LoopConfig())

@@ -21,7 +21,7 @@ from weft.ir.storage.dense import Term
 from weft.ir.storage.path import dense_path
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.text import is_bare
-from weft.ir.types import PRIMS, VOID, Prim, Type, array, pointer, struct, tensor
+from weft.ir.types import PRIMS, VOID, Prim, Type, array, lanes, pointer, struct, tensor
 
 __all__ = ["ParseError", "parse", "parse_type"]
 
@@ -32,7 +32,7 @@ _TOKEN = re.compile(
     | (?P<string> "(?:[^"\\]|\\.)*" )
     | (?P<number> -?(?: \d+(?:\.\d*)?(?:[eE][+-]?\d+)? | inf\b ) )
     | (?P<word> [^\W\d][\w.]* )
-    | (?P<mark> -> | [\[\](){}=:;*] )
+    | (?P<mark> -> | [\[\](){}<>=:;*] )
     """,
     re.VERBOSE,
 )
@@ -53,7 +53,7 @@ def parse(text: str) -> Kernel:
 
 
 def parse_type(text: str) -> Type:
-    """The type that `text` describes, as in `*f32x3` or `[{x: f32}; 2 strided]`."""
+    """The type that `text` describes, as in `*f32x3`, `[{x: f32}; 2 strided]` or `<16 x f32>`."""
     parser = _Parser(text)
     type = parser.type()
     if parser.kind:
@@ -144,6 +144,12 @@ class _Parser:
                 self.expect(":")
                 members.append((name, self.type()))
             return struct(tuple(members))
+        if self.accept("<"):
+            count = self.number()
+            self.expect("x")
+            elem = self.type()
+            self.expect(">")
+            return lanes(elem, count)
         return self.plain_type()
 
     def plain_type(self) -> Type:

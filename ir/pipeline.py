@@ -96,6 +96,7 @@ TO_LANES: dict[str, tuple[str, ...]] = {
         "hint_vectorizer",
         "join_scopes",
         "choose_stretches",
+        "vectorize",
     ),
     "gpu": ("widen_atomics",),
 }
@@ -112,6 +113,7 @@ LEVEL_AFTER: dict[str, str] = {
     "offload": "tasks",
     "scalarize": "lowering",
     "demote_ops": "lowered",
+    "vectorize": "vectors",
 }
 
 # Passes that simplify to a fixpoint. They are skipped if nothing has changed since they last ran.

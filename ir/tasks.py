@@ -9,13 +9,14 @@ from collections.abc import Hashable, Sequence
 from weft.ir.addresses import root_of
 from weft.ir.affine import affine, leaf_key
 from weft.ir.alias import Access, is_access, space_of, space_of_array, space_of_field
-from weft.ir.core import Block, Builder, Op, Value, ops_of
+from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
 from weft.ir.errors import InternalError
 from weft.ir.intervals import interval
 from weft.ir.ops import (
     Alloca,
     ArrayPtr,
     FieldPtr,
+    For,
     If,
     Invoke,
     Kernel,
@@ -37,6 +38,7 @@ __all__ = [
     "box_of",
     "closed_tasks",
     "is_masked",
+    "left_of",
     "memory_space",
     "parallel_tasks",
     "private_spaces",
@@ -65,6 +67,16 @@ def box_of(task: Task) -> Yield:
     if not isinstance(limits, Yield):
         raise InternalError(f"the bounds of {task!r} do not end in a yield")
     return limits
+
+
+def left_of(loop: Task | For) -> BlockArg | None:
+    """The argument `%left` (i64) of a vectorized task or loop, or None if it is not vectorized. The body runs a group
+    of iterations at once. `%left` is the number of iterations that are left, including this group."""
+    args = loop.body.args
+    if loop.schedule.lanes == 1:
+        return None
+    axes = len(box_of(loop).begins) if isinstance(loop, Task) else 1
+    return args[-1] if len(args) > axes else None
 
 
 def closed_tasks(kernel: Kernel) -> list[Task]:

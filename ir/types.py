@@ -2,7 +2,7 @@
 
 Types are interned: two equal types are one object, so they are compared by identity (`is`) and hash quickly. The
 printer writes their text and the parser reads it: `f32`, `f32x3`, `f32x3x3`, `{x: f32, v: f32x3}`, `[f32; 2]` (an array
-argument of two axes), `*f32`.
+argument of two axes), `*f32`, `<16 x f32>` (one f32 for each of 16 SIMD lanes).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ __all__ = [
     "PRIMS",
     "VOID",
     "Array",
+    "Lanes",
     "Pointer",
     "Prim",
     "Struct",
@@ -37,6 +38,8 @@ __all__ = [
     "i16",
     "i32",
     "i64",
+    "lane_count",
+    "lanes",
     "pointer",
     "shape_of",
     "struct",
@@ -179,6 +182,20 @@ class Pointer(Type):
         return pointer, (self.elem,)
 
 
+class Lanes(Type):
+    """A vector: one value of type `elem`, a scalar or an address, for each of `count` SIMD lanes. The elements are
+    adjacent in memory."""
+
+    __slots__ = ("count", "elem")
+
+    def __init__(self, elem: Prim | Pointer, count: int) -> None:
+        self.elem, self.count = elem, count
+        self.text = f"<{count} x {elem.text}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return lanes, (self.elem, self.count)
+
+
 class _Void(Type):
     """The type of ops without a value."""
 
@@ -249,13 +266,28 @@ def pointer(elem: Type, /) -> Pointer:
     return _one(Pointer, elem)
 
 
+@cache
+def lanes(elem: Type, count: int, /) -> Lanes:
+    """The vector type of `count` lanes. `elem` is a primitive or the type of an address."""
+    if not isinstance(elem, Prim | Pointer) or count < 1:
+        raise ValueError(f"there is no vector of {count} {elem}")
+    return _one(Lanes, elem, count)
+
+
+def lane_count(type: Type) -> int:
+    """The number of lanes of a vector type, 0 for anything else."""
+    return type.count if isinstance(type, Lanes) else 0
+
+
 def element(type: Type) -> Prim:
-    """The primitive of a primitive or tensor type; TypeError for others."""
+    """The primitive of a primitive, tensor or vector type; TypeError for others."""
     if isinstance(type, Prim):
         return type
     if isinstance(type, Tensor):
         return type.elem
-    raise TypeError(f"{type} is neither a scalar nor a tensor")
+    if isinstance(type, Lanes) and isinstance(type.elem, Prim):
+        return type.elem
+    raise TypeError(f"{type} has no scalar elements")
 
 
 def shape_of(type: Type) -> tuple[int, ...]:
@@ -264,7 +296,9 @@ def shape_of(type: Type) -> tuple[int, ...]:
 
 
 def with_element(type: Type, elem: Prim) -> Type:
-    """`type` (scalar or tensor) with `elem` in place of its primitive."""
+    """`type` (scalar, tensor or vector) with `elem` in place of its primitive."""
+    if isinstance(type, Lanes):
+        return lanes(elem, type.count)
     return tensor(elem, type.shape) if isinstance(type, Tensor) else elem
 
 
@@ -273,6 +307,8 @@ def flatten(type: Type) -> list[Prim]:
     if isinstance(type, Prim):
         return [type]
     if isinstance(type, Tensor):
+        return [type.elem] * type.count
+    if isinstance(type, Lanes) and isinstance(type.elem, Prim):
         return [type.elem] * type.count
     if isinstance(type, Struct):
         return [scalar for _, member in type.members for scalar in flatten(member)]
@@ -283,4 +319,4 @@ def flat_size(type: Type) -> int:
     """How many scalars `flatten` gives."""
     if isinstance(type, Prim):
         return 1
-    return type.count if isinstance(type, Tensor) else len(flatten(type))
+    return type.count if isinstance(type, Tensor | Lanes) else len(flatten(type))

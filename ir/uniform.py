@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.ir.addresses import is_index, root_of
-from weft.ir.core import Block, Op, Value
+from weft.ir.core import Block, Op, Value, ops_of
 from weft.ir.intervals import interval
 from weft.ir.ops import (
     Address,
@@ -41,7 +41,7 @@ from weft.ir.ops import (
 )
 from weft.ir.types import Prim, u1
 
-__all__ = ["FAMILY", "RULES", "Uniformity", "target_of"]
+__all__ = ["FAMILY", "RULES", "Uniformity", "target_of", "uniformity"]
 
 Step = int | None
 _FAR = 2**30  # smaller numbers stay within an i32 when a small number is added
@@ -217,6 +217,19 @@ class Uniformity:
                 return True
             inner = owner.block
         return False
+
+
+_KEPT = "_uniformity"  # the attribute of an op in which `uniformity` keeps facts
+
+
+def uniformity(root: Task | For) -> Uniformity:
+    """The facts about `root`. They are kept until an op of its body is replaced or gets other operands: several passes
+    in a row use them, and change only what ops say about lanes."""
+    now = [(op, *op.operands) for op in ops_of(root.body)]
+    kept: tuple[list[tuple[Value, ...]], Uniformity] | None = vars(root).get(_KEPT)
+    if kept is None or kept[0] != now:
+        kept = vars(root)[_KEPT] = now, Uniformity(root)
+    return kept[1]
 
 
 def target_of(op: Op) -> Op:

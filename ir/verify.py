@@ -20,9 +20,10 @@ from weft.ir.errors import InternalError
 from weft.ir.ops import Kernel
 from weft.ir.storage.cell import SHADOWS
 from weft.ir.symbols import FieldSymbol
-from weft.ir.types import VOID, Array, Pointer, Prim
+from weft.ir.types import VOID, Array, Lanes, Pointer, Prim, Type
 from weft.ir.verify_schedule import verify_schedule
 from weft.ir.verify_types import CHECKS, require, show
+from weft.ir.verify_vectors import verify_vectorized
 
 __all__ = ["ALLOWED", "verify"]
 
@@ -33,7 +34,13 @@ ALLOWED: dict[str, frozenset[str]] = {level: ops_at(level) for level in LEVELS} 
 
 _LOOPS = ("for", "while")
 _SPREAD = ("parallel_for", "struct_for", "task")
-_TASKS_ONLY = ("tasks", "lowering", "lowered", "mapped")
+_TASKS_ONLY = ("tasks", "lowering", "lowered", "mapped", "vectors")
+# The types of values, where a level has no tensors.
+_HELD: dict[str, tuple[type[Type], ...]] = {
+    "lowered": (Prim, Pointer),
+    "mapped": (Prim, Pointer),
+    "vectors": (Prim, Pointer, Lanes),
+}
 # The ops that may contain such an op. The innermost of these around it decides.
 _PLACES: dict[str, tuple[str, ...]] = {
     "task": ("kernel",),
@@ -102,7 +109,10 @@ class _Verifier:
         require(sum(op.groups) <= len(op.operands), op, "has groups larger than its operands")
         _place(op, around, self.level)
         if isinstance(op, (ops.Task, ops.For)):
-            verify_schedule(op, self.kernel, self.level == "mapped")
+            if self.level == "vectors":
+                verify_vectorized(op)
+            else:
+                verify_schedule(op, self.kernel, self.level == "mapped")
         if is_access(op) and op.writes:
             _shared_write(op, around)
         if self.level != "untyped":
@@ -118,9 +128,9 @@ class _Verifier:
         self.define(op)
 
     def types(self, op: Op) -> None:
-        if self.level in ("lowered", "mapped"):
+        if self.level in _HELD:
             array = op.opname == "arg" and isinstance(op.type, Array)  # handed on to a function
-            scalar = isinstance(op.type, Prim | Pointer) or op.type is VOID
+            scalar = isinstance(op.type, _HELD[self.level]) or op.type is VOID
             require(scalar or array, op, "has more than a scalar for a value")
         check = CHECKS.get(op.opname)
         if check is not None:
@@ -165,6 +175,8 @@ def _place(op: Op, around: list[Op], level: str) -> None:
     if op.opname in _PLACES:
         require(around[-1].opname in _PLACES[op.opname], op, f"stands inside a {around[-1].opname}")
     names = [outer.opname for outer in around]
+    if "each_lane" in names:  # no jump leaves its body
+        names = names[len(names) - names[::-1].index("each_lane") :]
     if op.opname == "break":
         # The jump leaves the innermost enclosing loop or parallel loop.
         loops = [name for name in names if name in _LOOPS or name in _SPREAD]

@@ -11,8 +11,10 @@ from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.ops import ATOMICS, BINARY, SIMT, UNARY, Kernel
 from weft.ir.scalar import binary_type, unary_type
+from weft.ir.tasks import left_of
 from weft.ir.types import (
     Array,
+    Lanes,
     Pointer,
     Prim,
     Struct,
@@ -24,6 +26,8 @@ from weft.ir.types import (
     flatten,
     i32,
     i64,
+    lane_count,
+    lanes,
     pointer,
     shape_of,
     u1,
@@ -31,7 +35,7 @@ from weft.ir.types import (
     with_element,
 )
 
-__all__ = ["CHECKS", "require", "show"]
+__all__ = ["CHECKS", "checks", "pointee_of", "require", "show"]
 
 
 def show(value: Value) -> str:
@@ -59,7 +63,9 @@ CHECKS: dict[str, Callable[[Any, Kernel], None]] = {}
 OpT = TypeVar("OpT", bound=Op)
 
 
-def _checks(*classes: type[OpT]) -> Callable[[Callable[[OpT, Kernel], None]], Callable[[OpT, Kernel], None]]:
+def checks(*classes: type[OpT]) -> Callable[[Callable[[OpT, Kernel], None]], Callable[[OpT, Kernel], None]]:
+    """Register the rules for ops of these classes."""
+
     def register(check: Callable[[OpT, Kernel], None]) -> Callable[[OpT, Kernel], None]:
         for one in classes:
             CHECKS[one.opname] = check
@@ -74,10 +80,20 @@ def _is_integer(type: Type) -> bool:
 
 def _numeric(op: Op, *values: Value) -> None:
     for value in values:
-        require(isinstance(value.type, Prim | Tensor), op, f"has an operand of type {value.type}")
+        require(_is_numeric(value.type), op, f"has an operand of type {value.type}")
 
 
-def _pointee(op: Op, value: Value) -> Type:
+def _is_numeric(type: Type) -> bool:
+    return isinstance(type, Prim | Tensor) or (isinstance(type, Lanes) and isinstance(type.elem, Prim))
+
+
+def _extents(type: Type) -> tuple[int, ...]:
+    """Two types with the same extents have as many elements in the same arrangement."""
+    return (lane_count(type), *shape_of(type))
+
+
+def pointee_of(op: Op, value: Value) -> Type:
+    """The type that an address points to."""
     require(isinstance(value.type, Pointer), op, f"takes an address, not {value.type}")
     return cast(Pointer, value.type).elem
 
@@ -93,7 +109,7 @@ def _place(op: Op, indices: Sequence[Value], rank: int) -> None:
     require(held, op, "has an index that i64 does not hold, or a truth value: see infer_types.py")
 
 
-@_checks(ops.Const)
+@checks(ops.Const)
 def _const(op: ops.Const, _: Kernel) -> None:
     require(isinstance(op.type, Prim), op, "is a constant of no primitive type")
     prim = cast(Prim, op.type)
@@ -104,13 +120,13 @@ def _const(op: ops.Const, _: Kernel) -> None:
         require(low <= op.value < high, op, f"has the value {op.value!r}, beyond {prim}")
 
 
-@_checks(ops.Arg)
+@checks(ops.Arg)
 def _arg(op: ops.Arg, kernel: Kernel) -> None:
     require(0 <= op.index < len(kernel.params), op, f"is parameter {op.index} of {len(kernel.params)}")
     require(op.type is kernel.params[op.index].type, op, f"has another type than {kernel.params[op.index]}")
 
 
-@_checks(ops.Unary)
+@checks(ops.Unary)
 def _unary(op: ops.Unary, _: Kernel) -> None:
     require(op.kind in UNARY, op, "is of an unknown kind")
     _numeric(op, op.x)
@@ -119,38 +135,38 @@ def _unary(op: ops.Unary, _: Kernel) -> None:
     require(unary_type(op.kind, elem)[0] is elem, op, f"does not compute on {elem}")
 
 
-@_checks(ops.Binary)
+@checks(ops.Binary)
 def _binary(op: ops.Binary, _: Kernel) -> None:
     require(op.kind in BINARY, op, "is of an unknown kind")
     _numeric(op, op.lhs, op.rhs)
-    require(shape_of(op.lhs.type) == shape_of(op.rhs.type), op, "has operands of two shapes")
+    require(_extents(op.lhs.type) == _extents(op.rhs.type), op, "has operands of two shapes")
     left, right = element(op.lhs.type), element(op.rhs.type)
     require(BINARY[op.kind].typing != "float" or left.is_float, op, "takes floats")
     require(left is right, op, "has operands of two types")
     require(binary_type(op.kind, left, right)[0] is left, op, f"does not compute on {left}")
 
 
-@_checks(ops.Clamp)
+@checks(ops.Clamp)
 def _clamp(op: ops.Clamp, _: Kernel) -> None:
     require(op.kind in ("min", "max"), op, "is of an unknown kind")
     require(op.lhs.type is op.rhs.type and op.type in (i32, i64), op, "compares other than two indices")
     require(op.moved in (0, 1) and op.low <= op.high, op, "says nothing that could be of an index")
 
 
-@_checks(ops.AtomicRow)
+@checks(ops.AtomicRow)
 def _atomic_row(op: ops.AtomicRow, _: Kernel) -> None:
-    require(_pointee(op, op.ptr) is f32 and all(value.type is f32 for value in op.values), op, "adds other than f32")
+    require(pointee_of(op, op.ptr) is f32 and all(value.type is f32 for value in op.values), op, "adds other than f32")
     units, rest = divmod(len(op.values), op.unit) if op.unit > 0 else (0, 1)
     require(op.unit in (1, 2, 4) and not rest and units % 2 == 1, op, f"adds {len(op.values)} in units of {op.unit}")
     require(len(op.values) > 1, op, "adds fewer than two")
 
 
-@_checks(ops.StackLeft)
+@checks(ops.StackLeft)
 def _stack_left(op: ops.StackLeft, kernel: Kernel) -> None:
     require(kernel.called, op, "asks for the stack of no function")
 
 
-@_checks(ops.Aligned)
+@checks(ops.Aligned)
 def _aligned(op: ops.Aligned, _: Kernel) -> None:
     task = op.parent
     require(isinstance(task, ops.Task) and op.block is task.prologue, op, "stands outside of a task's prologue")
@@ -161,28 +177,28 @@ def _aligned(op: ops.Aligned, _: Kernel) -> None:
     )
 
 
-@_checks(ops.Select)
+@checks(ops.Select)
 def _select(op: ops.Select, _: Kernel) -> None:
     require(op.a.type is op.b.type, op, "chooses between two types")
-    scalar = op.condition.type is u1
-    fits = isinstance(op.a.type, Prim | Tensor) and op.condition.type is with_element(op.a.type, u1)
+    scalar = op.condition.type is u1 and not isinstance(op.a.type, Lanes)
+    fits = isinstance(op.a.type, Prim | Tensor | Lanes) and op.condition.type is with_element(op.a.type, u1)
     require(scalar or fits, op, "has a condition of another shape, or that is no u1")
 
 
-@_checks(ops.Cast)
+@checks(ops.Cast)
 def _cast(op: ops.Cast, _: Kernel) -> None:
     _numeric(op, op, op.x)
-    require(shape_of(op.x.type) == shape_of(op.type), op, "changes the shape")
+    require(_extents(op.x.type) == _extents(op.type), op, "changes the shape")
 
 
-@_checks(ops.BitCast)
+@checks(ops.BitCast)
 def _bit_cast(op: ops.BitCast, _: Kernel) -> None:
     _numeric(op, op, op.x)
-    same = shape_of(op.x.type) == shape_of(op.type) and element(op.x.type).size == element(op.type).size
+    same = _extents(op.x.type) == _extents(op.type) and element(op.x.type).size == element(op.type).size
     require(same, op, "changes the size")
 
 
-@_checks(ops.MakeTensor)
+@checks(ops.MakeTensor)
 def _make_tensor(op: ops.MakeTensor, _: Kernel) -> None:
     require(isinstance(op.type, Tensor), op, "makes no tensor")
     made = cast(Tensor, op.type)
@@ -190,66 +206,71 @@ def _make_tensor(op: ops.MakeTensor, _: Kernel) -> None:
     require(all(value.type is made.elem for value in op.values), op, "has elements of another type")
 
 
-@_checks(ops.Splat)
+@checks(ops.Splat)
 def _splat(op: ops.Splat, _: Kernel) -> None:
-    require(isinstance(op.type, Tensor) and op.x.type is op.type.elem, op, "fills a tensor with another type")
+    whole = isinstance(op.type, Tensor | Lanes) and op.x.type is op.type.elem
+    require(whole, op, "fills a tensor or vector with another type")
 
 
-@_checks(ops.Extract)
+@checks(ops.Extract)
 def _extract(op: ops.Extract, _: Kernel) -> None:
     require(isinstance(op.x.type, Tensor), op, "takes a tensor")
     require(0 <= op.index < flat_size(op.x.type), op, f"takes element {op.index}")
 
 
-@_checks(ops.MatMul)
+@checks(ops.MatMul)
 def _matmul(op: ops.MatMul, _: Kernel) -> None:
     left, right = shape_of(op.lhs.type), shape_of(op.rhs.type)
     require(len(left) == 2 and len(right) >= 1 and left[1] == right[0], op, "has shapes that do not go together")
     require(element(op.lhs.type) is element(op.rhs.type), op, "has operands of two types")
 
 
-@_checks(ops.Transpose)
+@checks(ops.Transpose)
 def _transpose(op: ops.Transpose, _: Kernel) -> None:
     require(len(shape_of(op.x.type)) == 2, op, "takes a matrix")
 
 
-@_checks(ops.Reduce)
+@checks(ops.Reduce)
 def _reduce(op: ops.Reduce, _: Kernel) -> None:
-    require(op.kind in ("add", "mul", "min", "max", "and", "or"), op, "is of an unknown kind")
-    require(isinstance(op.x.type, Tensor), op, "takes a tensor")
+    kinds = ("add", "mul", "min", "max", "and", "or", *(["xor"] if isinstance(op.x.type, Lanes) else []))
+    require(op.kind in kinds, op, "is of an unknown kind")
+    require(_is_numeric(op.x.type) and not isinstance(op.x.type, Prim), op, "takes a tensor or a vector")
 
 
-@_checks(ops.MakeStruct)
+@checks(ops.MakeStruct)
 def _make_struct(op: ops.MakeStruct, _: Kernel) -> None:
     require(isinstance(op.type, Struct), op, "makes no struct")
     members = [type for _, type in cast(Struct, op.type).members]
     require([value.type for value in op.values] == members, op, "has values of other types than the members'")
 
 
-@_checks(ops.Member)
+@checks(ops.Member)
 def _member(op: ops.Member, _: Kernel) -> None:
     require(isinstance(op.x.type, Struct) and 0 <= op.index < len(op.x.type.members), op, "takes no such member")
 
 
-@_checks(ops.Alloca, ops.SharedLocal, ops.TempPtr)
+@checks(ops.Alloca, ops.SharedLocal, ops.TempPtr)
 def _alloca(op: Op, _: Kernel) -> None:
-    require(not isinstance(_pointee(op, op), Pointer | Array), op, "keeps an address in memory")
+    held = pointee_of(op, op)
+    if isinstance(held, Lanes):
+        held = held.elem
+    require(not isinstance(held, Pointer | Array), op, "keeps an address in memory")
 
 
-@_checks(ops.FieldPtr)
+@checks(ops.FieldPtr)
 def _field_ptr(op: ops.FieldPtr, kernel: Kernel) -> None:
     require(op.field in kernel.fields, op, f"reaches the field '{op.field.name}', unknown to the kernel")
     _place(op, op.indices, len(op.field.shape))
 
 
-@_checks(ops.Shared)
+@checks(ops.Shared)
 def _shared(op: ops.Shared, _: Kernel) -> None:
     require(isinstance(op.type, Array) and op.type.contiguous, op, "is no plain array")
     require(len(op.shape) == cast(Array, op.type).ndim, op, f"has the shape {op.shape}")
     require(all(extent > 0 for extent in op.shape), op, f"has the shape {op.shape}")
 
 
-@_checks(ops.Simt)
+@checks(ops.Simt)
 def _simt(op: ops.Simt, _: Kernel) -> None:
     require(op.kind in SIMT, op, "is of an unknown kind")
     takes = SIMT[op.kind].takes
@@ -259,73 +280,73 @@ def _simt(op: ops.Simt, _: Kernel) -> None:
     require(op.type is op.result_type(), op, f"gives {op.result_type()}")
 
 
-@_checks(ops.ArrayPtr)
+@checks(ops.ArrayPtr)
 def _array_ptr(op: ops.ArrayPtr, _: Kernel) -> None:
     require(isinstance(op.array.type, Array), op, "takes an array")
     _place(op, op.indices, cast(Array, op.array.type).ndim)
 
 
-@_checks(ops.ArrayShape)
+@checks(ops.ArrayShape)
 def _array_shape(op: ops.ArrayShape, _: Kernel) -> None:
     require(isinstance(op.array.type, Array) and 0 <= op.axis < op.array.type.ndim, op, "asks for no such axis")
 
 
-@_checks(ops.ElementPtr)
+@checks(ops.ElementPtr)
 def _element_ptr(op: ops.ElementPtr, _: Kernel) -> None:
-    require(isinstance(_pointee(op, op.base), Tensor), op, "takes the address of a tensor")
-    _place(op, op.indices, len(shape_of(_pointee(op, op.base))))
+    require(isinstance(pointee_of(op, op.base), Tensor), op, "takes the address of a tensor")
+    _place(op, op.indices, len(shape_of(pointee_of(op, op.base))))
 
 
-@_checks(ops.MemberPtr)
+@checks(ops.MemberPtr)
 def _member_ptr(op: ops.MemberPtr, _: Kernel) -> None:
-    base = _pointee(op, op.base)
+    base = pointee_of(op, op.base)
     require(isinstance(base, Struct) and 0 <= op.index < len(base.members), op, "takes no such member")
 
 
-@_checks(ops.Load)
+@checks(ops.Load)
 def _load(op: ops.Load, _: Kernel) -> None:
-    _pointee(op, op.ptr)
+    pointee_of(op, op.ptr)
 
 
-@_checks(ops.Store)
+@checks(ops.Store)
 def _store(op: ops.Store, _: Kernel) -> None:
-    require(_pointee(op, op.ptr) is op.value.type, op, "stores a value of another type")
+    require(pointee_of(op, op.ptr) is op.value.type, op, "stores a value of another type")
 
 
-@_checks(ops.Atomic)
+@checks(ops.Atomic)
 def _atomic(op: ops.Atomic, _: Kernel) -> None:
     require(op.kind in ATOMICS, op, "is of an unknown kind")
-    require(_pointee(op, op.ptr) is op.value.type, op, "updates with a value of another type")
+    require(pointee_of(op, op.ptr) is op.value.type, op, "updates with a value of another type")
 
 
 _LOAD_ORDERS, _STORE_ORDERS = ("relaxed", "acquire"), ("relaxed", "release")
 
 
-@_checks(ops.AtomicLoad)
+@checks(ops.AtomicLoad)
 def _atomic_load(op: ops.AtomicLoad, _: Kernel) -> None:
     _word(op, op.ptr)
     require(op.order in _LOAD_ORDERS, op, f"has the order '{op.order}', which is none of a load")
 
 
-@_checks(ops.AtomicStore)
+@checks(ops.AtomicStore)
 def _atomic_store(op: ops.AtomicStore, _: Kernel) -> None:
     _word(op, op.ptr, op.value)
     require(op.order in _STORE_ORDERS, op, f"has the order '{op.order}', which is none of a store")
 
 
-@_checks(ops.Exchange)
+@checks(ops.Exchange)
 def _exchange(op: ops.Exchange, _: Kernel) -> None:
     _word(op, op.ptr, op.value)
     require(op.order in ORDERS, op, f"has an unknown order '{op.order}'")
 
 
-@_checks(ops.CompareExchange)
+@checks(ops.CompareExchange)
 def _compare_exchange(op: ops.CompareExchange, _: Kernel) -> None:
     _word(op, op.ptr, op.expected, op.desired)
     require(op.order in ORDERS, op, f"has an unknown order '{op.order}'")
 
 
-@_checks(ops.Fence)
+@checks(ops.Fence)
 def _fence(op: ops.Fence, _: Kernel) -> None:
     require(op.order in ORDERS and op.order != "relaxed", op, f"has the order '{op.order}', which orders nothing")
     require(op.scope in FENCE_SCOPES, op, f"has an unknown scope '{op.scope}'")
@@ -333,7 +354,7 @@ def _fence(op: ops.Fence, _: Kernel) -> None:
 
 def _word(op: Op, ptr: Value, *values: Value) -> None:
     """The address of a scalar that GPUs and CPUs can exchange atomically, and values of its type."""
-    type = _pointee(op, ptr)
+    type = pointee_of(op, ptr)
     require(isinstance(type, Prim) and type.bits in (32, 64), op, f"is of {type}, which is no scalar of 32 or 64 bits")
     require(all(value.type is type for value in values), op, "has a value of another type than its address")
 
@@ -341,23 +362,23 @@ def _word(op: Op, ptr: Value, *values: Value) -> None:
 # ---- control ---------------------------------------------------------------------------------------------------------
 
 
-@_checks(ops.If)
+@checks(ops.If)
 def _if(op: ops.If, _: Kernel) -> None:
     require(op.condition.type is u1, op, "has a condition that is no u1")
 
 
-@_checks(ops.For)
+@checks(ops.For)
 def _for(op: ops.For, _: Kernel) -> None:
-    _box(op, op.body.args, [op.begin], [op.end])
+    _box(op, op.body.args[: 1 if left_of(op) else None], [op.begin], [op.end])
     require(op.step.type is op.begin.type, op, "has a step of another type")
 
 
-@_checks(ops.ParallelFor)
+@checks(ops.ParallelFor)
 def _parallel_for(op: ops.ParallelFor, _: Kernel) -> None:
     _box(op, op.body.args, op.begins, op.ends)
 
 
-@_checks(ops.StructFor)
+@checks(ops.StructFor)
 def _struct_for(op: ops.StructFor, kernel: Kernel) -> None:
     require(op.field in kernel.fields, op, f"runs over the field '{op.field.name}', unknown to the kernel")
     _indices(op, op.body.args, len(op.field.shape))
@@ -371,7 +392,7 @@ def _box(op: Op, args: Sequence[Value], begins: Sequence[Value], ends: Sequence[
     require([value.type for value in ends] == types, op, "ends at values of another type or number")
 
 
-@_checks(ops.Task)
+@checks(ops.Task)
 def _task(op: ops.Task, _: Kernel) -> None:
     require(op.kind in ("serial", "range_for"), op, "is of an unknown kind")
     bounds = op.bounds.last
@@ -380,21 +401,21 @@ def _task(op: ops.Task, _: Kernel) -> None:
         return
     require(isinstance(bounds, ops.Yield), op, "has bounds that yield no box")
     box = cast(ops.Yield, bounds)
-    _box(op, op.body.args, box.begins, box.ends)
+    _box(op, op.body.args[: len(box.begins) if left_of(op) else None], box.begins, box.ends)
 
 
-@_checks(ops.Yield)
+@checks(ops.Yield)
 def _yield(op: ops.Yield, _: Kernel) -> None:
     task = op.parent
     require(isinstance(task, ops.Task) and op.block is task.bounds, op, "stands outside a task's bounds")
 
 
-@_checks(ops.Return)
+@checks(ops.Return)
 def _return(op: ops.Return, kernel: Kernel) -> None:
     require(tuple(value.type for value in op.values) == kernel.results, op, f"gives no {kernel.results}")
 
 
-@_checks(ops.Print)
+@checks(ops.Print)
 def _print(op: ops.Print, _: Kernel) -> None:
     places = sum(part.startswith("\0") for part in op.parts)
     given = len(op.types) or len(op.values)
@@ -408,7 +429,7 @@ def _cut_up(op: Op, types: Sequence[Type], values: Sequence[Value]) -> None:
     require(not types or [value.type for value in values] == scalars, op, f"holds other scalars than those of {types}")
 
 
-@_checks(ops.Assert)
+@checks(ops.Assert)
 def _assert(op: ops.Assert, _: Kernel) -> None:
     require(op.condition.type is u1, op, "has a condition that is no u1")
     require(
@@ -417,7 +438,7 @@ def _assert(op: ops.Assert, _: Kernel) -> None:
     _cut_up(op, op.types, op.values)
 
 
-@_checks(ops.Warn)
+@checks(ops.Warn)
 def _warn(op: ops.Warn, _: Kernel) -> None:
     require(op.kind in ("outside", "overflow"), op, "is of an unknown kind")
     _cut_up(op, op.types, op.values)
@@ -426,7 +447,7 @@ def _warn(op: ops.Warn, _: Kernel) -> None:
 # ---- lowered CHI -----------------------------------------------------------------------------------------------------
 
 
-@_checks(ops.ArrayBase, ops.ArrayExtent, ops.ArrayStride)
+@checks(ops.ArrayBase, ops.ArrayExtent, ops.ArrayStride)
 def _array_fact(op: Any, kernel: Kernel) -> None:
     require(0 <= op.index < len(kernel.params), op, f"is of parameter {op.index} of {len(kernel.params)}")
     type = kernel.params[op.index].type
@@ -434,22 +455,26 @@ def _array_fact(op: Any, kernel: Kernel) -> None:
     require(0 <= getattr(op, "axis", 0) < max(1, cast(Array, type).ndim), op, "asks for no such axis")
 
 
-@_checks(ops.ScalarArg)
+@checks(ops.ScalarArg)
 def _scalar_arg(op: ops.ScalarArg, kernel: Kernel) -> None:
     require(0 <= op.index < len(kernel.params), op, f"is of parameter {op.index} of {len(kernel.params)}")
     scalars = flatten(kernel.params[op.index].type)
     require(0 <= op.part < len(scalars) and op.type is scalars[op.part], op, f"is no part of {scalars}")
 
 
-@_checks(ops.Address)
+@checks(ops.Address)
 def _address(op: ops.Address, _: Kernel) -> None:
-    _pointee(op, op)
-    _pointee(op, op.base)
     require(len(op.indices) == len(op.strides), op, "has not one stride per index")
-    require(all(value.type is i64 for value in [*op.indices, *op.strides]), op, "computes with other than i64")
+    count, terms = lane_count(op.type), [*op.indices, *op.strides]
+    for value in (op, op.base):
+        address = value.type.elem if isinstance(value.type, Lanes) else value.type
+        require(isinstance(address, Pointer), op, f"takes or gives {value.type}, which is no address")
+    require(all(value.type in (i64, lanes(i64, count or 1)) for value in terms), op, "computes with other than i64")
+    counts = {lane_count(value.type) for value in (op.base, *terms)} - {0}
+    require(counts == ({count} if count else set()), op, "has operands of another number of lanes than its result")
 
 
-@_checks(ops.StoreResult)
+@checks(ops.StoreResult)
 def _store_result(op: ops.StoreResult, kernel: Kernel) -> None:
     scalars = [scalar for result in kernel.results for scalar in flatten(result)]
     require(0 <= op.part < len(scalars) and op.value.type is scalars[op.part], op, f"is no part of {scalars}")

@@ -16,7 +16,7 @@ from weft.ir.types import i32, i64
 __all__ = ["FARTHEST", "Widener"]
 
 # In bytes: a constant that moves an address further stays with the index. An index without its constants, times its
-# stride, is therefore within the size of the field plus a few times this. `lane_memory.py` relies on that.
+# stride, is therefore within the size of the field plus a few times this. `vectorize/addresses.py` relies on that.
 FARTHEST = 1 << 28
 
 

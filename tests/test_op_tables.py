@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from weft.codegen.cpu import kernel as cpu_kernel
-from weft.codegen.cpu import lane_control, lane_math, lane_memory
-from weft.codegen.cpu.lanes import LANE_EMITTERS
+from weft.codegen.cpu.vector_writer import VECTORS
 from weft.codegen.gpu.ops import DEVICE, EPILOGUE
 from weft.codegen.llvm.function import EMITTERS
 from weft.ir import affine, evaluate, intervals
@@ -19,12 +18,14 @@ from weft.ir.core import OPS, Op, attr, operand, ops_at
 from weft.ir.machine import RUNNERS, STEPPERS
 from weft.ir.mapping.cost import PRICES
 from weft.ir.mapping.lane_price import LANE_PRICES
+from weft.ir.mapping.vectorize.state import WRITERS
 from weft.ir.ops import Kernel
 from weft.ir.scalar import BINARY, UNARY
 from weft.ir.transforms import fold, infer_types, loop_tensors, scalarize
+from weft.ir.transforms.mapping import vectorize
 from weft.ir.verify_types import CHECKS
 
-assert all((cpu_kernel, lane_control, lane_math, lane_memory, evaluate))  # their rows are there once they are imported
+assert all((cpu_kernel, evaluate, vectorize))  # their rows are there once they are imported
 
 Kind = type[Op]
 
@@ -42,6 +43,10 @@ def _not_at(level: str) -> Callable[[Kind], bool]:
 
 def _impure(kind: Kind) -> bool:
     return not kind.pure
+
+
+def _of_vectors(kind: Kind) -> bool:
+    return kind.levels == "vectors"
 
 
 def _computes_addresses(kind: Kind) -> bool:
@@ -141,6 +146,7 @@ TABLES = (
             ("its parts are taken out by the row of `extract` or `member`", _named("splat make_struct")),
             ("`scalarize` makes scalar ops of it, which are folded", _named("matmul")),
             ("it comes into being after all folding", _named("clamp")),
+            ("it is on vectors, and comes into being after all folding", _of_vectors),
         ),
     ),
     Table(
@@ -154,6 +160,7 @@ TABLES = (
                 "a tensor or a struct, or a part of one",
                 _named("make_tensor splat extract matmul transpose reduce make_struct member"),
             ),
+            ("it comes into being after the last pass that asks", _of_vectors),
         ),
     ),
     Table(
@@ -167,6 +174,7 @@ TABLES = (
                 "a tensor or a struct, or a part of one",
                 _named("make_tensor splat extract matmul transpose reduce make_struct member"),
             ),
+            ("it comes into being after the last pass that asks", _of_vectors),
         ),
     ),
     Table(
@@ -204,13 +212,22 @@ TABLES = (
         ),
     ),
     Table(
-        "lanes of CPUs",
-        _rows(LANE_EMITTERS),
+        "vectorize",
+        _rows(WRITERS),
         (
             ("it is not in lowered CHI", _not_at("lowered")),
             ("it cannot run in lanes", lambda kind: kind.lanes == ""),
-            ("`LaneWriter` writes the scalar op with vectors for operands", _named("select cast bit_cast const")),
-            ("all lanes share it", _named("tree_base array_base array_extent array_stride scalar_arg temp_ptr")),
+            ("the same op on vectors", lambda kind: kind.elementwise),
+            ("all lanes share it", _named(f"{_NO_INSTRUCTION} const")),
+        ),
+    ),
+    Table(
+        "vectors of CPUs",
+        _rows(VECTORS),
+        (
+            ("it is in no code for CPUs", _not_at("vectors")),
+            ("the code around the tasks is written for it", _named("kernel task yield")),
+            ("only kernels for GPUs have it", _named("simt shared_base aligned atomic_row clamp")),
         ),
     ),
     Table(
@@ -263,7 +280,7 @@ def test_rows_of_uniformity_are_those_of_the_trait() -> None:
 
 
 def test_rows_in_lanes_are_of_ops_that_may_run_there() -> None:
-    assert all(OPS[name].lanes for name in _rows(LANE_EMITTERS))
+    assert all(OPS[name].lanes for name in _rows(WRITERS))
 
 
 def test_what_passes_may_drop_or_merge_has_no_effect_of_its_own() -> None:

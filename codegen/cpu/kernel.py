@@ -12,11 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.codegen.cpu import lane_math, lane_memory
+from weft.codegen.cpu import vector_memory, vectors
 from weft.codegen.cpu.float_extremes import FLOAT_EXTREMES
-from weft.codegen.cpu.lane_control import write_body
-from weft.codegen.cpu.lane_folds import write_fold
-from weft.codegen.cpu.lanes import LaneWriter
 from weft.codegen.cpu.parts import Parts, cuts_of
 from weft.codegen.cpu.privatization import (
     extra_words,
@@ -29,6 +26,7 @@ from weft.codegen.cpu.privatization import (
 )
 from weft.codegen.cpu.saturating_casts import saturated
 from weft.codegen.cpu.vector_math import LIBRARY, CpuMath
+from weft.codegen.cpu.vector_writer import VectorWriter
 from weft.codegen.llvm import control_ops, machine, memory_ops, philox, scalar_ops, synchronization
 from weft.codegen.llvm.call_ops import write_function
 from weft.codegen.llvm.callees import survey
@@ -40,23 +38,21 @@ from weft.codegen.llvm.memory_ops import service
 from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.llvm.outline import outline
 from weft.codegen.llvm.overlap_check import write_check
+from weft.codegen.llvm.vector_loops import vector_loop
 from weft.ir.artifact import SERVICES, Artifact, Slots
 from weft.ir.calls import draws
 from weft.ir.config import CompileConfig
-from weft.ir.core import Value, ops_of
-from weft.ir.mapping.fold_choice import inner_loops
-from weft.ir.mapping.layouts import Layouts, layouts_of
+from weft.ir.core import Value
 from weft.ir.mapping.stretches import NEVER
 from weft.ir.ops import Const, For, Kernel, Task, While, Yield
 from weft.ir.schedule import Privatized
 from weft.ir.tasks import box_of, tasks_of
 from weft.ir.types import Prim, f32, f64
-from weft.ir.uniform import Uniformity
 
 __all__ = ["compile_kernel", "emit_kernel", "target_hooks"]
 
 # Imported for the ops that they register.
-_WRITERS = (control_ops, lane_math, lane_memory, memory_ops, philox, scalar_ops, synchronization)
+_WRITERS = (control_ops, memory_ops, philox, scalar_ops, synchronization, vector_memory, vectors)
 
 # Below this price a loop is not worth waking another thread. A chunk should cost about as much.
 _CHUNK = 40_000.0
@@ -131,8 +127,8 @@ def emit_kernel(
     module, target = ModuleWriter(config, slots, callees), target_hooks(features, config.fast_math)
     for callee in callees.values():
         write_function(module, target, callee, FunctionWriter, EMITTERS)
-    entry = FunctionWriter(module, target, lines_from=_line_table(module, "weft_entry", kernel))
-    tasks, layouts = tasks_of(kernel), layouts_of(kernel)
+    entry = FunctionWriter(module, target, twice=True, lines_from=_line_table(module, "weft_entry", kernel))
+    tasks = tasks_of(kernel)
     serial = (task.schedule.joined for task in tasks if task.kind == "serial")  # in one function, so all the same
     entry.memory.joined = frozenset(next(serial, ()))
     for number, task in enumerate(tasks):
@@ -140,7 +136,7 @@ def emit_kernel(
         if task.kind == "serial":
             _serial(entry, task)
         else:
-            _parallel(entry, task, number, layouts)
+            _parallel(entry, task, number)
             if task is not tasks[-1]:
                 look(entry)
         _mark_rest(entry, first, task)
@@ -160,9 +156,9 @@ def _mark_rest(f: FunctionWriter, first: int, task: Task) -> None:
         f.lines_from.mark(f.lines, first, task.span)
 
 
-def _text(f: FunctionWriter, signature: str, attributes: str = "") -> str:
+def _text(f: FunctionWriter, signature: str, attributes: str = "", in_lanes: bool = False) -> str:
     """The finished function."""
-    outline(f, signature, isinstance(f, LaneWriter))
+    outline(f, signature, in_lanes)
     where = f" !dbg {f.lines_from.subprogram}" if f.lines_from is not None else ""
     return f.text(f"{signature} {attributes}{f.target.attributes}{where}")
 
@@ -196,7 +192,7 @@ def _serial(f: FunctionWriter, task: Task) -> None:
 # ---- parallel tasks --------------------------------------------------------------------------------------------------
 
 
-def _parallel(f: FunctionWriter, task: Task, number: int, layouts: Layouts) -> None:
+def _parallel(f: FunctionWriter, task: Task, number: int) -> None:
     """In the entry: compute the box, then run it here or divide it among threads."""
     _bounds(f, task)
     limits, schedule = box_of(task), task.schedule
@@ -217,21 +213,21 @@ def _parallel(f: FunctionWriter, task: Task, number: int, layouts: Layouts) -> N
         inner = str(span)
     each, body = schedule.price / max(1, span / 4), f"weft_task{number}"
     if privatized:
-        _write_body(f, task, layouts, body, plain=True)
+        _write_body(f, task, body, plain=True)
         write_private_body(f, privatized, body, axes)
         write_merge(f, privatized, body, axes)
         _launch_private(f, privatized, body, box, axes, pays_off(f, privatized, each, count, inner), count)
     elif schedule.alone:
-        _write_body(f, task, layouts, body, plain=True)
+        _write_body(f, task, body, plain=True)
         f.do(f"call void @{body}(ptr %ctx, ptr {box}, i64 0, i64 {count})")
     else:
         grain = _grain(f, each, inner)
         small = f.set(f"icmp sle i64 {count}, {grain}")
-        _write_body(f, task, layouts, body, plain=False)
+        _write_body(f, task, body, plain=False)
         alone = body
         if schedule.plain:
             alone = f"{body}_plain"
-            _write_body(f, task, layouts, alone, plain=True)
+            _write_body(f, task, alone, plain=True)
         _launch(f, small, (alone, body), box, count, grain)
 
 
@@ -290,23 +286,26 @@ def _launch_private(
     f.start(done)
 
 
-def _write_body(entry: FunctionWriter, task: Task, layouts: Layouts, name: str, plain: bool) -> None:
+def _write_body(entry: FunctionWriter, task: Task, name: str, plain: bool) -> None:
     """The function that runs a chunk: iterations, or rows, [begin, end) of the box, or all of it if one thread runs the
     task alone. Atomics on fields of which a thread has a private copy need no lock. Those of the epilogue do."""
     module, schedule = entry.module, task.schedule
-    f = _writer(entry, task, layouts)
+    in_lanes = _has_lanes(task)
+    memory = MemoryFacts(group="" if schedule.lanes > 1 else module.node("distinct !{}"))
+    f = (VectorWriter if in_lanes else FunctionWriter)(module, entry.target, memory=memory, twice=True)
     f.memory.plain, f.memory.joined = plain, frozenset(schedule.joined)
     f.cold.prefix = name
     f.lines_from = _line_table(module, name, task)
     if draws(task):
         f.random.draws = f.stack(f"<{_span(task)} x i32>" if _span(task) > 1 else "i32", align=4)
-    axes, limits = len(task.body.args), box_of(task)
+    limits = box_of(task)
+    axes = len(limits.begins)
     begins = [_bound(f, value, k) for k, value in enumerate(limits.begins)]
     ends = [_bound(f, value, axes + k) for k, value in enumerate(limits.ends)]
     f.memory.moved = homes(f, schedule.privatized, axes)
     f.block(task.prologue)
     if axes == 1:
-        first, last = (begins[0], ends[0]) if schedule.alone else _part(f, begins[0], ends[0])
+        first, last = (begins[0], ends[0]) if schedule.alone else _part(f, _span(task), begins[0], ends[0])
         _innermost(f, task, [], first, last, begins, ends)
     else:
         _rows(f, task, begins, ends)
@@ -314,7 +313,12 @@ def _write_body(entry: FunctionWriter, task: Task, layouts: Layouts, name: str, 
     f.block(task.epilogue)
     signature = f"define internal void @{name}(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end)"
     _mark_rest(f, 0, task)
-    module.functions.append(_text(f, signature, "noinline "))
+    module.functions.append(_text(f, signature, "noinline ", in_lanes))
+
+
+def _has_lanes(task: Task) -> bool:
+    """Whether iterations run in lanes, those of the task or of a loop."""
+    return task.schedule.lanes > 1 or any(loop.schedule.lanes > 1 for loop in task.all_of(For))
 
 
 def _span(task: Task) -> int:
@@ -322,24 +326,11 @@ def _span(task: Task) -> int:
     return task.schedule.lanes * task.schedule.vectors
 
 
-def _writer(entry: FunctionWriter, task: Task, layouts: Layouts) -> FunctionWriter:
-    """The writer of a body: iterations in lanes, iterations of inner loops in lanes, or serial."""
-    module, target, lanes = entry.module, entry.target, task.schedule.lanes
-    if lanes > 1:
-        facts, many = Uniformity(task), task.schedule.vectors
-        return LaneWriter(module, target, lanes=lanes, many=many, facts=facts, layouts=layouts)
-    memory, loops = MemoryFacts(group=module.node("distinct !{}")), inner_loops(ops_of(task.body))
-    lanes = max((op.schedule.lanes for op in loops if isinstance(op, For)), default=1)
-    if not loops:
-        return FunctionWriter(module, target, memory=memory)
-    return LaneWriter(module, target, memory=memory, lanes=lanes, folds=loops, write_fold=write_fold, layouts=layouts)
-
-
-def _part(f: FunctionWriter, begin: str, end: str) -> tuple[str, str]:
+def _part(f: FunctionWriter, span: int, begin: str, end: str) -> tuple[str, str]:
     """The chunk [%begin, %end) of the only axis. It is counted in vectors if iterations run in lanes."""
-    if not isinstance(f, LaneWriter) or f.folds:
+    if span == 1:
         return f.set(f"add nsw i64 {begin}, %begin"), f.set(f"add nsw i64 {begin}, %end")
-    first, last = (f.set(f"add i64 {begin}, {f.set(f'mul i64 {n}, {f.span}')}") for n in ("%begin", "%end"))
+    first, last = (f.set(f"add i64 {begin}, {f.set(f'mul i64 {n}, {span}')}") for n in ("%begin", "%end"))
     smaller = f.module.declare("i64 @llvm.smin.i64(i64, i64)")
     return first, f.set(f"call i64 @{smaller}(i64 {last}, i64 {end})")
 
@@ -387,13 +378,13 @@ def _stretch(
     ends: list[str],
     turn: Turn | None,
 ) -> None:
-    if isinstance(f, LaneWriter) and not f.folds:
-        with f.vectors(first, last, turn) as index:
-            f.values.update(zip(task.body.args, [*outer, index], strict=True))
+    if task.schedule.lanes > 1:
+        with vector_loop(f, first, last, _span(task), turn) as found:
+            f.values.update(zip(task.body.args, [*outer, *found], strict=True))
             if f.random.draws:
-                f.random.lane = _lane(f, [*outer, index], begins, ends)
-                f.do(f"store <{f.span} x i32> zeroinitializer, ptr {f.random.draws}, align 4")
-            write_body(f, task)
+                f.random.lane = _lane(f, [*outer, found[0]], begins, ends)
+                f.do(f"store <{_span(task)} x i32> zeroinitializer, ptr {f.random.draws}, align 4")
+            f.block(task.body)
         return
     with f.loop(first, last, _hints(f, task), turn=turn) as index:
         for arg, name in zip(task.body.args, [*outer, index], strict=True):

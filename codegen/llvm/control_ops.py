@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from weft.codegen.llvm.cold_versions import write_apart
-from weft.codegen.llvm.function import EMITTERS, FunctionWriter, Jump, Turn, emits
+from weft.codegen.llvm.function import FunctionWriter, Jump, Turn, emits
 from weft.codegen.llvm.interrupts import counted, look, stretches
 from weft.codegen.llvm.memory_ops import read_slot, service
 from weft.codegen.llvm.spelling import in_memory
+from weft.codegen.llvm.vector_loops import vector_loop
 from weft.ir.artifact import Site
 from weft.ir.core import Value
 from weft.ir.mapping.stretches import LIKELY, NEVER, may_overflow
@@ -21,7 +22,7 @@ from weft.ir.types import Prim, Type, u1
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["counted_turn", "last_but_one", "looks", "more_rounds", "put_scalars", "site_types", "stretch_of"]
+__all__ = ["counted_turn", "last_but_one", "more_rounds", "put_scalars", "site_types", "stretch_of"]
 
 _PATIENCE = 8  # stretches without a test, if a test prevents vectorization
 
@@ -36,7 +37,7 @@ def _if(f: FunctionWriter, op: If) -> None:
     f.jump(done)
     if not empty:
         f.start(orelse)
-        if op.versioned:
+        if op.versioned and not f.in_lanes:
             write_apart(f, op.orelse, done)
         else:
             f.block(op.orelse)
@@ -47,11 +48,6 @@ def _if(f: FunctionWriter, op: If) -> None:
 def stretch_of(op: For | While) -> int:
     """The number of iterations of the loop between two tests whether the launch must end (see `LoopSchedule`)."""
     return op.stretch if isinstance(op, While) else op.schedule.stretch
-
-
-def looks(_: FunctionWriter, op: For | While) -> int:
-    """The same."""
-    return stretch_of(op)
 
 
 def counted_turn(f: FunctionWriter, iterations: int) -> Turn | None:
@@ -85,8 +81,13 @@ def _iteration(f: FunctionWriter, turn: Turn | None, latch: str, stop: str) -> G
 @emits(For)
 def _for(f: FunctionWriter, op: For) -> None:
     iterations, begin, end = op.schedule.stretch, f.use(op.begin), f.use(op.end)
-    short = op.schedule.short
-    if short and isinstance(op.step, Const) and f.emitters is EMITTERS and not f.cold.inside:
+    if op.schedule.lanes > 1:
+        span, turn = op.schedule.lanes * op.schedule.vectors, counted_turn(f, -abs(iterations))
+        with vector_loop(f, begin, end, span, turn) as found:
+            f.values.update(zip(op.body.args, found, strict=True))
+            f.block(op.body)
+        return
+    if op.schedule.short and isinstance(op.step, Const) and f.twice and not f.cold.inside:
         _write_twice(f, op, begin, end, iterations, int(op.step.value))
     else:
         _looking_loop(f, op, begin, end, iterations)

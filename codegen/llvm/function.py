@@ -19,7 +19,7 @@ from weft.ir.core import Block, Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.ops import Const
 from weft.ir.registry import registers
-from weft.ir.types import Pointer, Prim, Type, u1
+from weft.ir.types import Lanes, Pointer, Prim, Type, u1
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -124,37 +124,14 @@ class FunctionWriter(Code):
     target: TargetHooks  # what the target spells in its own way
     emitters: Emitters = field(default_factory=lambda: EMITTERS)  # the functions that emit ops, by class
     values: MutableMapping[Value, str] = field(default_factory=dict[Value, str])  # the registers of ops and arguments
-    width: int = 1  # the number of lanes of the current values (see `lanes.py`)
+    width: int = 1  # the number of lanes of the current values (see `cpu/vectors.py`)
     random: RandomState = field(default_factory=RandomState)  # numbers the random numbers
     memory: MemoryFacts = field(default_factory=MemoryFacts)  # what holds for accesses
     entry: EntryValues = field(default_factory=EntryValues)  # what the entry block computes
     cold: ColdCode = field(default_factory=ColdCode)  # what is moved to functions of its own
     lines_from: LineTable | None = None  # the source lines of the program, if wanted
-
-    # ---- the same under their former names, for `cpu/lane*.py` ----
-
-    @property
-    def draws(self) -> str:
-        """See `RandomState`."""
-        return self.random.draws
-
-    @draws.setter
-    def draws(self, slot: str) -> None:
-        self.random.draws = slot
-
-    @property
-    def lane(self) -> str:
-        """See `RandomState`."""
-        return self.random.lane
-
-    @lane.setter
-    def lane(self, number: str) -> None:
-        self.random.lane = number
-
-    @property
-    def apart(self) -> str:
-        """See `ColdCode`."""
-        return self.cold.prefix
+    twice: bool = False  # a loop that is probably short is emitted twice
+    in_lanes: bool = False  # the current code runs iterations in SIMD lanes
 
     # ---- stack slots and loops ----
 
@@ -235,7 +212,8 @@ class FunctionWriter(Code):
 
     def spell(self, type: Type) -> str:
         """The LLVM type of a value: of one, or of one for each lane."""
-        return spell(type) if self.width == 1 else f"<{self.width} x {spell(type)}>"
+        one = self.width == 1 or isinstance(type, Lanes)
+        return spell(type) if one else f"<{self.width} x {spell(type)}>"
 
     def suffix(self, type: Prim) -> str:
         """The suffix of the name of an intrinsic for such values."""
@@ -279,4 +257,6 @@ def spell(type: Type) -> str:
         return in_register(type)
     if isinstance(type, Pointer):
         return "ptr"
+    if isinstance(type, Lanes):
+        return f"<{type.count} x {spell(type.elem)}>"
     raise InternalError(f"codegen: a value of type {type} should have been lowered")

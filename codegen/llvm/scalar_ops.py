@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from weft.codegen.llvm.function import FunctionWriter, emits
 from weft.codegen.llvm.spelling import constant, in_register
-from weft.ir.ops import BINARY, UNARY, Binary, BitCast, Cast, Const, Select, Unary
+from weft.ir.ops import BINARY, UNARY, Binary, BitCast, Cast, Const, Select, Splat, Unary
 from weft.ir.scalar import BinaryRow
-from weft.ir.types import Prim, f16, f32, i16, i32, i64, u1
+from weft.ir.types import Prim, element, f16, f32, i16, i32, i64, u1
 
 __all__ = ["binary", "cast", "unary"]
 
@@ -22,13 +22,12 @@ UnaryWriter = Callable[[FunctionWriter, Prim, str], str]
 
 @emits(Const)
 def _const(f: FunctionWriter, op: Const) -> str:
-    return constant(op.value, _prim(op))
+    return constant(op.value, element(op.type))
 
 
 @emits(Binary)
 def _binary(f: FunctionWriter, op: Binary) -> str:
-    kind, type = op.kind, op.lhs.type
-    assert isinstance(type, Prim)
+    kind, type = op.kind, element(op.lhs.type)
     a, b = f.use(op.lhs), f.use(op.rhs)
     own = f.target.own.get((kind, type))
     if own is not None:
@@ -76,7 +75,7 @@ def _with_zeros_ordered(f: FunctionWriter, kind: str, type: Prim, a: str, b: str
 
 def _literal(op: Binary) -> int | None:
     """The divisor, where it is a constant that cannot trap."""
-    divisor = op.rhs
+    divisor = op.rhs.x if isinstance(op.rhs, Splat) else op.rhs
     if isinstance(divisor, Const) and int(divisor.value) not in (0, -1):
         return int(divisor.value)
     return None
@@ -159,8 +158,7 @@ _BINARY: dict[str, BinaryWriter] = {
 
 @emits(Unary)
 def _unary(f: FunctionWriter, op: Unary) -> str:
-    type = op.x.type
-    assert isinstance(type, Prim)
+    type = element(op.x.type)
     return unary(f, op.kind, type, f.use(op.x))
 
 
@@ -258,9 +256,7 @@ def _select(f: FunctionWriter, op: Select) -> str:
 
 @emits(Cast)
 def _cast(f: FunctionWriter, op: Cast) -> str:
-    source = op.x.type
-    assert isinstance(source, Prim)
-    return cast(f, f.use(op.x), source, _prim(op))
+    return cast(f, f.use(op.x), element(op.x.type), element(op.type))
 
 
 def cast(f: FunctionWriter, x: str, source: Prim, target: Prim) -> str:
@@ -292,8 +288,3 @@ def _bit_cast(f: FunctionWriter, op: BitCast) -> str:
     if f.spell(op.x.type) == f.spell(op.type):
         return f.use(op.x)
     return f.set(f"bitcast {f.typed(op.x)} to {f.spell(op.type)}")
-
-
-def _prim(op: Const | Cast) -> Prim:
-    assert isinstance(op.type, Prim)
-    return op.type

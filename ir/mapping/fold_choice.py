@@ -18,7 +18,7 @@ from weft.ir.mapping.cost import trips
 from weft.ir.mapping.lane_price import Price, is_straight
 from weft.ir.ops import Alloca, Atomic, Binary, Break, Const, For, If, Load, Random, Store, Task, While
 from weft.ir.types import Pointer, Prim, i32, i64, u1
-from weft.ir.uniform import FAMILY, Uniformity
+from weft.ir.uniform import FAMILY, Uniformity, uniformity
 
 __all__ = ["InnerLoop", "could_fold", "fold_prices", "inner_loops", "sums_fold"]
 
@@ -48,7 +48,7 @@ def fold_prices(task: Task, lanes: int, bits: int, vector_math: bool) -> dict[Fo
         count = trips(loop) if known else _GUESS
         if not could_fold(loop) or (known and (count < _SHORT or (count >= _LONG and is_straight(loop.body)))):
             continue
-        facts = Uniformity(loop)
+        facts = uniformity(loop)
         if facts.reason or not facts.sums or not sums_fold(facts, vector_math):
             continue
         price = Price(facts, lanes, bits, vector_math)
@@ -90,7 +90,7 @@ def sums_fold(facts: Uniformity, vector_math: bool) -> bool:
 
 def inner_loops(ops: Iterable[Op]) -> dict[Op, InnerLoop]:
     """How code generation emits the loops among `ops` that run in lanes, and the loops around them."""
-    loops = {op: Uniformity(op) for op in ops if isinstance(op, For) and op.schedule.lanes > 1}
+    loops = {op: uniformity(op) for op in ops if isinstance(op, For) and op.schedule.lanes > 1}
     found: dict[Op, InnerLoop] = {loop: InnerLoop(facts, loop.schedule.vectors) for loop, facts in loops.items()}
     for loop, facts in loops.items():
         for store, (kind, _) in facts.sums.items():

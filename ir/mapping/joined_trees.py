@@ -11,7 +11,7 @@ stores above had scopes of their own, the first two would be such a set, and the
 
 Therefore the parts of a tree get one scope in a function that accesses several of them and accesses one again after
 storing to it. A function of the program, which may be inlined into any other one, has one scope for each tree. LLVM
-does not vectorize the loops that `lanes.py` emits, nor those of a GPU, so it makes no difference there.
+does not vectorize loops of vectors, nor those of a GPU, so it makes no difference there.
 """
 
 from __future__ import annotations

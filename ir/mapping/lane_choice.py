@@ -36,7 +36,7 @@ from weft.ir.ops import (
 )
 from weft.ir.tasks import is_masked, usual_ops
 from weft.ir.types import Prim
-from weft.ir.uniform import Uniformity
+from weft.ir.uniform import Uniformity, uniformity
 
 __all__ = ["FoldPlan", "LanePlan", "Plan", "lane_decision"]
 
@@ -81,7 +81,7 @@ def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector
         return f"no lanes: loop_config(simd={wanted}) says so"
     if not (asked or _is_long(task) or any(_asks(op) for op in usual_ops(task.body)) or _gathers(task, layouts)):
         return "no lanes: the body has neither loops nor long branches, so it is left to LLVM's vectorizer"
-    facts, lanes = Uniformity(task), bits // _usual_bits(task)
+    facts, lanes = uniformity(task), bits // _usual_bits(task)
     if asked and not facts.reason:
         return LanePlan(min(wanted, lanes), max(1, wanted // lanes))
     folds = {} if asked else fold_prices(task, lanes, bits, vector_math)
@@ -122,7 +122,7 @@ def _gathers(task: Task, layouts: Layouts) -> bool:
     mostly adjacent, and for cells of vectors, which lanes load whole."""
     if not layouts.cells and not any(isinstance(op, Binary) and op.kind in _LIMITS for op in usual_ops(task.body)):
         return False
-    facts = Uniformity(task)
+    facts = uniformity(task)
     if facts.reason:
         return False
     apart = (op for op in usual_ops(task.body) if isinstance(op, Load) and facts.step(op.ptr) is None)

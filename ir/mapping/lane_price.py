@@ -30,7 +30,7 @@ from weft.ir.ops import (
     While,
 )
 from weft.ir.tasks import is_masked, usual_ops
-from weft.ir.types import Pointer, Prim, f32
+from weft.ir.types import Pointer, Prim, element, f32
 from weft.ir.uniform import FAMILY, Uniformity
 
 __all__ = ["LANE_PRICES", "Price", "is_chained", "is_straight", "over_root", "scalar_price"]
@@ -247,7 +247,7 @@ def scalar_price(op: Op) -> float:
 
 def over_root(op: Binary | Unary) -> Value | None:
     """The x of `y / sqrt(x)` and of `rsqrt(x)`, for floats."""
-    if op.type is not f32:
+    if element(op.type) is not f32:
         return None
     if isinstance(op, Unary):
         return op.x if op.kind == "rsqrt" else None

@@ -13,7 +13,7 @@ from weft.ir.core import ops_of
 from weft.ir.mapping.cost import TRANSCENDENTAL
 from weft.ir.ops import Binary, Load, Store, Task, Unary
 from weft.ir.types import Prim
-from weft.ir.uniform import Uniformity
+from weft.ir.uniform import Uniformity, uniformity
 
 __all__ = ["in_wide_cells"]
 
@@ -30,7 +30,7 @@ def in_wide_cells(task: Task) -> bool:
             accesses.append(op)
     if not accesses:
         return False
-    facts = Uniformity(task)
+    facts = uniformity(task)
     wide = sum(1 for op in accesses if _is_wide(facts, op))
     return not facts.reason and 2 * wide > len(accesses)
 

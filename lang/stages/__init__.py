@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PassRecord", "Stages"]
 
+_DECIDED = "hint_vectorizer"  # the last pass before `vectorize`
+
 
 @dataclass(frozen=True)
 class PassRecord:
@@ -53,11 +55,12 @@ class PassRecord:
 
 @dataclass
 class _Lowered:
-    """The part of the compilation before LLVM: the tree and the result of the passes. `functions` are the called
-    functions."""
+    """The part of the compilation before LLVM: the tree and the result of the passes. `decided` is the kernel before
+    `vectorize`, which carries out the decisions of the passes before it. `functions` are the called functions."""
 
     tree: Listing
     kernel: Kernel
+    decided: Kernel
     functions: list[Kernel]
     passes: list[PassRecord]
     spots: Spots
@@ -124,7 +127,7 @@ class Stages:
         kernel, functions = lowered.kernel, [*lowered.functions]
         if not self._backend.interprets:
             map_to_target(kernel, functions, self.mapping, observer)
-        return _Lowered(tree, kernel, functions, observer.records, spots, times)
+        return _Lowered(tree, kernel, observer.decided or kernel, functions, observer.records, spots, times)
 
     @cached_property
     def source(self) -> Listing:
@@ -178,7 +181,7 @@ class Stages:
         if self._backend.interprets:
             return None
         half = self._half
-        for kernel in (half.kernel, *half.functions):
+        for kernel in dict.fromkeys((half.kernel, half.decided, *half.functions)):
             half.spots.mark(kernel)
         lap = _Laps(half.times)
         request = Request(half.kernel, half.functions, self.mapping, self._machine, lap)
@@ -205,8 +208,9 @@ class Stages:
 
     @property
     def kernel(self) -> Kernel:
-        """The lowered kernel. Once code was made, the line numbers of its ops are spots."""
-        return self._half.kernel
+        """The kernel with all decisions about how it runs, before vectors are made of iterations. Once code was made,
+        the line numbers of its ops are spots."""
+        return self._half.decided
 
     @property
     def functions(self) -> list[Kernel]:
@@ -275,6 +279,7 @@ class _Observer:
     def __init__(self, spots: Spots) -> None:
         self.spots, self.lister = spots, Lister()
         self.records: list[PassRecord] = []
+        self.decided: Kernel | None = None  # a copy of the kernel before `vectorize`
         self.own = 0.0
 
     def __call__(self, name: str, kernel: Kernel, changed: bool, began: float, ended: float) -> None:
@@ -284,6 +289,8 @@ class _Observer:
         last = self.records[-1].ir if self.records else None
         ir = self.spots.listing(*self.lister.lines(kernel)) if changed or last is None else last
         self.records.append(PassRecord(name, ir, changed, milliseconds, nested))
+        if name == _DECIDED:
+            self.decided = cast(Kernel, kernel.clone({}))
         if nested:
             self.own += (perf_counter() - start) * 1e3
 

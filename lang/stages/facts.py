@@ -66,7 +66,7 @@ class Compiled(Protocol):
 
     @property
     def kernel(self) -> Kernel:
-        """The lowered kernel."""
+        """The kernel with all decisions about how it runs, before vectors are made of iterations."""
         ...
 
     @property

@@ -25,7 +25,16 @@ from weft.ir.tasks import tasks_of
 from weft.ir.text import print_ir
 from weft.runtime.cpu import CpuDevice
 
-__all__ = ["EMULATED_TARGETS", "code_for_cpu", "evaluated", "for_device", "lowered", "on_cpu", "on_emulated_gpu"]
+__all__ = [
+    "EMULATED_TARGETS",
+    "code_for_cpu",
+    "evaluated",
+    "for_device",
+    "lowered",
+    "mapped_on_cpu",
+    "on_cpu",
+    "on_emulated_gpu",
+]
 
 EMULATED_TARGETS = (CudaTarget(75, 63), CudaTarget(90, 83))
 Values = Mapping[str, Any]
@@ -65,7 +74,14 @@ def code_for_cpu(
     config = CompileConfig(threads=threads, opt_level=opt_level)
     made = [lowered(function, config) for function in functions]
     code = for_cpu(lowered(kernel, config), config, functions=made)
-    device, artifact = CpuDevice(threads=threads), cpu.compile_kernel(code, config, functions=made)
+    return mapped_on_cpu(code, config, made)
+
+
+def mapped_on_cpu(
+    kernel: Kernel, config: CompileConfig, functions: Sequence[Kernel] = ()
+) -> Callable[[Values], dict[str, Any]]:
+    """Machine code of a kernel that is mapped to the CPU already, to be run several times."""
+    device, artifact = CpuDevice(threads=config.threads), cpu.compile_kernel(kernel, config, functions=functions)
     return lambda inputs: _run(device, artifact, kernel, inputs)
 
 

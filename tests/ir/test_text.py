@@ -12,7 +12,7 @@ from weft.ir.parse import ParseError, parse, parse_type
 from weft.ir.storage.dense import Term
 from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.text import print_ir
-from weft.ir.types import PRIMS, Prim, Type, array, f32, f64, i32, i64, pointer, struct, tensor, u1
+from weft.ir.types import PRIMS, Prim, Type, array, f32, f64, i32, i64, lanes, pointer, struct, tensor, u1
 from weft.ir.verify import verify
 
 CHI = """\
@@ -168,8 +168,52 @@ kernel @f() -> () called=true {
 """
 
 
+VECTORS = """\
+kernel @some(n: i64) -> () {
+  field @y: f32[8] tree=0 components=(0) terms=((0, 1, 8, 4)) order=(0)
+  task range_for schedule={lanes=4} bounds {
+    %0 = const 0 : i64
+    %1 = const 8 : i64
+    yield begins=[%0], ends=[%1]
+  } prologue {
+    %2 = tree_base tree=0 : *i64
+    %3 = const 4 : i64
+    %4 = const 1.5 : f32
+  } body (%i: i64, %left: i64) {
+    %5 = first_lanes %left : <4 x u1>
+    %6 = first_lanes %left, first=4 : <4 x u1>
+    %7 = binary and %5, %6 : <4 x u1>
+    %p = address %2, indices=[%i], strides=[%3], offset=0, scope="field:y" : *f32
+    %8 = masked_load %p, %5 : <4 x f32>
+    %9 = splat %4 : <4 x f32>
+    %10 = binary mul %8, %9 : <4 x f32>
+    %11 = shuffle %10, %9, order=(0, 5, -1, 3) : <4 x f32>
+    masked_store %p, %11, %5
+    %ps = ramp %p, step=4, first=1 : <4 x *f32>
+    %12 = gather %ps, %7 : <4 x f32>
+    scatter %ps, %12, %7
+    %13 = reduce xor %7 : u1
+    %kept = alloca : *<4 x f32>
+    store %kept, %12
+    %14 = any_active %7 : u1
+    if %14 then {
+      %15 = first_active %7 : i64
+      %16 = lane %ps, %15 : *f32
+      store %16, %4
+    }
+    each_lane %7, cold=true (%k: i64) {
+      %17 = lane_random %k, stream=1 : f32
+      %18 = lane %ps, %k : *f32
+      store %18, %17
+    }
+  }
+}
+"""
+
+
 @pytest.mark.parametrize(
-    ("text", "level"), [(CHI, "chi"), (LOWERED, "lowered"), (MAPPED, "mapped"), (CALLED, "mapped")]
+    ("text", "level"),
+    [(CHI, "chi"), (LOWERED, "lowered"), (MAPPED, "mapped"), (CALLED, "mapped"), (VECTORS, "vectors")],
 )
 def test_round_trip(text: str, level: str) -> None:
     kernel = parse(text)
@@ -179,7 +223,7 @@ def test_round_trip(text: str, level: str) -> None:
 
 
 def test_the_texts_hold_every_op() -> None:
-    met = {op.opname for text in (CHI, LOWERED, MAPPED, CALLED) for op in parse(text).walk()}
+    met = {op.opname for text in (CHI, LOWERED, MAPPED, CALLED, VECTORS) for op in parse(text).walk()}
     assert sorted(OPS) == sorted(met)
 
 
@@ -254,6 +298,9 @@ def test_strings_survive(message: str) -> None:
         pointer(tensor(f32, (3, 3))),
         array(struct((("x", f32), ("s", struct((("v", tensor(f32, (2,))),))))), 3, contiguous=False),
         array(i32, 0),
+        lanes(f32, 16),
+        lanes(pointer(u1), 2),
+        pointer(lanes(u1, 64)),
     ],
     ids=str,
 )

@@ -96,6 +96,85 @@ def test_tasks(tasks: str, complaint: str) -> None:
     assert complaint in str(caught.value)
 
 
+VECTOR_HEAD = """\
+kernel @k() -> () {
+  task range_for schedule={lanes=4} bounds {
+    %0 = const 0 : i64
+    yield begins=[%0], ends=[%0]
+  } prologue {
+    %base = tree_base tree=0 : *i64
+    %k = const 4 : i64
+    %f = const 1.0 : f32
+    %p = address %base, indices=[], strides=[], offset=0, scope="field:x" : *f32
+  } body (%i: i64, %left: i64) {
+    %m = first_lanes %left : <4 x u1>
+    %m8 = first_lanes %left : <8 x u1>
+    %v = splat %f : <4 x f32>
+    %is = ramp %i, step=1 : <4 x i64>
+    %ps = ramp %p, step=4 : <4 x *f32>
+    %local = alloca : *<4 x f32>
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("%b = binary add %v, %f : <4 x f32>", "has operands of two shapes"),
+        ("%b = binary and %m, %m8 : <4 x u1>", "has operands of two shapes"),
+        ("%b = binary add %ps, %ps : <4 x *f32>", "has an operand of type <4 x *f32>"),
+        ("%c = lane %m, %0\n%b = select %c, %v, %v", "outside the scope"),
+        ("%c = any_active %m\n%b = select %c, %v, %v", "has a condition of another shape"),
+        ("%b = cast %v : <8 x i32>", "changes the shape"),
+        ("%b = bit_cast %v : <4 x i64>", "changes the size"),
+        ("%b = splat %i : <4 x f32>", "fills a tensor or vector with another type"),
+        ("%b = ramp %f, step=1 : <4 x f32>", "counts by neither integers nor addresses"),
+        ("%b = ramp %i, step=1 : <4 x i32>", "begins at a value of another type"),
+        ("%b = lane %v, %k", "takes lane 4 of 4"),
+        ("%b = lane %v, %f", "has the number of a lane in f32"),
+        ("%b = lane %f, %k : f32", "takes a vector, not f32"),
+        ("%b = shuffle %m, %m8, order=(0)", "takes elements of two types"),
+        ("%b = shuffle %v, %v, order=(0, 8)", "has an order of other elements than 0 .. 7"),
+        ("%b = shuffle %ps, %ps, order=(0, -1)", "has an address 0"),
+        ("%b = first_lanes %left : <4 x u8>", "has a mask of u8"),
+        ("%b = first_lanes %f : <4 x u1>", "counts lanes in f32"),
+        ("%b = any_active %v", "has a mask of f32"),
+        ("%b = reduce add %ps : f32", "takes a tensor or a vector"),
+        ("%b = reduce lt %v : f32", "is of an unknown kind"),
+        ("%b = masked_load %p, %v", "has a mask of f32"),
+        ("%b = masked_load %local, %m : <4 x f32>", "moves numbers of lanes, at no *<4 x f32>"),
+        ("masked_store %p, %v, %m8", "has a mask of 8 lanes for 4"),
+        ("masked_store %p, %is, %m", "stores values of another type"),
+        ("%b = gather %ps, %m8", "has a mask of 8 lanes for 4"),
+        ("%b = gather %is, %m : <4 x i64>", "moves numbers of lanes, at no i64"),
+        ("scatter %ps, %is, %m", "stores values of another type"),
+        ("%b = load %ps : f32", "takes an address, not <4 x *f32>"),
+        ("store %local, %f", "stores a value of another type"),
+        ("%b = alloca : *<4 x *f32>", "keeps an address in memory"),
+        ("%b = address %ps, indices=[], strides=[], offset=0, scope=x : *f32", "another number of lanes"),
+        ("%b = address %p, indices=[], strides=[], offset=0, scope=x : <4 x *f32>", "another number of lanes"),
+        ("%b = address %p, indices=[%m8], strides=[%k], offset=0, scope=x : <8 x *f32>", "with other than i64"),
+        ("each_lane %m (%n: i32) { }", "has other arguments than the number of a lane"),
+        ("each_lane %m (%n: i64) { continue }", "is in no loop"),
+        ("while { each_lane %m (%n: i64) { break } }", "is in no serial loop"),
+        ("%b = lane_random %f : f32", "has the number of a lane in f32"),
+        ("for %i, %left, %k, schedule={lanes=4} (%j: i64) { }", "has no argument of the iterations left"),
+        ("%at = load %p, move=adjacent", "an access in it still has a move"),
+    ],
+)
+def test_what_is_wrong_with_vectors_is_refused(line: str, complaint: str) -> None:
+    kernel = parse(VECTOR_HEAD + line + "\n}\n}")
+    with pytest.raises(InternalError, match="op '") as caught:
+        verify(kernel, "vectors")
+    assert complaint in str(caught.value)
+
+
+def test_vectors_belong_to_their_level() -> None:
+    kernel = parse(VECTOR_HEAD + "}\n}")
+    verify(kernel, "vectors")
+    with pytest.raises(InternalError, match="cannot run in lanes: it holds 'ramp'"):
+        verify(kernel, "mapped")
+
+
 def test_body_and_epilogue_see_the_prologue() -> None:
     uses = "body { %q = unary neg %p } epilogue { %r = unary neg %p }"
     verify(parse(f"kernel @k() -> () {{ task serial prologue {{ %p = const 1 : i32 }} {uses} }}"), "tasks")

@@ -113,7 +113,12 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.mapping.moves": ("tests/ir/test_moves.py", *_LANES),
     "weft.ir.mapping.sides": ("tests/ir/test_moves.py", *_LANES),
     "weft.ir.verify_cpu_schedule": ("tests/ir/test_schedules.py", "tests/ir/test_moves.py"),
-    "weft.ir.lane_machine": ("tests/ir/test_lane_machine.py", "tests/lang/checks"),
+    "weft.ir.verify_vectors": ("tests/ir/test_verify.py",),
+    "weft.ir.evaluate_vectors": (
+        "tests/codegen/test_vectors.py",
+        "tests/codegen/test_vector_accesses.py",
+        "tests/ir/test_cpu_schedules.py",
+    ),
     "weft.ir.transforms.mapping.privatize": (
         "tests/ir/test_schedules.py",
         "tests/codegen/test_privatization.py",

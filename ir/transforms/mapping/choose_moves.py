@@ -27,7 +27,7 @@ from weft.ir.mapping.sides import unasked_sides
 from weft.ir.ops import Atomic, For, If, Kernel, Load, Store
 from weft.ir.passes import pass_
 from weft.ir.tasks import parallel_tasks
-from weft.ir.uniform import Uniformity
+from weft.ir.uniform import Uniformity, uniformity
 
 __all__ = ["choose_moves"]
 
@@ -39,7 +39,7 @@ def choose_moves(root: Kernel, config: CompileConfig) -> bool:
     for task in parallel_tasks(root):
         roots = [task] if task.schedule.lanes > 1 else [one for one in task.all_of(For) if one.schedule.lanes > 1]
         for one in roots:
-            _choose(one.body, Uniformity(one), parts)
+            _choose(one.body, uniformity(one), parts)
             changed = True
     return changed
 

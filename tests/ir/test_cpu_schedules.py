@@ -1,4 +1,4 @@
-"""The evaluator runs tasks as their schedules say: in lanes, with rounds in lanes, in threads with copies of fields."""
+"""Tasks that are mapped to a CPU mean the same as before: in vectors, with rounds in vectors, with copies of fields."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from weft.ir.pipeline import TO_LOWERED, TO_TASKS, map_to_target, run_passes
 from weft.ir.target import Target
 from weft.ir.tasks import parallel_tasks
 from weft.ir.text import print_ir
+from weft.ir.verify import verify
 
 GOLDEN = Path(__file__).parent / "golden" / "mapping"
 CPU = Target("cpu", features=frozenset({"avx2"}), threads=3)
@@ -76,6 +77,11 @@ def test_random_trees(drawn: Any, lanes: int) -> None:
         agree(program_of(drawn, EXACT), lanes)
 
 
+def vectorized(text: str) -> Kernel:
+    """A mapped kernel, with vectors for the iterations that run in lanes."""
+    return run_passes(parse(text), ["choose_moves", "vectorize"], replace(EXACT, verify=True), None, "mapped")
+
+
 def run(kernel: Kernel, schedule: Schedule | None = None, **fields: Any) -> dict[str, Any]:
     """What the fields hold in the end."""
     memory = Memory.of(kernel.fields)
@@ -93,7 +99,7 @@ def test_loops_in_lanes_and_loops_of_lanes() -> None:
     start = np.cumsum(np.arange(128) % 4).reshape(64, 2) % 60
     given: dict[str, Any] = {"start": np.sort(start, axis=1), "x": np.arange(64) / 8, "y": np.arange(64)[::-1] / 16}
     for schedule in (None, Schedule(0), Schedule(3)):
-        want, found = run(plain, **given), run(parse(text), schedule, **given)
+        want, found = run(plain, **given), run(vectorized(text), schedule, **given)
         np.testing.assert_array_equal(found["out"], want["out"])
         np.testing.assert_allclose(found["near"], want["near"], rtol=1e-5)
     assert want["out"].std() > 1
@@ -197,44 +203,44 @@ kernel @k() -> () {
 def test_lanes_leave_a_loop_one_by_one() -> None:
     x = np.arange(32) * 7 % 5
     for schedule in (None, Schedule(0), Schedule(5)):
-        assert run(parse(DIVERGENT), schedule, x=x)["y"].tolist() == [*(3 * x[:29]).tolist(), 0, 0, 0]
+        assert run(vectorized(DIVERGENT), schedule, x=x)["y"].tolist() == [*(3 * x[:29]).tolist(), 0, 0, 0]
 
 
-def test_a_wrong_claim_about_a_value_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A load that differs from lane to lane is said to be the same in all."""
+def test_a_wrong_claim_about_a_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A load that differs from lane to lane is said to be the same in all. Its vector meets a scalar."""
     monkeypatch.setitem(uniform.RULES, Load, lambda facts, op: None)
-    with pytest.raises(InternalError, match="by its step"):
-        run(parse(DIVERGENT), x=np.arange(32) * 7 % 5)
+    with pytest.raises(InternalError, match="has operands of two shapes"):
+        vectorized(DIVERGENT)
 
 
 def test_a_wrong_claim_about_a_local_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A local of which each lane needs its own is said to be one for all."""
     monkeypatch.setitem(uniform.RULES, Store, lambda facts, op: None)
     x = np.arange(32) * 7 % 5
-    assert run(parse(DIVERGENT), x=x)["y"].tolist() != [*(3 * x[:29]).tolist(), 0, 0, 0]
+    assert run(vectorized(DIVERGENT), x=x)["y"].tolist() != [*(3 * x[:29]).tolist(), 0, 0, 0]
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("%x = load %p : i32", "%x = load %p, move=one : i32"),
+        ("%x = load %p", "%x = load %p, move=one"),
         ("store %q, %c", "store %q, %c, move=one"),
-        ('strides=[%four], offset=0, scope="field:y"', 'strides=[%eight], offset=0, scope="field:y"'),
+        ("%a = load %n", "%a = load %n, move=adjacent"),
+        ("store %q, %c", "store %q, %c, move=own"),
     ],
 )
-def test_a_wrong_claim_about_where_lanes_stand_is_told(old: str, new: str) -> None:
-    text = DIVERGENT.replace("%four = const 4 : i64", "%four = const 4 : i64\n    %eight = const 8 : i64")
-    text = text.replace("[32] tree=1", "[64] tree=1").replace("1, 32, 4))\n  task", "1, 64, 4))\n  task")
-    assert old in text
-    if "eight" in new:
-        text = text.replace("store %q, %c", "store %q, %c, move=adjacent")
-    with pytest.raises(InternalError, match=r"stands elsewhere|by its step"):
-        run(parse(text.replace(old, new)), x=np.arange(32) * 7 % 5)
+def test_a_wrong_claim_about_where_lanes_stand_is_refused(old: str, new: str) -> None:
+    made = run_passes(parse(DIVERGENT), ["choose_moves"], EXACT, None, "mapped")
+    verify(made, "mapped")
+    text = re.sub(rf"{re.escape(old)}(, move=\w+)", new, print_ir(made))
+    assert new in text
+    with pytest.raises(InternalError, match="cannot be moved by lanes as"):
+        verify(parse(text), "mapped")
 
 
 def test_rounds_that_do_more_than_to_sum_up_do_not_run_in_lanes() -> None:
     text = (GOLDEN / "choose_lanes.chi").read_text()
     (old,) = [line for line in text.splitlines() if "store %n_total, " in line and "%n_11" not in line]
     made = parse(text.replace(old, "store %n_total, %n_24"))
-    with pytest.raises(InternalError, match="cannot run in lanes: it writes to a local of the thread"):
-        run(made)
+    with pytest.raises(InternalError, match="does more than to sum up, and its rounds run in lanes"):
+        verify(made, "mapped")

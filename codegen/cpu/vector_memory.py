@@ -1,0 +1,174 @@
+"""Emits accesses to memory by several SIMD lanes, and their addresses.
+
+An address may be that of an inactive lane and lie outside of its object, so it is computed without `inbounds`.
+"""
+
+from __future__ import annotations
+
+from weft.codegen.cpu.vector_writer import (
+    ALIGNED,
+    VectorWriter,
+    as_bytes,
+    held_as,
+    in_width,
+    on_vectors,
+    spread,
+    vector_of,
+)
+from weft.codegen.llvm.function import EMITTERS, spell
+from weft.codegen.llvm.memory_ops import access_tag
+from weft.codegen.llvm.spelling import in_memory
+from weft.ir.addresses import root_of
+from weft.ir.core import Value
+from weft.ir.ops import Address, Alloca, Const, Gather, Load, MaskedLoad, MaskedStore, Scatter, Store, TreeBase
+from weft.ir.types import Lanes, Pointer, Prim, Tensor, Type, element, i64, lane_count, lanes, u1
+
+__all__: list[str] = []  # it registers rows
+
+
+def _suffix(type: Lanes) -> str:
+    """How the name of an intrinsic spells a vector in memory."""
+    elem = element(type)
+    return f"v{type.count}" + (f"f{elem.bits}" if elem.is_float else f"i{8 * elem.size}")
+
+
+@on_vectors(Alloca)
+def _alloca(f: VectorWriter, op: Alloca) -> str | None:
+    """A mask that is only stored and loaded whole is kept in bits. A local array in which each row is a vector is
+    aligned for that."""
+    assert isinstance(op.type, Pointer)
+    held = op.type.elem
+    if isinstance(held, Lanes):
+        return f.stack(spell(held) if _in_bits(op, held) else held_as(held), align=ALIGNED)
+    if isinstance(held, Tensor) and len(held.shape) == 2:
+        row = held.shape[1] * held.elem.size
+        return f.stack(f"[{held.count} x {in_memory(held.elem)}]", align=min(ALIGNED, max(16, row & -row)))
+    return EMITTERS[Alloca](f, op)
+
+
+def _in_bits(place: Value, held: Type) -> bool:
+    """Whether a vector at that address is a mask kept in bits."""
+    if not isinstance(place, Alloca) or not isinstance(held, Lanes) or held.elem is not u1:
+        return False
+    return all(isinstance(user, (Load, Store)) for user in place.users)
+
+
+@on_vectors(Address)
+def _address(f: VectorWriter, op: Address) -> str:
+    """First what the lanes share, then the offsets of each lane."""
+    if not f.in_lanes:
+        return EMITTERS[Address](f, op) or ""
+    count, offset = lane_count(op.type), op.offset
+    terms: dict[bool, list[str]] = {False: [], True: []}
+    for index, stride in zip(op.indices, op.strides, strict=True):
+        if isinstance(index, Const) and isinstance(stride, Const):
+            offset += int(index.value) * int(stride.value)
+        else:
+            wide = bool(lane_count(index.type) or lane_count(stride.type))
+            terms[wide].append(_term(f, index, stride, count if wide else 0))
+    home = f.memory.moved.get(op.scope.whole) if isinstance(op.base, TreeBase) else None
+    pointer, type = home or f.use(op.base), spell(op.base.type)
+    for term in terms[False]:
+        pointer = f.set(f"getelementptr i8, {type} {pointer}, i64 {term}")
+    for term in terms[True]:
+        pointer, type = f.set(f"getelementptr i8, {type} {pointer}, <{count} x i64> {term}"), spell(op.type)
+    if offset:
+        pointer = f.set(f"getelementptr i8, {type} {pointer}, i64 {offset}")
+    return pointer
+
+
+def _term(f: VectorWriter, index: Value, stride: Value, count: int) -> str:
+    """index * stride, in each lane or once."""
+    if isinstance(stride, Const) and stride.value == 1:
+        return f.use(index)
+    with in_width(f, count):
+        factors = [_widened(f, factor, count) for factor in (index, stride)]
+        return f.set(f"mul {f.spell(i64)} {factors[0]}, {factors[1]}")
+
+
+def _widened(f: VectorWriter, value: Value, count: int) -> str:
+    """The text of an i64 in all of `count` lanes, or of a scalar."""
+    if isinstance(value, Const):
+        return f.literal(value.value, i64)
+    if not count or isinstance(value.type, Lanes):
+        return f.use(value)
+    return spread(f, f.use(value), lanes(i64, count))
+
+
+@on_vectors(Load)
+def _load(f: VectorWriter, op: Load) -> str | None:
+    """Inactive lanes may never have written to their elements of a local array."""
+    type = op.type
+    if not isinstance(type, Lanes):
+        return EMITTERS[Load](f, op)
+    bits = _in_bits(op.ptr, type)
+    vector, size = spell(type) if bits else held_as(type), element(type).size
+    loaded = f.set(f"load {vector}, ptr {f.use(op.ptr)}, align {size}{access_tag(f, op.ptr, group=False)}")
+    root = root_of(op.ptr)
+    if isinstance(root, Alloca) and root is not op.ptr:
+        loaded = f.set(f"freeze {vector} {loaded}")
+    return loaded if bits else _as_truth(f, type, loaded)
+
+
+@on_vectors(Store)
+def _store(f: VectorWriter, op: Store) -> None:
+    type = op.value.type
+    if not isinstance(type, Lanes):
+        EMITTERS[Store](f, op)
+        return
+    bits = _in_bits(op.ptr, type)
+    value = f.use(op.value) if bits else as_bytes(f, op.value)
+    vector, size = spell(type) if bits else held_as(type), element(type).size
+    f.do(f"store {vector} {value}, ptr {f.use(op.ptr)}, align {size}{access_tag(f, op.ptr, group=False)}")
+
+
+def _as_truth(f: VectorWriter, type: Lanes, loaded: str) -> str:
+    """A vector from memory, where a truth value takes a byte."""
+    return f.set(f"icmp ne {held_as(type)} {loaded}, zeroinitializer") if type.elem is u1 else loaded
+
+
+def _places(f: VectorWriter, op: MaskedLoad | MaskedStore | Gather | Scatter, elem: Prim) -> tuple[str, str, str]:
+    """The address or addresses of an access with their type, the end of the name of its intrinsic, and the mask with
+    its type."""
+    mask = f"{spell(op.mask.type)} {f.use(op.mask)}"
+    kind = f"v{lane_count(op.ptr.type)}p0" if isinstance(op.ptr.type, Lanes) else "p0"
+    return f"{spell(op.ptr.type)} align {elem.size} {f.use(op.ptr)}", kind, mask
+
+
+@on_vectors(MaskedLoad)
+def _masked_load(f: VectorWriter, op: MaskedLoad) -> str:
+    return _masked(f, op, "load")
+
+
+@on_vectors(Gather)
+def _gather(f: VectorWriter, op: Gather) -> str:
+    return _masked(f, op, "gather")
+
+
+def _masked(f: VectorWriter, op: MaskedLoad | Gather, name: str) -> str:
+    type, takes = vector_of(op), f"{spell(op.ptr.type)}, {spell(op.mask.type)}"
+    places, kind, mask = _places(f, op, element(type))
+    vector = held_as(type)
+    intrinsic = f.module.declare(f"{vector} @llvm.masked.{name}.{_suffix(type)}.{kind}({takes}, {vector})")
+    tag = access_tag(f, op.ptr, group=False)
+    loaded = f.set(f"call {vector} @{intrinsic}({places}, {mask}, {vector} zeroinitializer){tag}")
+    return _as_truth(f, type, loaded)
+
+
+@on_vectors(MaskedStore)
+def _masked_store(f: VectorWriter, op: MaskedStore) -> None:
+    _put(f, op, "store")
+
+
+@on_vectors(Scatter)
+def _scatter(f: VectorWriter, op: Scatter) -> None:
+    _put(f, op, "scatter")
+
+
+def _put(f: VectorWriter, op: MaskedStore | Scatter, name: str) -> None:
+    type, takes = vector_of(op.value), f"{spell(op.ptr.type)}, {spell(op.mask.type)}"
+    places, kind, mask = _places(f, op, element(type))
+    vector = held_as(type)
+    intrinsic = f.module.declare(f"void @llvm.masked.{name}.{_suffix(type)}.{kind}({vector}, {takes})")
+    tag = access_tag(f, op.ptr, group=False)
+    f.do(f"call void @{intrinsic}({vector} {as_bytes(f, op.value)}, {places}, {mask}){tag}")

@@ -1,0 +1,82 @@
+"""What the emitters of vectors share: the function that is written, and the types of vectors in LLVM IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from weft.codegen.llvm import call_ops, control_ops, memory_ops, philox, scalar_ops, synchronization
+from weft.codegen.llvm.function import EMITTERS, Emitters, FunctionWriter, spell
+from weft.codegen.llvm.spelling import in_memory
+from weft.ir.core import Op, Value
+from weft.ir.types import Lanes, Prim, u1
+
+__all__ = ["ALIGNED", "VECTORS", "VectorWriter", "as_bytes", "held_as", "in_width", "on_vectors", "spread", "vector_of"]
+
+OpT = TypeVar("OpT", bound=Op)
+_WRITERS = (call_ops, control_ops, memory_ops, philox, scalar_ops, synchronization)  # which register their emitters
+
+# The emitters of all ops in code with vectors. `vectors.py` and `vector_memory.py` add theirs.
+VECTORS: dict[type[Op], Callable[[Any, Any], str | None]] = dict(EMITTERS)
+
+ALIGNED = 64  # the alignment in bytes of a local with vectors
+
+
+@dataclass
+class VectorWriter(FunctionWriter):
+    """A function with vectors.
+
+    - `spilled`: the stack slots of vectors from which a loop over the lanes reads single elements
+    - `spare`: slots that are not in use, by type
+    - `read`: single elements that were read before
+    """
+
+    emitters: Emitters = field(default_factory=lambda: VECTORS)
+    spilled: dict[Value, str] = field(default_factory=dict[Value, str])
+    spare: dict[str, list[str]] = field(default_factory=dict[str, "list[str]"])
+    read: dict[Op, str] = field(default_factory=dict[Op, str])
+
+
+def on_vectors(cls: type[OpT]) -> Callable[[Callable[[VectorWriter, OpT], str | None]], Any]:
+    """Register the function that emits ops of class `cls` in code with vectors."""
+
+    def register(function: Callable[[VectorWriter, OpT], str | None]) -> Callable[[VectorWriter, OpT], str | None]:
+        VECTORS[cls] = function
+        return function
+
+    return register
+
+
+def vector_of(value: Value) -> Lanes:
+    """The type of a value that is a vector."""
+    assert isinstance(value.type, Lanes), value
+    return value.type
+
+
+def held_as(type: Lanes) -> str:
+    """The LLVM type of a vector in memory."""
+    held = in_memory(type.elem) if isinstance(type.elem, Prim) else spell(type.elem)
+    return f"<{type.count} x {held}>"
+
+
+@contextmanager
+def in_width(f: FunctionWriter, count: int) -> Generator[None]:
+    """Emit vectors of that many lanes within the context. 0: scalars."""
+    f.width = count or 1
+    yield
+    f.width = 1
+
+
+def spread(f: VectorWriter, scalar: str, type: Lanes) -> str:
+    """A vector with the scalar in every lane."""
+    vector = spell(type)
+    one = f.set(f"insertelement {vector} poison, {spell(type.elem)} {scalar}, i64 0")
+    return f.set(f"shufflevector {vector} {one}, {vector} poison, <{type.count} x i32> zeroinitializer")
+
+
+def as_bytes(f: VectorWriter, value: Value) -> str:
+    """A vector as it is in memory."""
+    type, text = vector_of(value), f.use(value)
+    return f.set(f"zext {spell(type)} {text} to {held_as(type)}") if type.elem is u1 else text

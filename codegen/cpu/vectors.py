@@ -1,0 +1,307 @@
+"""Emits vectors: ops on values of several SIMD lanes, each in a few lines of LLVM IR.
+
+    %v = masked_load %p, %m : <16 x f32>     call <16 x float> @llvm.masked.load(ptr %p, <16 x i1> %m, zeroinitializer)
+    %w = binary mul %v, %2 : <16 x f32>      fmul <16 x float> %v, splat (float 2.0)
+    each_lane %m (%k: i64) { ... }           a loop over the bits of %m
+
+`VECTORS` holds the emitters of all ops in code with vectors. Elementwise ops are emitted as usual, in the width of
+their type. `vector_memory.py` emits accesses to memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from weft.codegen.cpu.inverse_roots import over_estimated_root
+from weft.codegen.cpu.vector_writer import (
+    ALIGNED,
+    VECTORS,
+    VectorWriter,
+    as_bytes,
+    held_as,
+    in_width,
+    on_vectors,
+    spread,
+    vector_of,
+)
+from weft.codegen.llvm.cold_versions import write_apart
+from weft.codegen.llvm.function import EMITTERS, spell
+from weft.codegen.llvm.spelling import constant, in_memory
+from weft.ir.core import BlockArg, Op, Value
+from weft.ir.ops import (
+    AnyActive,
+    Binary,
+    BitCast,
+    Cast,
+    Const,
+    EachLane,
+    FirstActive,
+    FirstLanes,
+    For,
+    Lane,
+    LaneRandom,
+    Ramp,
+    Random,
+    Reduce,
+    Select,
+    Shuffle,
+    Splat,
+    Task,
+    Unary,
+)
+from weft.ir.scalar import identity
+from weft.ir.tasks import left_of
+from weft.ir.types import Pointer, Prim, element, i32, i64, lane_count, lanes, u1
+
+__all__: list[str] = []  # it registers rows
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+
+
+def _elementwise(f: VectorWriter, op: Op) -> str | None:
+    """An elementwise op, in the width of its type."""
+    f.width = lane_count(op.type) or 1
+    text = EMITTERS[type(op)](f, op)
+    f.width = 1
+    return text
+
+
+VECTORS.update(dict.fromkeys((Select, Cast, BitCast), _elementwise))
+
+
+@on_vectors(Unary)
+def _unary(f: VectorWriter, op: Unary) -> str | None:
+    return _arithmetic(f, op)
+
+
+@on_vectors(Binary)
+def _binary(f: VectorWriter, op: Binary) -> str | None:
+    return _arithmetic(f, op)
+
+
+def _arithmetic(f: VectorWriter, op: Unary | Binary) -> str | None:
+    f.width = lane_count(op.type) or 1
+    text = over_estimated_root(f, op) or EMITTERS[type(op)](f, op)
+    f.width = 1
+    return text
+
+
+@on_vectors(Splat)
+def _splat(f: VectorWriter, op: Splat) -> str:
+    type = vector_of(op)
+    if isinstance(op.x, Const) and isinstance(type.elem, Prim):
+        return f"splat ({spell(type.elem)} {constant(op.x.value, type.elem)})"
+    return spread(f, f.use(op.x), type)
+
+
+@on_vectors(Ramp)
+def _ramp(f: VectorWriter, op: Ramp) -> str:
+    type = vector_of(op)
+    numbers = [(op.first + lane) * op.step for lane in range(type.count)]
+    if isinstance(type.elem, Pointer):
+        return f.set(f"getelementptr i8, ptr {f.use(op.x)}, <{type.count} x i64> {_constants(numbers, i64)}")
+    if isinstance(op.x, Const):
+        return _constants([int(op.x.value) + number for number in numbers], type.elem)
+    return f.set(f"add {spell(type)} {spread(f, f.use(op.x), type)}, {_constants(numbers, type.elem)}")
+
+
+def _constants(numbers: Sequence[int | float | bool], type: Prim) -> str:
+    """A constant vector."""
+    return f"<{', '.join(f'{spell(type)} {constant(number, type)}' for number in numbers)}>"
+
+
+@on_vectors(Lane)
+def _lane(f: VectorWriter, op: Lane) -> str:
+    if op in f.read:
+        return f.read[op]
+    slot, type, number = f.spilled.get(op.x), vector_of(op.x), f.use(op.number)
+    if slot is None or isinstance(op.number, Const):
+        return f.set(f"extractelement {spell(type)} {f.use(op.x)}, i64 {number}")
+    held = in_memory(type.elem) if isinstance(type.elem, Prim) else spell(type.elem)
+    place = f.set(f"getelementptr {held}, ptr {slot}, i64 {number}")
+    loaded = f.set(f"load {held}, ptr {place}")
+    return f.set(f"trunc i8 {loaded} to i1") if type.elem is u1 else loaded
+
+
+@on_vectors(Shuffle)
+def _shuffle(f: VectorWriter, op: Shuffle) -> str:
+    """Masks are shuffled as words, because LLVM has no efficient shuffle of single bits."""
+    type, order = vector_of(op.a), op.order
+    given = [f.use(op.a)] if op.a is op.b else [f.use(op.a), f.use(op.b)]
+    if len(given) == 1:
+        order = tuple(k % type.count if k >= 0 else k for k in order)
+    if type.elem is not u1:
+        return _picked(f, spell(type), given, type.count, order)
+    words = f"<{type.count} x i32>"
+    mixed = _picked(f, words, [f.set(f"sext {spell(type)} {x} to {words}") for x in given], type.count, order)
+    return f.set(f"icmp ne <{len(op.order)} x i32> {mixed}, zeroinitializer")
+
+
+def _picked(f: VectorWriter, vector: str, given: Sequence[str], count: int, order: Sequence[int]) -> str:
+    """Those elements of one or two vectors of `count` elements. -1 stands for 0."""
+    made, second = f"<{len(order)} x i32>", given[1] if len(given) > 1 else "poison"
+    if -1 in order and len(given) == 1:
+        second, order = "zeroinitializer", [count if k < 0 else k for k in order]
+    numbers = ", ".join("i32 poison" if k < 0 else f"i32 {k}" for k in order)
+    mixed = f.set(f"shufflevector {vector} {given[0]}, {vector} {second}, {made} <{numbers}>")
+    if -1 not in order:
+        return mixed
+    result = f"<{len(order)} x {vector.partition(' x ')[2][:-1]}>"
+    wanted = _constants([k >= 0 for k in order], u1)
+    return f.set(f"select <{len(order)} x i1> {wanted}, {result} {mixed}, {result} zeroinitializer")
+
+
+@on_vectors(Reduce)
+def _reduce(f: VectorWriter, op: Reduce) -> str:
+    kind, vector = op.kind, vector_of(op.x)
+    type, name = element(vector), spell(vector)
+    scalar = spell(type)
+    with in_width(f, vector.count):
+        suffix = f.suffix(type)
+    if type.is_float and kind in ("add", "mul"):
+        intrinsic = f.module.declare(f"{scalar} @llvm.vector.reduce.f{kind}.{suffix}({scalar}, {name})")
+        start = constant(identity(kind, type), type)
+        return f.set(f"call {f.module.fast}{scalar} @{intrinsic}({scalar} {start}, {name} {f.use(op.x)})")
+    row = kind if kind not in ("min", "max") else ("f" if type.is_float else "s" if type.is_signed else "u") + kind
+    intrinsic = f.module.declare(f"{scalar} @llvm.vector.reduce.{row}.{suffix}({name})")
+    return f.set(f"call {scalar} @{intrinsic}({name} {f.use(op.x)})")
+
+
+# ---- masks -----------------------------------------------------------------------------------------------------------
+
+
+@on_vectors(FirstLanes)
+def _first_lanes(f: VectorWriter, op: FirstLanes) -> str:
+    """By a comparison of 32-bit numbers, for which the count is brought into their range. The iterations that are left
+    are never fewer than one."""
+    count = vector_of(op).count
+    numbers = range(op.first, op.first + count)
+    if isinstance(op.count, Const):
+        return _constants([number < op.count.value for number in numbers], u1)
+    some, words = f.use(op.count), lanes(i32, count)
+    loop = _counted(op.count)
+    if loop is None:
+        larger = f.module.declare("i64 @llvm.smax.i64(i64, i64)")
+        some = f.set(f"call i64 @{larger}(i64 {some}, i64 0)")
+    most = op.first + count if loop is None else loop.schedule.lanes * loop.schedule.vectors
+    smaller = f.module.declare("i64 @llvm.umin.i64(i64, i64)")
+    some = f.set(f"call i64 @{smaller}(i64 {some}, i64 {most})")
+    wanted = spread(f, f.set(f"trunc i64 {some} to i32"), words)
+    return f.set(f"icmp ult {spell(words)} {_constants(numbers, i32)}, {wanted}")
+
+
+def _counted(value: Value) -> Task | For | None:
+    """The loop of which the value is the number of iterations that are left, if it is that."""
+    loop = value.block.owner if isinstance(value, BlockArg) and value.block is not None else None
+    return loop if isinstance(loop, Task | For) and left_of(loop) is value else None
+
+
+def _bits(f: VectorWriter, mask: Value) -> tuple[str, str]:
+    """A mask as an integer, and the type of that."""
+    type = vector_of(mask)
+    return f.set(f"bitcast {spell(type)} {f.use(mask)} to i{type.count}"), f"i{type.count}"
+
+
+@on_vectors(AnyActive)
+def _any_active(f: VectorWriter, op: AnyActive) -> str:
+    bits, type = _bits(f, op.mask)
+    return f.set(f"icmp ne {type} {bits}, 0")
+
+
+@on_vectors(FirstActive)
+def _first_active(f: VectorWriter, op: FirstActive) -> str:
+    bits, type = _bits(f, op.mask)
+    lowest = f.module.declare(f"{type} @llvm.cttz.{type}({type}, i1)")
+    number = f.set(f"call {type} @{lowest}({type} {bits}, i1 false)")  # the number of lanes if there is none
+    return _as_number(f, f.set(f"and {type} {number}, {vector_of(op.mask).count - 1}"), type)
+
+
+def _lowest(f: VectorWriter, bits: str, type: str) -> str:
+    """The number of the lowest bit of an integer that is not 0, as i64."""
+    lowest = f.module.declare(f"{type} @llvm.cttz.{type}({type}, i1)")
+    return _as_number(f, f.set(f"call {type} @{lowest}({type} {bits}, i1 true)"), type)
+
+
+def _as_number(f: VectorWriter, number: str, type: str) -> str:
+    size = int(type[1:])
+    return number if size == 64 else f.set(f"{'zext' if size < 64 else 'trunc'} {type} {number} to i64")
+
+
+# ---- one lane after another ------------------------------------------------------------------------------------------
+
+
+@on_vectors(EachLane)
+def _each_lane(f: VectorWriter, op: EachLane) -> None:
+    """A loop over the bits of the mask. Vectors of which the body reads single elements are stored first: LLVM would
+    store them again in each iteration."""
+    number = op.body.args[0]
+    read = [user for user in number.users if isinstance(user, Lane) and user.number is number]
+    outside = dict.fromkeys(lane.x for lane in read if isinstance(lane.x, Op) and not lane.x.within(op))
+    slots = {vector: _spill(f, vector) for vector in outside if vector not in f.spilled}
+    f.spilled |= {vector: slot for vector, (slot, _) in slots.items()}
+    with _lanes(f, op) as lane:
+        f.values[number] = lane
+        if op.cold:
+            _cold(f, op)
+        else:
+            f.block(op.body)
+    for vector, (slot, type) in slots.items():
+        del f.spilled[vector]
+        f.spare.setdefault(type, []).append(slot)
+
+
+def _spill(f: VectorWriter, vector: Value) -> tuple[str, str]:
+    """A slot with that vector in it, and its type."""
+    type = held_as(vector_of(vector))
+    spare = f.spare.get(type)
+    slot = spare.pop() if spare else f.stack(type, align=ALIGNED)
+    f.do(f"store {type} {as_bytes(f, vector)}, ptr {slot}, align {ALIGNED}")
+    return slot, type
+
+
+def _cold(f: VectorWriter, op: EachLane) -> None:
+    """The body, in a function of its own if it is long. The elements that it reads of vectors are its parameters."""
+    elements = [lane for lane in op.body if isinstance(lane, Lane) and lane.x in f.spilled]
+    f.read = {lane: _lane(f, lane) for lane in elements}
+    one, end = f.fresh_label("one"), f.fresh_label("rest")
+    f.start(one)
+    in_lanes, f.in_lanes = f.in_lanes, False
+    write_apart(f, op.body, end)
+    f.in_lanes = in_lanes
+    f.start(end)
+    f.read = {}
+
+
+@contextmanager
+def _lanes(f: VectorWriter, op: EachLane) -> Generator[str]:
+    """A loop over the active lanes, in ascending order. Gives the number of the lane (i64). LLVM does not unroll a
+    loop that rarely runs."""
+    head, latch, done = f.fresh_label("lane"), f.fresh_label("latch"), f.fresh_label("done")
+    start, bits = _bits(f, op.mask)
+    left, rest, before = f.register("left"), f.register("rest"), f.label
+    if op.some:
+        f.jump(head)
+    else:
+        f.branch(f.set(f"icmp ne {bits} {start}, 0"), head, done)
+    f.lines.append(f"{head}:")
+    f.lines.append(f"  {left} = phi {bits} [ {start}, %{before} ], [ {rest}, %{latch} ]")
+    f.label, f.open = head, True
+    yield _lowest(f, left, bits)
+    f.start(latch)
+    lower = f.set(f"sub {bits} {left}, 1")
+    f.lines.append(f"  {rest} = and {bits} {left}, {lower}")
+    f.branch(f.set(f"icmp ne {bits} {rest}, 0"), head, done, f.module.loop_hints(copies=not op.cold))
+    f.start(done)
+
+
+@on_vectors(LaneRandom)
+def _lane_random(f: VectorWriter, op: LaneRandom) -> str:
+    """Each iteration counts its own random numbers, next to those of the others."""
+    before, number = f.random, f.use(op.number)
+    draws = f.set(f"getelementptr i32, ptr {before.draws}, i64 {number}")
+    f.random = replace(before, draws=draws, lane=f.set(f"add i64 {before.lane}, {number}"))
+    drawn = EMITTERS[Random](f, op) or ""
+    f.random = before
+    return drawn

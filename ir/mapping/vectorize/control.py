@@ -1,0 +1,233 @@
+"""Writes control flow in lanes: code on which the lanes agree branches, and all other code is masked.
+
+if %p {A} else {B}       both branches, one after the other, each with its lanes; skipped if no lane takes it
+while { A; break }       runs until no lane is left; `break` and `continue` remove lanes from masks in locals
+after an if that lanes may have left, the rest of the block is inside `if any_active %here`
+"""
+
+from __future__ import annotations
+
+from weft.ir.core import Block, Op, Value
+from weft.ir.mapping.stretches import may_overflow
+from weft.ir.mapping.vectorize.cold import write_by_lane
+from weft.ir.mapping.vectorize.state import Mask, Masks, Vectorizer, by_lane, copied
+from weft.ir.ops import Break, Const, Continue, For, If, Select, Store, Task, While
+from weft.ir.tasks import is_masked
+from weft.ir.types import Prim, Type, u1
+from weft.ir.uniform import target_of
+
+__all__ = ["write_body"]
+
+
+def write_body(v: Vectorizer, task: Task | For) -> None:
+    """Write the body of the task, or of a loop whose iterations run in lanes. Its `continue` ends an iteration."""
+    if task in v.facts.divergent:
+        slots = v.mask_slots(v.here)
+        v.masks[task] = Masks(slots, slots)
+    v.block(task.body)
+
+
+def _nested(v: Vectorizer, block: Block, old: Block, here: Mask) -> Block:
+    """Write the ops of an old block at the end of a new one, for these lanes."""
+    with v.into(block, here):
+        v.block(old)
+    return block
+
+
+# ---- branches --------------------------------------------------------------------------------------------------------
+
+
+@by_lane(If)
+def _if(v: Vectorizer, op: If) -> None:
+    if not v.facts.varies(op.condition):
+        _plain_if(v, op, v.scalar(op.condition))
+    elif op.versioned:
+        some = v.any(v.without(v.here, v.condition(op.condition)))
+        _plain_if(v, op, v.binary("xor", some, v.const(True, u1)))
+    else:
+        _masked_if(v, op)
+    loop = _left(v, op)
+    if loop is not None:
+        v.here = v.both(v.here, v.read_mask(v.masks[loop].round))
+        v.rest()
+
+
+def _left(v: Vectorizer, op: If) -> Op | None:
+    """The divergent loop that jumps in the If belong to, or None if no lane leaves here."""
+    found = (target_of(inner) for inner in op.walk() if isinstance(inner, (Break, Continue)))
+    around = target_of(op)
+    return next((loop for loop in found if loop is around and loop in v.facts.divergent), None)
+
+
+def _plain_if(v: Vectorizer, op: If, condition: Value) -> None:
+    """All active lanes take the same branch. A version that rarely runs is written for one lane after another."""
+    made = v.add(If(condition, versioned=op.versioned))
+    _nested(v, made.then, op.then, v.here)
+    with v.into(made.orelse):
+        if not (op.versioned and write_by_lane(v, op.orelse)):
+            v.block(op.orelse)
+
+
+def _masked_if(v: Vectorizer, op: If) -> None:
+    condition, here = v.condition(op.condition), v.here
+    sides = [("then", op.then, v.both(here, condition))]
+    if op.orelse.first is not None:
+        sides.append(("orelse", op.orelse, v.without(here, condition)))
+    for name, block, lanes in sides:
+        if block.first is None:
+            continue
+        leaving, v.leaving = v.leaving, None
+        if name in op.unasked:
+            assert v.build.block is not None
+            _nested(v, v.build.block, block, lanes)
+        elif block is op.orelse and is_masked(op):  # the branch that is expected is `then`
+            nobody = v.binary("xor", v.any(lanes), v.const(True, u1))
+            _nested(v, v.add(If(nobody)).orelse, block, lanes)
+        else:
+            _nested(v, v.add(If(v.any(lanes))).then, block, lanes)
+        v.leaving = leaving
+
+
+# ---- jumps -----------------------------------------------------------------------------------------------------------
+
+
+@by_lane(Break)
+def _break(v: Vectorizer, op: Break) -> None:
+    masks = v.masks.get(target_of(op))
+    if masks is None:
+        v.add(Break())
+    else:
+        v.leave(masks.loop)
+        if masks.round is not masks.loop:
+            v.leave(masks.round)
+    v.ended = True
+
+
+@by_lane(Continue)
+def _continue(v: Vectorizer, op: Continue) -> None:
+    masks = v.masks.get(target_of(op))
+    if masks is None:
+        v.add(Continue())
+    else:
+        v.leave(masks.round)
+    v.ended = True
+
+
+# ---- loops -----------------------------------------------------------------------------------------------------------
+
+
+@by_lane(While)
+def _while(v: Vectorizer, op: While) -> None:
+    if op not in v.facts.divergent:
+        _nested(v, v.add(While(op.stretch)).body, op.body, v.here)
+        return
+    _enter(v, op)
+    with v.into(v.add(While(op.stretch)).body):
+        _begin(v, op, v.read_mask(v.masks[op].loop))
+        _round(v, op)
+        _leave_unless(v, v.any(v.read_mask(v.masks[op].loop)))
+
+
+@by_lane(For)
+def _for(v: Vectorizer, op: For) -> None:
+    if op in v.facts.divergent:
+        _masked_for(v, op)
+        return
+    begin, end, step = (v.scalar(value) for value in (op.begin, op.end, op.step))
+    (index,) = op.body.args
+    v.known[index] = (mine,) = (copied(index),)
+    body = Block([mine])
+    v.add(For(begin, end, step, op.schedule, body=body))
+    _nested(v, body, op.body, v.here)
+
+
+def _enter(v: Vectorizer, op: For | While) -> None:
+    """Make the masks of a divergent loop. If lanes can only leave it, one mask is both."""
+    loop = v.mask_slots(v.here)
+    v.masks[op] = Masks(loop, v.mask_slots(v.here) if _continues(op) else loop)
+
+
+def _continues(op: For | While) -> bool:
+    return any(isinstance(inner, Continue) and target_of(inner) is op for inner in op.walk())
+
+
+def _begin(v: Vectorizer, op: Op, here: Mask) -> None:
+    """Begin an iteration with these lanes."""
+    masks, v.here = v.masks[op], here
+    if masks.round is not masks.loop:
+        v.write_mask(masks.round, here)
+
+
+def _round(v: Vectorizer, op: For | While) -> None:
+    """The body of a divergent loop. If lanes can only leave it, all lanes missing in a mask have left."""
+    before, v.leaving = v.leaving, None if _continues(op) else op
+    assert v.build.block is not None
+    _nested(v, v.build.block, op.body, v.here)
+    v.leaving = before
+
+
+def _leave_unless(v: Vectorizer, more: Value) -> None:
+    """Leave the loop around if no lane is in it any more."""
+    with v.into(v.add(If(more)).orelse):
+        v.add(Break())
+
+
+def _masked_for(v: Vectorizer, op: For) -> None:
+    """A lane stays in the loop while its own index is below its own end, and, if that is not certain, has a next index.
+    Lanes that have left may count past the end of the index's type, because only the fact that they have left matters.
+    """
+    (index,) = op.body.args
+    alike = v.facts.step(index) is not None
+    use = v.scalar if alike else v.vector
+    slots = list[Value]()
+    for _ in v.each_vector(alike):
+        slots.append(v.local(index.type if alike else v.wide(index.type)))
+        v.add(Store(slots[-1], use(op.begin)))
+    wary = may_overflow(op)
+    last = [_last_but_one(v, op) for _ in v.each_vector()] if wary else []
+    _enter(v, op)
+    with v.into(v.add(While(-abs(op.schedule.stretch))).body):
+        v.known[index] = tuple(v.load(slot) for slot in slots)
+        masks = v.masks[op]
+        more = tuple(_more(v, op, v.vector(index), v.vector(op.end)) for _ in v.each_vector())
+        here = v.both(v.read_mask(masks.loop), more)
+        v.write_mask(masks.loop, here)
+        _leave_unless(v, v.any(here))
+        _begin(v, op, here)
+        _round(v, op)
+        if wary:
+            more = tuple(_more(v, op, v.vector(index), last[number]) for number in v.each_vector())
+            v.write_mask(masks.loop, v.both(v.read_mask(masks.loop), more))
+        for number in v.each_vector(alike):
+            v.add(Store(slots[number], v.binary("add", use(index), use(op.step))))
+
+
+def _more(v: Vectorizer, op: For, index: Value, end: Value) -> Value:
+    """Whether the loop goes on, in each lane: which side of `end` counts depends on the sign of the step."""
+    step, type = op.step, _prim(op.step.type)
+    if isinstance(step, Const):
+        return v.binary("lt" if step.value > 0 else "gt", index, end)
+    below = v.binary("lt", index, end)
+    if not type.is_signed:
+        return below
+    up = v.binary("gt", v.vector(step), v.literal(0, type))
+    return v.add(Select(up, below, v.binary("gt", index, end)))
+
+
+def _last_but_one(v: Vectorizer, op: For) -> Value:
+    """`end - step`, or as near as the type comes: an index has one that follows it if it is short of this."""
+    type = _prim(op.end.type)
+    end, step = v.vector(op.end), v.vector(op.step)
+    low, high = (-(1 << type.bits - 1), (1 << type.bits - 1) - 1) if type.is_signed else (0, (1 << type.bits) - 1)
+    up = v.binary("sub", v.binary("max", end, v.binary("add", v.literal(low, type), step)), step)
+    if not type.is_signed or (isinstance(op.step, Const) and op.step.value > 0):
+        return up
+    down = v.binary("sub", v.binary("min", end, v.binary("add", v.literal(high, type), step)), step)
+    if isinstance(op.step, Const):
+        return down
+    return v.add(Select(v.binary("gt", step, v.literal(0, type)), up, down))
+
+
+def _prim(type: Type) -> Prim:
+    assert isinstance(type, Prim)
+    return type
