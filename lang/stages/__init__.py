@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
+from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,7 +21,7 @@ from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
 from weft.ir.errors import Span
 from weft.ir.ops import Kernel
-from weft.ir.pipeline import STAGES, TO_LOWERED, map_to_target
+from weft.ir.pipeline import STAGES, TO_LANES, TO_LOWERED, map_to_target
 from weft.ir.programs import lower_program
 from weft.ir.text import Lister
 from weft.ir.treetext import tree_lines
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PassRecord", "Stages"]
 
-_DECIDED = "hint_vectorizer"  # the last pass before `vectorize`
+# The last pass before `vectorize`.
+_DECIDED = next(name for name, following in pairwise(TO_LANES["cpu"]) if following == "vectorize")
 
 
 @dataclass(frozen=True)
