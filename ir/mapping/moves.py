@@ -110,7 +110,8 @@ def can_wait(op: object) -> bool:
 
 
 def is_legal_move(facts: Uniformity, parts: CellParts, op: Moved) -> bool:
-    """Whether the op may be moved as its `move` says. Moves in which each lane acts by itself are always correct."""
+    """Whether the op may be moved as its `move` says. Each lane may always act by itself, unless all lanes load the
+    same value, which their users take for a scalar."""
     if isinstance(op, Atomic):
         return op.move in _ATOMICS and _ATOMICS[op.move](facts, parts, op)
     if isinstance(op, Store):
@@ -131,28 +132,28 @@ def _adjoins(facts: Uniformity, _: CellParts, op: Load | Store) -> bool:
     return facts.step(op.ptr) == _size(op.ptr) and not facts.is_split(op.ptr)
 
 
-def _by_itself(facts: Uniformity, _: CellParts, op: Load | Store) -> bool:
-    return op not in facts.sums
+def _differs(facts: Uniformity, _: CellParts, op: Load) -> bool:
+    return facts.varies(op)
 
 
 _LOADS: dict[str, Callable[[Uniformity, CellParts, Load], bool]] = {
     "one": _shares,
     "common": lambda facts, _, op: facts.is_split(op.ptr) and facts.reads_common(op),
-    "own": _owns,
+    "own": lambda facts, parts, op: _owns(facts, parts, op) and _differs(facts, parts, op),
     "adjacent": _adjoins,
     "row": lambda facts, _, op: (
         not facts.is_split(op.ptr) and bool(facts.step(op.ptr) and likely_stride(facts, op.ptr))
     ),
     "maybe_row": lambda facts, _, op: not facts.is_split(op.ptr) and _tested(facts, op.ptr),
     "cell": lambda facts, parts, op: not facts.is_split(op.ptr) and parts.joint(op) is not None,
-    "gather": _by_itself,
+    "gather": _differs,
 }
 _STORES: dict[str, Callable[[Uniformity, CellParts, Store], bool]] = {
     "one": _shares,
     "own": _owns,
     "adjacent": _adjoins,
     "row": lambda facts, _, op: not facts.is_split(op.ptr) and _is_row(facts, op.ptr),
-    "scatter": _by_itself,
+    "scatter": lambda facts, _, op: op not in facts.sums,
     "sum": lambda facts, _, op: op in facts.sums,
 }
 _ATOMICS: dict[str, Callable[[Uniformity, CellParts, Atomic], bool]] = {

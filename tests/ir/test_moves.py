@@ -57,7 +57,7 @@ LEGAL = {
         "near": {"adjacent", "row", "gather"},
         "maybe": {"maybe_row", "gather"},
         "cell": {"cell", "gather"},
-        "shared": {"one", "gather"},
+        "shared": {"one"},
         "own": {"own", "gather"},
     },
     "store": {

@@ -15,21 +15,34 @@ import pytest
 from tests.ir.test_schedules import CONFIGS
 from tests.ir.vector_cases import CASES, kernel_text
 from weft.ir.adversary import Schedule
+from weft.ir.core import Op
 from weft.ir.evaluate import evaluate
+from weft.ir.mapping.cell_parts import CellParts
+from weft.ir.mapping.layouts import layouts_of
+from weft.ir.mapping.moves import is_legal_move
 from weft.ir.memory_model import Memory
-from weft.ir.ops import Kernel
+from weft.ir.ops import Atomic, Binary, Kernel, Load, Store
 from weft.ir.parse import parse
+from weft.ir.tasks import parallel_tasks
 from weft.ir.text import print_ir
 from weft.ir.transforms.mapping.choose_moves import choose_moves
 from weft.ir.transforms.mapping.vectorize import vectorize
+from weft.ir.uniform import Uniformity
 from weft.ir.verify import verify
 
+COUNTS = {"atomics that do not commute": 1}  # with more iterations, their order decides
 SHAPES = ("lanes=8", "lanes=4, vectors=2", "lanes=2", "lanes=32")
 
 
-def vectorized(body: str, schedule: str, count: int = 11) -> Kernel:
+def vectorized(body: str, schedule: str, count: int = 11, moves: dict[type[Op], str] | None = None) -> Kernel:
+    """The kernel as vectors. `moves`: how accesses are moved, where that is legal."""
     kernel = parse(kernel_text(body, schedule, count))
     choose_moves(kernel, CONFIGS["cpu"])
+    for task in parallel_tasks(kernel) if moves else ():
+        facts, parts = Uniformity(task), CellParts(layouts_of(kernel))
+        for op in task.all_of(Load, Store, Atomic):
+            usual, op.move = op.move, (moves or {}).get(type(op), op.move)
+            op.move = op.move if is_legal_move(facts, parts, op) else usual
     verify(kernel, "mapped")
     vectorize(kernel, CONFIGS["cpu"])
     verify(kernel, "vectors")
@@ -61,15 +74,38 @@ def test_text(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"vectors/{name.replace(' ', '_')}.chi", body)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", CASES)
-def test_meaning(name: str, shape: str) -> None:
-    count = 1 if name == "atomics that do not commute" else 11  # their order in other iterations is not known
-    kernel = vectorized(CASES[name], shape, count)
-    expected, told = outcome(parse(kernel_text(CASES[name], "", count)))
+def agrees(kernel: Kernel, body: str, count: int) -> None:
+    """Vectors give what iterations one after another give."""
+    expected, told = outcome(parse(kernel_text(body, "", count)))
     for schedule in (None, Schedule(5)):
         found, warned = outcome(kernel, schedule)
         for field in expected:
             np.testing.assert_array_equal(found[field], expected[field], f"{field}, {schedule}\n{print_ir(kernel)}")
         assert bool(warned) == bool(told)
         assert schedule is not None or warned == told
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", CASES)
+def test_meaning(name: str, shape: str) -> None:
+    agrees(vectorized(CASES[name], shape, COUNTS.get(name, 11)), CASES[name], COUNTS.get(name, 11))
+
+
+@pytest.mark.parametrize("moves", [{Load: "gather", Store: "scatter", Atomic: "each"}, {Load: "row", Atomic: "wait"}])
+@pytest.mark.parametrize("name", CASES)
+def test_each_legal_move_means_the_same(name: str, moves: dict[type[Op], str]) -> None:
+    count = COUNTS.get(name, 11)
+    agrees(vectorized(CASES[name], "lanes=8", count, moves), CASES[name], count)
+
+
+def test_indices_of_large_fields_are_multiplied_in_64_bits() -> None:
+    """`index * stride` of a field of more than a GiB may not fit 32 bits."""
+    far = kernel_text("%a = load &h[k] : f16\nstore &h[i], %a", "lanes=4").replace(
+        "f16[96] tree=7 components=(0) terms=((0, 1, 96, 2))", "f16[900000000] tree=7 components=(0) terms=((0, 1, 900000000, 2))"
+    )
+    for text, type in ((far, "i64"), (far.replace("900000000", "96"), "i32")):
+        kernel = parse(text)
+        choose_moves(kernel, CONFIGS["cpu"])
+        vectorize(kernel, CONFIGS["cpu"])
+        products = [op for op in parallel_tasks(kernel)[0].all_of(Binary) if op.kind == "mul"]
+        assert [str(op.type) for op in products] == [f"<4 x {type}>"]
