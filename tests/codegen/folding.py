@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from weft.codegen.cpu import kernel as cpu
 from weft.codegen.llvm.machine import host_cpu
 from weft.ir.core import Op
 from weft.ir.mapping import fold_choice, lane_choice
 from weft.ir.mapping.fold_choice import InnerLoop
+from weft.ir.mapping.vectorize import folds
 from weft.lang.program.init import program
 
 __all__ = ["Folded", "folding", "has_lanes"]
@@ -29,7 +29,7 @@ def has_lanes() -> bool:
 def folding() -> Generator[list[Folded]]:
     """Let all inner loops that can run so for a while; gives what was found in each task that has some."""
     tasks: list[Folded] = []
-    find = cpu.inner_loops
+    find = folds.inner_loops
 
     def note(*given: Any) -> Folded:
         loops = find(*given)
@@ -39,5 +39,5 @@ def folding() -> Generator[list[Folded]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fold_choice, "_MARGIN", 0.0)
         patch.setattr(lane_choice, "_MARGIN", float("inf"))
-        patch.setattr(cpu, "inner_loops", note)
+        patch.setattr(folds, "inner_loops", note)
         yield tasks

@@ -169,7 +169,7 @@ def test_the_usual_version_is_as_without_masks(modules: Modules) -> None:
         lengths.append(body.count("\n"))
         assert bool(cut(modules[-1:])) == masked
         assert "weft_tell" not in body
-    assert lengths[1] < 1.5 * lengths[0]
+    assert lengths[1] < 1.7 * lengths[0]
 
 
 def test_short_versions_stay(monkeypatch: pytest.MonkeyPatch, modules: Modules) -> None:

@@ -56,9 +56,7 @@ def test_loops_that_are_not_folded(every_loop: list[Folded]) -> None:
             out[i] = s
 
     run(3)
-    sums = {
-        store.ptr.name for plan in every_loop for about in plan.values() if about.facts for store in about.facts.sums
-    }
+    sums = {local.name for plan in every_loop for about in plan.values() for local in about.totals}
     assert sums == ({"s_6", "s_7"} if has_lanes() else set())  # those count by one once they are lowered
     for found, p in zip(out.to_numpy().tolist(), pieces):
         last = next((k + 1 for k, value in enumerate(p) if value > 30), len(p))
