@@ -83,9 +83,8 @@ def test_groups_of_vectors_look_whether_the_launch_shall_end() -> None:
         text = text.replace(old, new)
     kernel = for_cpu(parse(text), CompileConfig(), ALL)
     code = emit_kernel(kernel, CompileConfig(), frozenset(ALL.split())).text("; a module\n")
-    (group,) = re.findall(
-        r"^body\d+:\n((?:(?!^body).)*?)^latch\d+:\n  %n\d+ = add nsw i64 %i\d+, 64$", code, re.M | re.S
-    )
+    loop = r"^body\d+:\n((?:(?!^body).)*?)^latch\d+:\n  %n\d+ = add nsw i64 %i\d+, 64$"
+    (group,) = re.findall(loop, code, re.M | re.S)
     assert "<16 x float>" in group
     assert re.search(r"^turn\d+:\n.*call preserve_allcc", group, re.M | re.S)
 
