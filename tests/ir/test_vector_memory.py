@@ -100,11 +100,11 @@ def test_each_legal_move_means_the_same(name: str, moves: dict[type[Op], str]) -
 
 def test_indices_of_large_fields_are_multiplied_in_64_bits() -> None:
     """`index * stride` of a field of more than a GiB may not fit 32 bits."""
-    far = kernel_text("%a = load &h[k] : f16\nstore &h[i], %a", "lanes=4").replace(
-        "f16[96] tree=7 components=(0) terms=((0, 1, 96, 2))", "f16[900000000] tree=7 components=(0) terms=((0, 1, 900000000, 2))"
-    )
-    for text, type in ((far, "i64"), (far.replace("900000000", "96"), "i32")):
-        kernel = parse(text)
+    text = kernel_text("%a = load &h[k] : f16\nstore &h[i], %a", "lanes=4")
+    field, size = "f16[SIZE] tree=7 components=(0) terms=((0, 1, SIZE, 2))", "96"
+    assert field.replace("SIZE", size) in text
+    for more, type in ((size, "i32"), ("900000000", "i64")):
+        kernel = parse(text.replace(field.replace("SIZE", size), field.replace("SIZE", more)))
         choose_moves(kernel, CONFIGS["cpu"])
         vectorize(kernel, CONFIGS["cpu"])
         products = [op for op in parallel_tasks(kernel)[0].all_of(Binary) if op.kind == "mul"]
