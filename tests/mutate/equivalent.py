@@ -19,7 +19,6 @@ _PROVEN = "the end that is proven is asked for as well"
 _GATHERS = "lanes may gather what stands in a row"
 _SCATTERS = "lanes may scatter one value into one place"
 _ONE_BY_ONE = "lanes may do it one after the other"
-_NOT_CHOSEN = "what a vector without a lane that is here gives is not chosen"
 _KIND = "steps into two objects of one type are of one kind as long as those before them are the same"
 
 EQUIVALENT: dict[str, dict[str, str]] = {
@@ -190,56 +189,40 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "likely_bytes: step is not None -> False": "it is the sum of the steps of its terms",
         "likely_bytes: facts.varies(stride) -> False": _STRIDES,
     },
-    "weft.codegen.cpu.lane_atomics": {
-        "sees: isinstance(op, Alloca) -> False": _EARLY,
-        "sees: isinstance(op, (Load, Store)) -> False": _EARLY,
-        "sees: isinstance(root_of(op.ptr), Alloca) -> False": _EARLY,
-        "sees: isinstance(op, Load) -> False": _EARLY,
-        "sees: isinstance(op.ptr, Address) -> False": _EARLY,
-        "sees: self._meets(op.ptr) -> True": _EARLY,
-        "sees: isinstance(op.ptr, Address) -> True": _ADDRESS,
-        "minds: isinstance(op.ptr, Address) -> True": _ADDRESS,
-        "minds: self._meets(op.ptr) -> True": _EARLY,
-        "_meets: any((place.scope.whole.may_overlap(scope) for scope in self.scopes)) -> True": _EARLY,
-        "_meets: place.scope.whole.may_overlap(scope) -> True": _EARLY,
-        "_keep: free -> False": "another slot",
-        "minds: any((FAMILY.get(other.kind) != FAMILY.get(op.kind) for other, *_ in self.waiting)) -> True": _EARLY,
-        "minds: FAMILY.get(other.kind) != FAMILY.get(op.kind) -> True": _EARLY,
+    "weft.ir.mapping.interleaved_stores": {
+        "store_groups: op.move == 'row' -> True": "stores that are moved in another way are to other cells",
+        "_cell: isinstance(ptr, Address) -> True": _ADDRESS,
     },
-    "weft.codegen.cpu.lane_gathers": {
-        "_some_lane: f.many == 1 -> True": _NOT_CHOSEN,
-        "_some_lane: f.many > 1 -> False": _NOT_CHOSEN,
+    "weft.ir.mapping.fused_atomics": {
+        "commutes: isinstance(op.ptr, Address) -> True": _ADDRESS,
+        "commutes: isinstance(op.ptr, Address) -> True #2": _ADDRESS,
     },
-    "weft.codegen.cpu.lane_rows": {
-        "load_row: count == 1 -> False": "one vector, of which each lane takes its own element",
-        "_tag: isinstance(ptr, Address) -> True": _ADDRESS,
+    "weft.ir.mapping.shared_cells": {
+        "shared_cells: op.move in _MOVES -> True": "the others are asked for no cell",
+        "_cell_of: isinstance(ptr, Address) -> True": _ADDRESS,
+        "_cell_of: op.move == 'cell' -> True": "a row of cells has their size as its step",
     },
-    "weft.codegen.cpu.lane_strides": {
-        "find_row: f.facts.step(op) is not None -> True": _GATHERS,
-        "find_row: likely -> False": _GATHERS,
-        "find_row: base is None -> True": _GATHERS,
-        "find_row: f.facts.step(op.base) is None -> True": _GATHERS,
-        "find_row: f.facts.index_step(index) is None -> True": "what is surely even is found to be",
-        "find_row: op.offset -> True": "0 is added",
+    "weft.ir.mapping.vectorize.addresses": {
+        "_unmoved: isinstance(vector, Address) -> True": "an address that is not evenly spaced is an Address",
+        "_unmoved: isinstance(vector.base.type, Lanes) -> True": "without an index, only the base can be a vector",
+        "_is_tested: isinstance(user, Address) -> True": "what uses no address has no loads either",
+        "_find_row: v.facts.index_step(index) is None -> True": "what is surely even is found to be",
     },
-    "weft.codegen.cpu.lane_memory": {
-        "_address: f.facts.step(stride) == 0 -> True": _STRIDES,
-        "_address: uneven -> True #2": "only uneven addresses are looked up, and equal keys are of one kind",
-        "_address: f.facts.step(stride) == 0 -> False": "a vector of equal offsets",
-        "_pointee: isinstance(ptr.type.elem, Prim) -> True": _TYPES,
-        "_alloca: op not in f.facts.split -> False": "a local that lanes share may have room for more",
-        "_address: f.facts.step(index) == 0 -> False": "a vector of equal offsets",
-        "_address: uneven -> True": "no even address has the terms of an uneven one",
-        "_even_address: isinstance(stride, Const) -> False": "a product with 1",
-        "_even_address: stride.value == 1 -> False": "a product with 1",
-        "_cell_key: isinstance(x, Const) -> False": "parts of one cell may be stored one by one",
-        "_atomic: any((atomics.minds(op) for atomics in f.together.values())) -> True": _EARLY,
-        "_atomic: atomics.minds(op) -> True": _EARLY,
-        "_atomic: op.users -> True": "room that nobody reads",
-        "_random: f.which -> True": "0 is added",
+    "weft.ir.mapping.vectorize.accesses": {
+        "_load_row: row.step == lane_type(op.ptr).size -> False": "one vector, of which each lane takes its own element",
+        "_store: v.which -> False": "the same value is stored once more",
         "_ends_in: isinstance(local, Alloca) -> True": "only locals are split",
-        "_cell_key: isinstance(ptr, Address) -> True": _ADDRESS,
-        "_join: place in waiting.values -> False": "what is stored later takes the place of what was stored first",
+    },
+    "weft.ir.mapping.vectorize.atomics": {
+        "_each: op.users -> True": "room that nobody reads",
+        "_each: results is not None -> True": _TYPES,
+        "_each: results is not None -> True #2": _TYPES,
+    },
+    "weft.ir.mapping.vectorize.warnings": {
+        "_warn: v.many == 1 -> False": "a vector with a lane is asked whether it has one",
+    },
+    "weft.ir.mapping.vectorize.cold": {
+        "_forget_lanes: isinstance(op, If) -> True": "an attribute that other ops do not have",
     },
     "weft.codegen.gpu.wide_atomics": {
         "write_row: len(values) == unit -> False": "whichever end lies well, it is the same unit",
@@ -329,7 +312,30 @@ PROFIT: dict[str, tuple[str, ...]] = {
         "fold_prices: is_straight(loop.body)",
         "fold_prices: cost * _MARGIN < ",
     ),
-    "weft.codegen.cpu.lane_folds": ("_rounds: many > 1",),
+    "weft.ir.mapping.interleaved_stores": (
+        "is_between: isinstance(op, (Load, Store)) -> False",
+        "is_between: isinstance(root_of(op.ptr), Alloca) -> False",
+        "is_between: isinstance(op, Alloca) -> False",
+        "_cell: isinstance(x, Const) -> False",
+    ),
+    "weft.ir.mapping.fused_atomics": (
+        "commutes: isinstance(op, Alloca) -> False",
+        "commutes: isinstance(op, (Load, Store)) -> False",
+        "commutes: isinstance(root_of(op.ptr), Alloca) -> False",
+        "commutes: isinstance(op, Atomic) -> False",
+        "commutes: op.move == 'combine' -> False",
+        "commutes: isinstance(op.ptr, Address) -> False #2",
+        "commutes: all((FAMILY.get(op.kind) == FAMILY.get(other.kind) or not _meets",
+        "commutes: FAMILY.get(op.kind) == FAMILY.get(other.kind) -> False",
+        "commutes: _meets(op.ptr, other) -> True #2",
+    ),
+    "weft.ir.mapping.shared_cells": (
+        "changes_cells: isinstance(op, Store) -> False",
+        "changes_cells: isinstance(root_of(op.ptr), Alloca) -> False",
+        "changes_cells: op.effect != 'elsewhere' -> True",
+    ),
+    "weft.ir.mapping.vectorize.cells": ("_parts_of: lanes < stride -> True",),
+    "weft.ir.mapping.vectorize.cold": ("can_run_by_lane: target_of(op) not in own -> True",),
     "weft.ir.mapping.lane_choice": (
         *(
             "_too_dear",

@@ -35,6 +35,7 @@ _LANES = (
     "tests/codegen/test_lane_scatters.py",
     *_RUN,
 )
+_VECTORS = ("tests/ir/test_vector_memory.py", *_LANES)
 _GPU = (
     "tests/ir/test_schedules.py",
     "tests/ir/test_gpu_machine.py",
@@ -127,12 +128,19 @@ TARGETS: dict[str, tuple[str, ...]] = {
     ),
     "weft.ir.transforms.mapping.choose_threads": ("tests/ir/test_schedules.py", "tests/codegen/test_parts.py", *_RUN),
     "weft.ir.mapping.rows": ("tests/codegen/test_lane_strides.py", *_LANES),
-    "weft.codegen.cpu.lane_atomics": _LANES,
-    "weft.codegen.cpu.lane_folds": _LANES,
-    "weft.codegen.cpu.lane_gathers": _LANES,
-    "weft.codegen.cpu.lane_rows": _LANES,
-    "weft.codegen.cpu.lane_strides": _LANES,
-    "weft.codegen.cpu.lane_memory": _LANES,
+    "weft.ir.mapping.interleaved_stores": _VECTORS,
+    "weft.ir.mapping.fused_atomics": _VECTORS,
+    "weft.ir.mapping.shared_cells": _VECTORS,
+    "weft.ir.mapping.vectorize.addresses": _VECTORS,
+    "weft.ir.mapping.vectorize.rows": _VECTORS,
+    "weft.ir.mapping.vectorize.cells": _VECTORS,
+    "weft.ir.mapping.vectorize.accesses": _VECTORS,
+    "weft.ir.mapping.vectorize.sums": _VECTORS,
+    "weft.ir.mapping.vectorize.atomics": _VECTORS,
+    "weft.ir.mapping.vectorize.warnings": _VECTORS,
+    "weft.ir.mapping.vectorize.cold": _VECTORS,
+    "weft.ir.mapping.vectorize.control": _LANES,
+    "weft.ir.mapping.vectorize.folds": _LANES,
     "weft.ir.mapping.unordered": ("tests/ir/test_synchronization.py", *_LANES),
     "weft.ir.mapping.privatizable": (
         "tests/codegen/test_privatization.py",
