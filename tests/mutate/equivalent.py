@@ -16,7 +16,6 @@ _NEVER = "what is surely outside gets a mask that never holds"
 _ONCE = "a task that is not doubled has its masks where the accesses are"
 _WIDER = "what does not wrap around is the same number in 64 bits"
 _PROVEN = "the end that is proven is asked for as well"
-_GATHERS = "lanes may gather what stands in a row"
 _SCATTERS = "lanes may scatter one value into one place"
 _ONE_BY_ONE = "lanes may do it one after the other"
 _KIND = "steps into two objects of one type are of one kind as long as those before them are the same"
@@ -209,7 +208,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_find_row: v.facts.index_step(index) is None -> True": "what is surely even is found to be",
     },
     "weft.ir.mapping.vectorize.accesses": {
-        "_load_row: row.step == lane_type(op.ptr).size -> False": "one vector, of which each lane takes its own element",
+        "_load_row: row.step == lane_type(op.ptr).size -> False": "a vector whose elements stay in place",
         "_store: v.which -> False": "the same value is stored once more",
         "_ends_in: isinstance(local, Alloca) -> True": "only locals are split",
     },
