@@ -12,12 +12,12 @@ entry:
   %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
   %s36 = alloca float, align 8
   %s43 = alloca <8 x float>, align 64
-  %s64 = alloca i32, align 4
-  %s76 = alloca <8 x float>, align 64
-  %s77 = alloca <8 x float>, align 64
-  %s109 = alloca <8 x float>, align 64
-  %s110 = alloca <8 x float>, align 64
-  %s178 = alloca <8 x float>, align 64
+  %s73 = alloca <8 x float>, align 64
+  %s74 = alloca <8 x float>, align 64
+  %s75 = alloca i32, align 4
+  %s111 = alloca <8 x float>, align 64
+  %s112 = alloca <8 x float>, align 64
+  %s177 = alloca <8 x float>, align 64
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 32
@@ -65,7 +65,7 @@ body30:
   %v40 = getelementptr inbounds i8, ptr %v4, i64 %v39
   %v41 = load float, ptr %v38, align 4, !alias.scope !13, !noalias !14, !llvm.access.group !0
   %v42 = load float, ptr %v40, align 4, !alias.scope !15, !noalias !16, !llvm.access.group !0
-  store <8 x float> splat (float 0x8000000000000000), ptr %s43, align 64
+  store <8 x float> splat (float 0x8000000000000000), ptr %s43, align 4
   br label %head44
 head44:
   %i48 = phi i64 [ 0, %body30 ], [ %n49, %latch46 ]
@@ -85,81 +85,81 @@ body45:
   %v61 = getelementptr inbounds i8, ptr %v60, i64 8
   %v62 = load i32, ptr %v61, align 4, !alias.scope !17, !noalias !18, !llvm.access.group !0
   %v63 = sext i32 %v62 to i64
-  store i32 1024, ptr %s64, align 4
-  %v70 = icmp slt i64 %v56, %v63
-  %v71 = sub i64 %v63, %v56
-  %v72 = icmp uge i64 %v71, 16
-  %v73 = and i1 %v70, %v72
-  br i1 %v73, label %many65, label %done69
-many65:
-  store <8 x float> splat (float 0x8000000000000000), ptr %s76, align 64
-  store <8 x float> splat (float 0x8000000000000000), ptr %s77, align 64
-  br label %body66
-body66:
-  %i74 = phi i64 [ %v56, %many65 ], [ %n75, %latch67 ]
-  %v79 = mul i64 %i74, 4
-  %v80 = getelementptr i8, ptr %v2, i64 %v79
-  %v81 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v80, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
-  %v82 = getelementptr i8, ptr %v80, i64 32
-  %v83 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v82, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
-  %v84 = insertelement <8 x float> poison, float %v41, i64 0
-  %v85 = shufflevector <8 x float> %v84, <8 x float> poison, <8 x i32> zeroinitializer
-  %v86 = fsub reassoc arcp contract afn <8 x float> %v81, %v85
-  %v87 = insertelement <8 x float> poison, float %v41, i64 0
-  %v88 = shufflevector <8 x float> %v87, <8 x float> poison, <8 x i32> zeroinitializer
-  %v89 = fsub reassoc arcp contract afn <8 x float> %v83, %v88
-  %v90 = fmul reassoc arcp contract afn <8 x float> %v86, %v86
-  %v91 = fmul reassoc arcp contract afn <8 x float> %v89, %v89
-  %v92 = mul i64 %i74, 4
-  %v93 = getelementptr i8, ptr %v4, i64 %v92
-  %v94 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v93, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
-  %v95 = getelementptr i8, ptr %v93, i64 32
-  %v96 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v95, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
-  %v97 = insertelement <8 x float> poison, float %v42, i64 0
-  %v98 = shufflevector <8 x float> %v97, <8 x float> poison, <8 x i32> zeroinitializer
-  %v99 = fsub reassoc arcp contract afn <8 x float> %v94, %v98
-  %v100 = insertelement <8 x float> poison, float %v42, i64 0
-  %v101 = shufflevector <8 x float> %v100, <8 x float> poison, <8 x i32> zeroinitializer
-  %v102 = fsub reassoc arcp contract afn <8 x float> %v96, %v101
-  %v103 = fmul reassoc arcp contract afn <8 x float> %v99, %v99
-  %v104 = fmul reassoc arcp contract afn <8 x float> %v102, %v102
-  %v105 = fadd reassoc arcp contract afn <8 x float> %v90, %v103
-  %v106 = fadd reassoc arcp contract afn <8 x float> %v91, %v104
-  %v107 = fcmp olt <8 x float> %v105, splat (float 0x3FF0000000000000)
-  %v108 = fcmp olt <8 x float> %v106, splat (float 0x3FF0000000000000)
-  store <8 x float> zeroinitializer, ptr %s109, align 64
-  store <8 x float> zeroinitializer, ptr %s110, align 64
-  store <8 x float> splat (float 0x8000000000000000), ptr %s109, align 4
-  store <8 x float> splat (float 0x8000000000000000), ptr %s110, align 4
-  %v111 = and <8 x i1> splat (i1 true), %v107
-  %v112 = and <8 x i1> splat (i1 true), %v108
-  %v115 = load <8 x float>, ptr %s109, align 4
-  %v116 = select <8 x i1> %v111, <8 x float> %v105, <8 x float> %v115
-  store <8 x float> %v116, ptr %s109, align 4
-  %v117 = load <8 x float>, ptr %s110, align 4
-  %v118 = select <8 x i1> %v112, <8 x float> %v106, <8 x float> %v117
-  store <8 x float> %v118, ptr %s110, align 4
-  br label %after114
-after114:
-  %v119 = load <8 x float>, ptr %s109, align 4
-  %v120 = load <8 x float>, ptr %s110, align 4
-  %v121 = load <8 x float>, ptr %s76, align 64
+  %v64 = sub i64 %v63, %v56
+  %v65 = and i64 %v64, 15
+  %v66 = icmp slt i64 %v56, %v63
+  %v67 = select i1 %v66, i64 %v65, i64 0
+  %v68 = sub i64 %v63, %v67
+  %v69 = icmp slt i64 %v56, %v68
+  br i1 %v69, label %then70, label %done72
+then70:
+  store <8 x float> splat (float 0x8000000000000000), ptr %s73, align 4
+  store <8 x float> splat (float 0x8000000000000000), ptr %s74, align 4
+  store i32 1024, ptr %s75, align 4
+  %v83 = icmp slt i64 %v56, %v68
+  br i1 %v83, label %enter76, label %done79
+enter76:
+  br label %body77
+body77:
+  %i81 = phi i64 [ %v56, %enter76 ], [ %n82, %latch78 ]
+  %v84 = sub i64 %v68, %i81
+  %v85 = mul i64 %i81, 4
+  %v86 = getelementptr i8, ptr %v2, i64 %v85
+  %v87 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v86, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
+  %v88 = getelementptr i8, ptr %v86, i64 32
+  %v89 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v88, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
+  %v90 = insertelement <8 x float> poison, float %v41, i64 0
+  %v91 = shufflevector <8 x float> %v90, <8 x float> poison, <8 x i32> zeroinitializer
+  %v92 = fsub reassoc arcp contract afn <8 x float> %v87, %v91
+  %v93 = fsub reassoc arcp contract afn <8 x float> %v89, %v91
+  %v94 = fmul reassoc arcp contract afn <8 x float> %v92, %v92
+  %v95 = fmul reassoc arcp contract afn <8 x float> %v93, %v93
+  %v96 = mul i64 %i81, 4
+  %v97 = getelementptr i8, ptr %v4, i64 %v96
+  %v98 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v97, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
+  %v99 = getelementptr i8, ptr %v97, i64 32
+  %v100 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v99, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
+  %v101 = insertelement <8 x float> poison, float %v42, i64 0
+  %v102 = shufflevector <8 x float> %v101, <8 x float> poison, <8 x i32> zeroinitializer
+  %v103 = fsub reassoc arcp contract afn <8 x float> %v98, %v102
+  %v104 = fsub reassoc arcp contract afn <8 x float> %v100, %v102
+  %v105 = fmul reassoc arcp contract afn <8 x float> %v103, %v103
+  %v106 = fmul reassoc arcp contract afn <8 x float> %v104, %v104
+  %v107 = fadd reassoc arcp contract afn <8 x float> %v94, %v105
+  %v108 = fadd reassoc arcp contract afn <8 x float> %v95, %v106
+  %v109 = fcmp olt <8 x float> %v107, splat (float 0x3FF0000000000000)
+  %v110 = fcmp olt <8 x float> %v108, splat (float 0x3FF0000000000000)
+  store <8 x float> splat (float 0x0000000000000000), ptr %s111, align 4
+  store <8 x float> splat (float 0x0000000000000000), ptr %s112, align 4
+  store <8 x float> splat (float 0x8000000000000000), ptr %s111, align 4
+  store <8 x float> splat (float 0x8000000000000000), ptr %s112, align 4
+  %v113 = and <8 x i1> splat (i1 true), %v109
+  %v114 = and <8 x i1> splat (i1 true), %v110
+  %v115 = load <8 x float>, ptr %s111, align 4
+  %v116 = select <8 x i1> %v113, <8 x float> %v107, <8 x float> %v115
+  store <8 x float> %v116, ptr %s111, align 4
+  %v117 = load <8 x float>, ptr %s112, align 4
+  %v118 = select <8 x i1> %v114, <8 x float> %v108, <8 x float> %v117
+  store <8 x float> %v118, ptr %s112, align 4
+  %v119 = load <8 x float>, ptr %s111, align 4
+  %v120 = load <8 x float>, ptr %s112, align 4
+  %v121 = load <8 x float>, ptr %s73, align 4
   %v122 = fadd reassoc arcp contract afn <8 x float> %v121, %v119
   %v123 = select <8 x i1> splat (i1 true), <8 x float> %v122, <8 x float> %v121
-  store <8 x float> %v123, ptr %s76, align 64
-  %v124 = load <8 x float>, ptr %s77, align 64
+  store <8 x float> %v123, ptr %s73, align 4
+  %v124 = load <8 x float>, ptr %s74, align 4
   %v125 = fadd reassoc arcp contract afn <8 x float> %v124, %v120
   %v126 = select <8 x i1> splat (i1 true), <8 x float> %v125, <8 x float> %v124
-  store <8 x float> %v126, ptr %s77, align 64
-  br label %turn78
-turn78:
-  %v129 = load i32, ptr %s64, align 4
+  store <8 x float> %v126, ptr %s74, align 4
+  br label %turn80
+turn80:
+  %v129 = load i32, ptr %s75, align 4
   %v130 = sub i32 %v129, 1
-  store i32 %v130, ptr %s64, align 4
+  store i32 %v130, ptr %s75, align 4
   %v131 = icmp slt i32 %v130, 0
   br i1 %v131, label %now127, label %on128, !prof !1
 now127:
-  store i32 1024, ptr %s64, align 4
+  store i32 1024, ptr %s75, align 4
   %v134 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !11, !noalias !12
   %v135 = icmp eq i64 %v134, 0
   br i1 %v135, label %on133, label %ask132, !prof !2
@@ -173,90 +173,87 @@ ask132:
 on133:
   br label %on128
 on128:
-  br label %latch67
-latch67:
-  %n75 = add nsw i64 %i74, 16
-  %v141 = sub i64 %v63, %n75
-  %v142 = icmp uge i64 %v141, 16
-  br i1 %v142, label %body66, label %added68
-added68:
-  %v143 = load <8 x float>, ptr %s43, align 64
-  %v144 = load <8 x float>, ptr %s76, align 64
-  %v145 = load <8 x float>, ptr %s77, align 64
-  %v146 = fadd reassoc arcp contract afn <8 x float> %v143, %v144
-  %v147 = fadd reassoc arcp contract afn <8 x float> %v145, %v146
-  store <8 x float> %v147, ptr %s43, align 64
-  br label %done69
-done69:
-  %v148 = phi i64 [ %v56, %body45 ], [ %n75, %added68 ]
-  %v155 = icmp slt i64 %v148, %v63
-  br i1 %v155, label %enter149, label %done152
-enter149:
-  br label %body150
-body150:
-  %i153 = phi i64 [ %v148, %enter149 ], [ %n154, %latch151 ]
-  %v156 = sub i64 %v63, %i153
-  %v157 = call i64 @llvm.umin.i64(i64 %v156, i64 8)
-  %v158 = trunc i64 %v157 to i32
-  %v159 = insertelement <8 x i32> poison, i32 %v158, i64 0
-  %v160 = shufflevector <8 x i32> %v159, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v161 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v160
-  %v162 = mul i64 %i153, 4
-  %v163 = getelementptr i8, ptr %v2, i64 %v162
-  %v164 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v163, <8 x i1> %v161, <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
-  %v165 = insertelement <8 x float> poison, float %v41, i64 0
-  %v166 = shufflevector <8 x float> %v165, <8 x float> poison, <8 x i32> zeroinitializer
-  %v167 = fsub reassoc arcp contract afn <8 x float> %v164, %v166
-  %v168 = fmul reassoc arcp contract afn <8 x float> %v167, %v167
-  %v169 = mul i64 %i153, 4
-  %v170 = getelementptr i8, ptr %v4, i64 %v169
-  %v171 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v170, <8 x i1> %v161, <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
-  %v172 = insertelement <8 x float> poison, float %v42, i64 0
-  %v173 = shufflevector <8 x float> %v172, <8 x float> poison, <8 x i32> zeroinitializer
-  %v174 = fsub reassoc arcp contract afn <8 x float> %v171, %v173
-  %v175 = fmul reassoc arcp contract afn <8 x float> %v174, %v174
-  %v176 = fadd reassoc arcp contract afn <8 x float> %v168, %v175
-  %v177 = fcmp olt <8 x float> %v176, splat (float 0x3FF0000000000000)
-  store <8 x float> zeroinitializer, ptr %s178, align 64
-  store <8 x float> splat (float 0x8000000000000000), ptr %s178, align 4
-  %v179 = and <8 x i1> %v161, %v177
-  %v182 = load <8 x float>, ptr %s178, align 4
-  %v183 = select <8 x i1> %v179, <8 x float> %v176, <8 x float> %v182
-  store <8 x float> %v183, ptr %s178, align 4
-  br label %after181
-after181:
-  %v184 = load <8 x float>, ptr %s178, align 4
-  %v185 = load <8 x float>, ptr %s43, align 64
-  %v186 = fadd reassoc arcp contract afn <8 x float> %v185, %v184
-  %v187 = select <8 x i1> %v161, <8 x float> %v186, <8 x float> %v185
-  store <8 x float> %v187, ptr %s43, align 64
-  br label %latch151
-latch151:
-  %n154 = add nsw i64 %i153, 8
-  %v188 = icmp ugt i64 %v156, 8
-  br i1 %v188, label %body150, label %done152
-done152:
+  br label %latch78
+latch78:
+  %n82 = add nsw i64 %i81, 16
+  %v141 = icmp ugt i64 %v84, 16
+  br i1 %v141, label %body77, label %done79
+done79:
+  %v142 = load <8 x float>, ptr %s43, align 4
+  %v143 = load <8 x float>, ptr %s73, align 4
+  %v144 = load <8 x float>, ptr %s74, align 4
+  %v145 = fadd reassoc arcp contract afn <8 x float> %v142, %v143
+  %v146 = fadd reassoc arcp contract afn <8 x float> %v144, %v145
+  store <8 x float> %v146, ptr %s43, align 4
+  br label %done72
+done72:
+  %v153 = icmp slt i64 0, %v67
+  br i1 %v153, label %enter147, label %done150
+enter147:
+  br label %body148
+body148:
+  %i151 = phi i64 [ 0, %enter147 ], [ %n152, %latch149 ]
+  %v154 = sub i64 %v67, %i151
+  %v155 = call i64 @llvm.umin.i64(i64 %v154, i64 8)
+  %v156 = trunc i64 %v155 to i32
+  %v157 = insertelement <8 x i32> poison, i32 %v156, i64 0
+  %v158 = shufflevector <8 x i32> %v157, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v159 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v158
+  %v160 = add i64 %v68, %i151
+  %v161 = mul i64 %v160, 4
+  %v162 = getelementptr i8, ptr %v2, i64 %v161
+  %v163 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v162, <8 x i1> %v159, <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
+  %v164 = insertelement <8 x float> poison, float %v41, i64 0
+  %v165 = shufflevector <8 x float> %v164, <8 x float> poison, <8 x i32> zeroinitializer
+  %v166 = fsub reassoc arcp contract afn <8 x float> %v163, %v165
+  %v167 = fmul reassoc arcp contract afn <8 x float> %v166, %v166
+  %v168 = mul i64 %v160, 4
+  %v169 = getelementptr i8, ptr %v4, i64 %v168
+  %v170 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v169, <8 x i1> %v159, <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
+  %v171 = insertelement <8 x float> poison, float %v42, i64 0
+  %v172 = shufflevector <8 x float> %v171, <8 x float> poison, <8 x i32> zeroinitializer
+  %v173 = fsub reassoc arcp contract afn <8 x float> %v170, %v172
+  %v174 = fmul reassoc arcp contract afn <8 x float> %v173, %v173
+  %v175 = fadd reassoc arcp contract afn <8 x float> %v167, %v174
+  %v176 = fcmp olt <8 x float> %v175, splat (float 0x3FF0000000000000)
+  store <8 x float> splat (float 0x0000000000000000), ptr %s177, align 4
+  store <8 x float> splat (float 0x8000000000000000), ptr %s177, align 4
+  %v178 = and <8 x i1> %v159, %v176
+  %v179 = load <8 x float>, ptr %s177, align 4
+  %v180 = select <8 x i1> %v178, <8 x float> %v175, <8 x float> %v179
+  store <8 x float> %v180, ptr %s177, align 4
+  %v181 = load <8 x float>, ptr %s177, align 4
+  %v182 = load <8 x float>, ptr %s43, align 4
+  %v183 = fadd reassoc arcp contract afn <8 x float> %v182, %v181
+  %v184 = select <8 x i1> %v159, <8 x float> %v183, <8 x float> %v182
+  store <8 x float> %v184, ptr %s43, align 4
+  br label %latch149
+latch149:
+  %n152 = add nsw i64 %i151, 8
+  %v185 = icmp ugt i64 %v154, 8
+  br i1 %v185, label %body148, label %done150
+done150:
   br label %latch46
 latch46:
   %n49 = add nsw i64 %i48, 1
   br label %head44
 done47:
-  %v189 = load <8 x float>, ptr %s43, align 64
-  %v190 = call reassoc arcp contract afn float @llvm.vector.reduce.fadd.v8f32(float 0x8000000000000000, <8 x float> %v189)
-  %v191 = load float, ptr %s36, align 4
-  %v192 = fadd reassoc arcp contract afn float %v191, %v190
-  store float %v192, ptr %s36, align 4
-  %v193 = load float, ptr %s36, align 4
-  %v194 = mul nsw i64 %i33, 4
-  %v195 = getelementptr inbounds i8, ptr %v8, i64 %v194
-  store float %v193, ptr %v195, align 4, !alias.scope !19, !noalias !20, !llvm.access.group !0
+  %v186 = load <8 x float>, ptr %s43, align 4
+  %v187 = call reassoc arcp contract afn float @llvm.vector.reduce.fadd.v8f32(float 0x8000000000000000, <8 x float> %v186)
+  %v188 = load float, ptr %s36, align 4
+  %v189 = fadd reassoc arcp contract afn float %v188, %v187
+  store float %v189, ptr %s36, align 4
+  %v190 = load float, ptr %s36, align 4
+  %v191 = mul nsw i64 %i33, 4
+  %v192 = getelementptr inbounds i8, ptr %v8, i64 %v191
+  store float %v190, ptr %v192, align 4, !alias.scope !19, !noalias !20, !llvm.access.group !0
   br label %latch31
 latch31:
   %n34 = add nsw i64 %i33, 1
   br label %head29, !llvm.loop !4
 done32:
-  %v196 = icmp slt i64 %q16, %v10
-  br i1 %v196, label %stretch11, label %done14, !prof !1
+  %v193 = icmp slt i64 %q16, %v10
+  br i1 %v193, label %stretch11, label %done14, !prof !1
 done14:
   br label %exit
 exit:

@@ -36,7 +36,7 @@ body11:
   %v22 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v21
   %v23 = mul i64 %i14, 4
   %v24 = getelementptr i8, ptr %v2, i64 %v23
-  %v25 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v24, <8 x i1> %v22, <8 x float> zeroinitializer), !alias.scope !6, !noalias !7
+  %v25 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v24, <8 x i1> %v22, <8 x float> zeroinitializer), !alias.scope !3, !noalias !4
   %v26 = fmul reassoc arcp contract afn <8 x float> %v25, splat (float 0x4022000000000000)
   %v27 = fcmp ord <8 x float> %v26, %v26
   %v28 = select <8 x i1> %v27, <8 x float> %v26, <8 x float> splat (float 0x0000000000000000)
@@ -54,49 +54,51 @@ body11:
   %v40 = getelementptr i8, <8 x ptr> %v39, i64 4
   %v41 = getelementptr i8, <8 x ptr> %v39, i64 8
   %v42 = bitcast <8 x i1> %v22 to i8
-  %v43 = call i8 @llvm.cttz.i8(i8 %v42, i1 true)
-  %v44 = extractelement <8 x ptr> %v39, i8 %v43
-  %v45 = insertelement <8 x ptr> poison, ptr %v44, i64 0
-  %v46 = shufflevector <8 x ptr> %v45, <8 x ptr> poison, <8 x i32> zeroinitializer
-  %v47 = select <8 x i1> %v22, <8 x ptr> %v39, <8 x ptr> %v46
-  %v48 = extractelement <8 x ptr> %v47, i64 0
-  %v49 = extractelement <8 x ptr> %v47, i64 1
-  %v50 = extractelement <8 x ptr> %v47, i64 2
-  %v51 = extractelement <8 x ptr> %v47, i64 3
-  %v52 = extractelement <8 x ptr> %v47, i64 4
-  %v53 = extractelement <8 x ptr> %v47, i64 5
-  %v54 = extractelement <8 x ptr> %v47, i64 6
-  %v55 = extractelement <8 x ptr> %v47, i64 7
-  %v56 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v48, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v57 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v49, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v58 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v50, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v59 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v51, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v60 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v52, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v61 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v53, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v62 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v54, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v63 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v55, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !10, !noalias !11
-  %v64 = shufflevector <4 x float> %v56, <4 x float> %v57, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v65 = shufflevector <4 x float> %v58, <4 x float> %v59, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v66 = shufflevector <4 x float> %v60, <4 x float> %v61, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v67 = shufflevector <4 x float> %v62, <4 x float> %v63, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v68 = shufflevector <8 x float> %v64, <8 x float> %v65, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
-  %v69 = shufflevector <8 x float> %v66, <8 x float> %v67, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
-  %v70 = shufflevector <8 x float> %v64, <8 x float> %v65, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
-  %v71 = shufflevector <8 x float> %v66, <8 x float> %v67, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
-  %v72 = shufflevector <8 x float> %v68, <8 x float> %v69, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
-  %v73 = shufflevector <8 x float> %v68, <8 x float> %v69, <8 x i32> <i32 4, i32 5, i32 6, i32 7, i32 12, i32 13, i32 14, i32 15>
+  %v43 = call i8 @llvm.cttz.i8(i8 %v42, i1 false)
+  %v44 = and i8 %v43, 7
+  %v45 = zext i8 %v44 to i64
+  %v46 = extractelement <8 x ptr> %v39, i64 %v45
+  %v47 = insertelement <8 x ptr> poison, ptr %v46, i64 0
+  %v48 = shufflevector <8 x ptr> %v47, <8 x ptr> poison, <8 x i32> zeroinitializer
+  %v49 = select <8 x i1> %v22, <8 x ptr> %v39, <8 x ptr> %v48
+  %v50 = extractelement <8 x ptr> %v49, i64 0
+  %v51 = extractelement <8 x ptr> %v49, i64 1
+  %v52 = extractelement <8 x ptr> %v49, i64 2
+  %v53 = extractelement <8 x ptr> %v49, i64 3
+  %v54 = extractelement <8 x ptr> %v49, i64 4
+  %v55 = extractelement <8 x ptr> %v49, i64 5
+  %v56 = extractelement <8 x ptr> %v49, i64 6
+  %v57 = extractelement <8 x ptr> %v49, i64 7
+  %v58 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v50, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !5, !noalias !6
+  %v59 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v51, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !5, !noalias !6
+  %v60 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v52, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !5, !noalias !6
+  %v61 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v53, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !5, !noalias !6
+  %v62 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v54, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !5, !noalias !6
+  %v63 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v55, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !5, !noalias !6
+  %v64 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v56, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !5, !noalias !6
+  %v65 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v57, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !5, !noalias !6
+  %v66 = shufflevector <4 x float> %v58, <4 x float> %v59, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v67 = shufflevector <4 x float> %v60, <4 x float> %v61, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v68 = shufflevector <4 x float> %v62, <4 x float> %v63, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v69 = shufflevector <4 x float> %v64, <4 x float> %v65, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v70 = shufflevector <8 x float> %v66, <8 x float> %v67, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
+  %v71 = shufflevector <8 x float> %v68, <8 x float> %v69, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
+  %v72 = shufflevector <8 x float> %v66, <8 x float> %v67, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
+  %v73 = shufflevector <8 x float> %v68, <8 x float> %v69, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
   %v74 = shufflevector <8 x float> %v70, <8 x float> %v71, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
-  %v75 = fmul reassoc arcp contract afn <8 x float> %v72, %v72
-  %v76 = fmul reassoc arcp contract afn <8 x float> %v73, %v73
+  %v75 = shufflevector <8 x float> %v70, <8 x float> %v71, <8 x i32> <i32 4, i32 5, i32 6, i32 7, i32 12, i32 13, i32 14, i32 15>
+  %v76 = shufflevector <8 x float> %v72, <8 x float> %v73, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
   %v77 = fmul reassoc arcp contract afn <8 x float> %v74, %v74
-  %v78 = fadd reassoc arcp contract afn <8 x float> %v75, %v76
-  %v79 = fadd reassoc arcp contract afn <8 x float> %v78, %v77
-  call void @llvm.masked.store.v8f32.p0(<8 x float> %v79, ptr align 4 %v24, <8 x i1> %v22), !alias.scope !6, !noalias !7
+  %v78 = fmul reassoc arcp contract afn <8 x float> %v75, %v75
+  %v79 = fmul reassoc arcp contract afn <8 x float> %v76, %v76
+  %v80 = fadd reassoc arcp contract afn <8 x float> %v77, %v78
+  %v81 = fadd reassoc arcp contract afn <8 x float> %v80, %v79
+  call void @llvm.masked.store.v8f32.p0(<8 x float> %v81, ptr align 4 %v24, <8 x i1> %v22), !alias.scope !3, !noalias !4
   br label %latch12
 latch12:
   %n15 = add nsw i64 %i14, 8
-  %v80 = icmp ugt i64 %v17, 8
-  br i1 %v80, label %body11, label %done13
+  %v82 = icmp ugt i64 %v17, 8
+  br i1 %v82, label %body11, label %done13
 done13:
   br label %exit
 exit:
@@ -144,17 +146,8 @@ exit:
 
 !0 = distinct !{!"fields"}
 !1 = distinct !{!"field:f", !0}
-!2 = distinct !{!"field:u#0", !0}
-!3 = distinct !{!"field:u", !0}
-!4 = distinct !{!"field:u#1", !0}
-!5 = distinct !{!"field:u#2", !0}
+!2 = distinct !{!"field:u", !0}
+!3 = !{!1}
+!4 = !{!2}
+!5 = !{!2}
 !6 = !{!1}
-!7 = !{!2, !3, !4, !5}
-!8 = !{!2}
-!9 = !{!1, !4, !5}
-!10 = !{!3}
-!11 = !{!1}
-!12 = !{!4}
-!13 = !{!1, !2, !5}
-!14 = !{!5}
-!15 = !{!1, !2, !4}

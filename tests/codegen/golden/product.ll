@@ -38,7 +38,7 @@ body17:
   %v26 = insertelement <16 x i32> poison, i32 %v25, i64 0
   %v27 = shufflevector <16 x i32> %v26, <16 x i32> poison, <16 x i32> zeroinitializer
   %v28 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v27
-  store <16 x float> zeroinitializer, ptr %s29, align 64
+  store <16 x float> splat (float 0x0000000000000000), ptr %s29, align 4
   store <16 x float> splat (float 0x0000000000000000), ptr %s29, align 4
   br label %head30
 head30:
@@ -47,14 +47,14 @@ head30:
   br i1 %v36, label %body31, label %done33
 body31:
   %v37 = mul i64 %v15, 256
-  %v38 = getelementptr i8, ptr %v2, i64 %v37
-  %v39 = mul i64 %i34, 4
-  %v40 = getelementptr i8, ptr %v38, i64 %v39
+  %v38 = mul i64 %i34, 4
+  %v39 = getelementptr i8, ptr %v2, i64 %v37
+  %v40 = getelementptr i8, ptr %v39, i64 %v38
   %v41 = load float, ptr %v40, align 4, !alias.scope !8, !noalias !9
   %v42 = mul i64 %i34, 256
-  %v43 = getelementptr i8, ptr %v4, i64 %v42
-  %v44 = mul i64 %i20, 4
-  %v45 = getelementptr i8, ptr %v43, i64 %v44
+  %v43 = mul i64 %i20, 4
+  %v44 = getelementptr i8, ptr %v4, i64 %v42
+  %v45 = getelementptr i8, ptr %v44, i64 %v43
   %v46 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v45, <16 x i1> %v28, <16 x float> zeroinitializer), !alias.scope !10, !noalias !11
   %v47 = insertelement <16 x float> poison, float %v41, i64 0
   %v48 = shufflevector <16 x float> %v47, <16 x float> poison, <16 x i32> zeroinitializer
@@ -69,9 +69,9 @@ latch32:
 done33:
   %v52 = load <16 x float>, ptr %s29, align 4
   %v53 = mul i64 %v15, 256
-  %v54 = getelementptr i8, ptr %v6, i64 %v53
-  %v55 = mul i64 %i20, 4
-  %v56 = getelementptr i8, ptr %v54, i64 %v55
+  %v54 = mul i64 %i20, 4
+  %v55 = getelementptr i8, ptr %v6, i64 %v53
+  %v56 = getelementptr i8, ptr %v55, i64 %v54
   call void @llvm.masked.store.v16f32.p0(<16 x float> %v52, ptr align 4 %v56, <16 x i1> %v28), !alias.scope !12, !noalias !13
   br label %latch18
 latch18:

@@ -4,22 +4,20 @@
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.umin.i64(i64, i64)
-declare <8 x i32> @llvm.ssub.sat.v8i32(<8 x i32>, <8 x i32>)
+declare <8 x i32> @llvm.smax.v8i32(<8 x i32>, <8 x i32>)
 declare void @llvm.masked.store.v8i32.p0(<8 x i32>, ptr, <8 x i1>)
 
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
   %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
   %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
-  %s45 = alloca <8 x i32>, align 64
-  %s46 = alloca <8 x i32>, align 64
+  %s49 = alloca <8 x i32>, align 64
+  %s50 = alloca <8 x i32>, align 64
   %s59 = alloca <8 x i32>, align 64
   %s60 = alloca <8 x i32>, align 64
-  %s67 = alloca <8 x i1>, align 8
-  %s68 = alloca <8 x i1>, align 8
-  %s69 = alloca <8 x i1>, align 8
-  %s70 = alloca <8 x i1>, align 8
-  %s71 = alloca i32, align 4
+  %s69 = alloca <8 x i1>, align 64
+  %s70 = alloca <8 x i1>, align 64
+  %s73 = alloca i32, align 4
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %box, i64 8
@@ -67,119 +65,121 @@ body31:
   %v40 = insertelement <8 x i32> poison, i32 %v39, i64 0
   %v41 = shufflevector <8 x i32> %v40, <8 x i32> poison, <8 x i32> zeroinitializer
   %v42 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v41
-  %v43 = icmp ult <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v41
-  %v44 = trunc i64 %i34 to i32
-  store <8 x i32> zeroinitializer, ptr %s45, align 64
-  store <8 x i32> zeroinitializer, ptr %s46, align 64
-  store <8 x i32> splat (i32 0), ptr %s45, align 4
-  store <8 x i32> splat (i32 0), ptr %s46, align 4
-  %v47 = insertelement <8 x i32> poison, i32 %v44, i64 0
-  %v48 = shufflevector <8 x i32> %v47, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v49 = add <8 x i32> %v48, <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v50 = and <8 x i32> %v49, splat (i32 3)
-  %v51 = insertelement <8 x i32> poison, i32 %v44, i64 0
+  %v43 = call i64 @llvm.umin.i64(i64 %v37, i64 16)
+  %v44 = trunc i64 %v43 to i32
+  %v45 = insertelement <8 x i32> poison, i32 %v44, i64 0
+  %v46 = shufflevector <8 x i32> %v45, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v47 = icmp ult <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v46
+  %v48 = trunc i64 %i34 to i32
+  store <8 x i32> splat (i32 0), ptr %s49, align 4
+  store <8 x i32> splat (i32 0), ptr %s50, align 4
+  store <8 x i32> splat (i32 0), ptr %s49, align 4
+  store <8 x i32> splat (i32 0), ptr %s50, align 4
+  %v51 = insertelement <8 x i32> poison, i32 %v48, i64 0
   %v52 = shufflevector <8 x i32> %v51, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v53 = add <8 x i32> %v52, <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %v53 = add <8 x i32> %v52, <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
   %v54 = and <8 x i32> %v53, splat (i32 3)
-  store <8 x i32> %v50, ptr %s59, align 64
-  store <8 x i32> %v54, ptr %s60, align 64
+  %v55 = insertelement <8 x i32> poison, i32 %v48, i64 0
+  %v56 = shufflevector <8 x i32> %v55, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v57 = add <8 x i32> %v56, <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %v58 = and <8 x i32> %v57, splat (i32 3)
+  store <8 x i32> %v54, ptr %s59, align 4
+  store <8 x i32> %v58, ptr %s60, align 4
   %v61 = insertelement <8 x i32> poison, i32 %v6, i64 0
   %v62 = shufflevector <8 x i32> %v61, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v63 = call <8 x i32> @llvm.ssub.sat.v8i32(<8 x i32> %v62, <8 x i32> splat (i32 5))
-  %v64 = insertelement <8 x i32> poison, i32 %v6, i64 0
-  %v65 = shufflevector <8 x i32> %v64, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v66 = call <8 x i32> @llvm.ssub.sat.v8i32(<8 x i32> %v65, <8 x i32> splat (i32 5))
-  store <8 x i1> %v42, ptr %s67, align 8
-  store <8 x i1> %v43, ptr %s68, align 8
-  store <8 x i1> %v42, ptr %s69, align 8
-  store <8 x i1> %v43, ptr %s70, align 8
-  store i32 1024, ptr %s71, align 4
-  br label %head55
-head55:
-  %v72 = load <8 x i32>, ptr %s59, align 64
-  %v73 = load <8 x i32>, ptr %s60, align 64
-  %v74 = insertelement <8 x i32> poison, i32 %v6, i64 0
-  %v75 = shufflevector <8 x i32> %v74, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v76 = icmp slt <8 x i32> %v72, %v75
-  %v77 = insertelement <8 x i32> poison, i32 %v6, i64 0
-  %v78 = shufflevector <8 x i32> %v77, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v79 = icmp slt <8 x i32> %v73, %v78
-  %v80 = load <8 x i1>, ptr %s67, align 8
-  %v81 = load <8 x i1>, ptr %s68, align 8
-  %v82 = and <8 x i1> %v80, %v76
-  %v83 = and <8 x i1> %v81, %v79
-  store <8 x i1> %v82, ptr %s67, align 8
-  store <8 x i1> %v83, ptr %s68, align 8
-  store <8 x i1> %v82, ptr %s69, align 8
-  store <8 x i1> %v83, ptr %s70, align 8
-  %v84 = or <8 x i1> %v82, %v83
-  %v85 = bitcast <8 x i1> %v84 to i8
-  %v86 = icmp ne i8 %v85, 0
-  br i1 %v86, label %body56, label %done58
-body56:
-  %v89 = load i32, ptr %s71, align 4
-  %v90 = sub i32 %v89, 1
-  store i32 %v90, ptr %s71, align 4
-  %v91 = icmp slt i32 %v90, 0
-  br i1 %v91, label %now87, label %on88, !prof !0
-now87:
-  store i32 1024, ptr %s71, align 4
-  %v94 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !5, !noalias !6
-  %v95 = icmp eq i64 %v94, 0
-  br i1 %v95, label %on93, label %ask92, !prof !1
-ask92:
-  %v96 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v97 = load ptr, ptr %v96, align 8, !invariant.load !{}
-  %v98 = getelementptr inbounds i8, ptr %v97, i64 48
-  %v99 = load ptr, ptr %v98, align 8, !invariant.load !{}
-  %v100 = call preserve_allcc zeroext i1 %v99(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v100, label %exit, label %on93
-on93:
-  br label %on88
-on88:
-  %v101 = mul <8 x i32> %v72, %v72
-  %v102 = mul <8 x i32> %v73, %v73
-  %v103 = load <8 x i32>, ptr %s45, align 4
-  %v104 = load <8 x i32>, ptr %s46, align 4
-  %v105 = add <8 x i32> %v103, %v101
-  %v106 = add <8 x i32> %v104, %v102
-  %v107 = load <8 x i32>, ptr %s45, align 4
-  %v108 = select <8 x i1> %v82, <8 x i32> %v105, <8 x i32> %v107
-  store <8 x i32> %v108, ptr %s45, align 4
-  %v109 = load <8 x i32>, ptr %s46, align 4
-  %v110 = select <8 x i1> %v83, <8 x i32> %v106, <8 x i32> %v109
-  store <8 x i32> %v110, ptr %s46, align 4
-  br label %latch57
-latch57:
-  %v111 = icmp slt <8 x i32> %v72, %v63
-  %v112 = icmp slt <8 x i32> %v73, %v66
-  %v113 = load <8 x i1>, ptr %s67, align 8
-  %v114 = load <8 x i1>, ptr %s68, align 8
-  %v115 = and <8 x i1> %v113, %v111
-  %v116 = and <8 x i1> %v114, %v112
-  store <8 x i1> %v115, ptr %s67, align 8
-  store <8 x i1> %v116, ptr %s68, align 8
-  %v117 = add <8 x i32> %v72, splat (i32 5)
-  store <8 x i32> %v117, ptr %s59, align 64
-  %v118 = add <8 x i32> %v73, splat (i32 5)
-  store <8 x i32> %v118, ptr %s60, align 64
-  br label %head55
-done58:
-  %v119 = load <8 x i32>, ptr %s45, align 4
-  %v120 = load <8 x i32>, ptr %s46, align 4
-  %v121 = mul i64 %i34, 4
-  %v122 = getelementptr i8, ptr %v4, i64 %v121
-  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v119, ptr align 4 %v122, <8 x i1> %v42), !alias.scope !7, !noalias !8
-  %v123 = getelementptr i8, ptr %v122, i64 32
-  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v120, ptr align 4 %v123, <8 x i1> %v43), !alias.scope !7, !noalias !8
+  %v63 = add <8 x i32> splat (i32 -2147483648), splat (i32 5)
+  %v64 = call <8 x i32> @llvm.smax.v8i32(<8 x i32> %v62, <8 x i32> %v63)
+  %v65 = sub <8 x i32> %v64, splat (i32 5)
+  %v66 = add <8 x i32> splat (i32 -2147483648), splat (i32 5)
+  %v67 = call <8 x i32> @llvm.smax.v8i32(<8 x i32> %v62, <8 x i32> %v66)
+  %v68 = sub <8 x i32> %v67, splat (i32 5)
+  store <8 x i1> %v42, ptr %s69, align 1
+  store <8 x i1> %v47, ptr %s70, align 1
+  store i32 1024, ptr %s73, align 4
+  br label %while71
+while71:
+  %v75 = load <8 x i32>, ptr %s59, align 4
+  %v76 = load <8 x i32>, ptr %s60, align 4
+  %v77 = icmp slt <8 x i32> %v75, %v62
+  %v78 = icmp slt <8 x i32> %v76, %v62
+  %v79 = load <8 x i1>, ptr %s69, align 1
+  %v80 = load <8 x i1>, ptr %s70, align 1
+  %v81 = and <8 x i1> %v79, %v77
+  %v82 = and <8 x i1> %v80, %v78
+  store <8 x i1> %v81, ptr %s69, align 1
+  store <8 x i1> %v82, ptr %s70, align 1
+  %v83 = or <8 x i1> %v81, %v82
+  %v84 = bitcast <8 x i1> %v83 to i8
+  %v85 = icmp ne i8 %v84, 0
+  br i1 %v85, label %then86, label %else87
+then86:
+  br label %done88
+else87:
+  br label %done72
+done88:
+  %v89 = mul <8 x i32> %v75, %v75
+  %v90 = mul <8 x i32> %v76, %v76
+  %v91 = load <8 x i32>, ptr %s49, align 4
+  %v92 = load <8 x i32>, ptr %s50, align 4
+  %v93 = add <8 x i32> %v91, %v89
+  %v94 = add <8 x i32> %v92, %v90
+  %v95 = load <8 x i32>, ptr %s49, align 4
+  %v96 = select <8 x i1> %v81, <8 x i32> %v93, <8 x i32> %v95
+  store <8 x i32> %v96, ptr %s49, align 4
+  %v97 = load <8 x i32>, ptr %s50, align 4
+  %v98 = select <8 x i1> %v82, <8 x i32> %v94, <8 x i32> %v97
+  store <8 x i32> %v98, ptr %s50, align 4
+  %v99 = icmp slt <8 x i32> %v75, %v65
+  %v100 = icmp slt <8 x i32> %v76, %v68
+  %v101 = load <8 x i1>, ptr %s69, align 1
+  %v102 = load <8 x i1>, ptr %s70, align 1
+  %v103 = and <8 x i1> %v101, %v99
+  %v104 = and <8 x i1> %v102, %v100
+  store <8 x i1> %v103, ptr %s69, align 1
+  store <8 x i1> %v104, ptr %s70, align 1
+  %v105 = add <8 x i32> %v75, splat (i32 5)
+  store <8 x i32> %v105, ptr %s59, align 4
+  %v106 = add <8 x i32> %v76, splat (i32 5)
+  store <8 x i32> %v106, ptr %s60, align 4
+  br label %turn74
+turn74:
+  %v109 = load i32, ptr %s73, align 4
+  %v110 = sub i32 %v109, 1
+  store i32 %v110, ptr %s73, align 4
+  %v111 = icmp slt i32 %v110, 0
+  br i1 %v111, label %now107, label %on108, !prof !0
+now107:
+  store i32 1024, ptr %s73, align 4
+  %v114 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !5, !noalias !6
+  %v115 = icmp eq i64 %v114, 0
+  br i1 %v115, label %on113, label %ask112, !prof !1
+ask112:
+  %v116 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v117 = load ptr, ptr %v116, align 8, !invariant.load !{}
+  %v118 = getelementptr inbounds i8, ptr %v117, i64 48
+  %v119 = load ptr, ptr %v118, align 8, !invariant.load !{}
+  %v120 = call preserve_allcc zeroext i1 %v119(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v120, label %exit, label %on113
+on113:
+  br label %on108
+on108:
+  br label %while71
+done72:
+  %v121 = load <8 x i32>, ptr %s49, align 4
+  %v122 = load <8 x i32>, ptr %s50, align 4
+  %v123 = mul i64 %i34, 4
+  %v124 = getelementptr i8, ptr %v4, i64 %v123
+  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v121, ptr align 4 %v124, <8 x i1> %v42), !alias.scope !7, !noalias !8
+  %v125 = getelementptr i8, ptr %v124, i64 32
+  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v122, ptr align 4 %v125, <8 x i1> %v47), !alias.scope !7, !noalias !8
   br label %latch32
 latch32:
   %n35 = add nsw i64 %i34, 16
-  %v124 = icmp ugt i64 %v37, 16
-  br i1 %v124, label %body31, label %done33
+  %v126 = icmp ugt i64 %v37, 16
+  br i1 %v126, label %body31, label %done33
 done33:
-  %v125 = icmp slt i64 %q17, %v11
-  br i1 %v125, label %stretch12, label %done15, !prof !0
+  %v127 = icmp slt i64 %q17, %v11
+  br i1 %v127, label %stretch12, label %done15, !prof !0
 done15:
   br label %exit
 exit:
