@@ -1,6 +1,6 @@
 """How `vectorize` writes accesses to memory: the text of the ops on vectors, and their results in the evaluator.
 
-The body of each case (see `vector_cases.py`) as vectors is `golden/vectors/NAME.chi`. Vectors give what iterations one
+The body of each case (see `vector_cases.py`) as vectors is `golden/vectors/NAME.txt`. Vectors give what iterations one
 after another give, also if the evaluator interleaves groups of iterations."""
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def outcome(kernel: Kernel, schedule: Schedule | None = None) -> tuple[dict[str,
 @pytest.mark.parametrize("name", CASES)
 def test_text(name: str, golden: Callable[[str, str], None]) -> None:
     _, _, body = print_ir(vectorized(CASES[name], "lanes=4")).partition("} body ")
-    golden(f"vectors/{name.replace(' ', '_')}.chi", body)
+    golden(f"vectors/{name.replace(' ', '_')}.txt", body)
 
 
 def agrees(kernel: Kernel, body: str, count: int) -> None:
