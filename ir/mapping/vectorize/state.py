@@ -254,11 +254,9 @@ class Vectorizer:
 
     def scalar(self, value: Value) -> Value:
         """A value that is shared or evenly spaced: what lane 0 of the current vector has."""
-        found = self.known.get(value)
-        if found is not None and len(found) > 1:
-            return found[self.which]
-        first = value if found is None else found[0]
-        step = self.facts.step(value) if self.which else 0
+        found = self.known.get(value, (value,))
+        first = found[self.which % len(found)]
+        step = self.facts.step(value) if self.which and len(found) == 1 else 0
         return self.moved(first, step * self.which * self.lanes) if step else first
 
     def vector(self, value: Value) -> Value:
