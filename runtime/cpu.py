@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from weft.ir.artifact import SERVICES, Artifact
-from weft.ir.philox import launch_key
 from weft.runtime import system
-from weft.runtime.jit import Code, Loader, emit
-from weft.runtime.launch import CpuKernel, Launcher, load_runtime
+from weft.runtime.jit import Loader, emit
+from weft.runtime.launch import CpuKernel, Launching
 from weft.runtime.memory import Memory
 from weft.runtime.observer import Observer
 from weft.runtime.pool import Pool
@@ -24,7 +23,7 @@ __all__ = ["CpuDevice"]
 _CACHES = 128 << 20  # bytes: more than the last-level cache of nearly all processors
 
 
-class CpuDevice:
+class CpuDevice(Launching):
     """Runs kernels on `threads` threads (0: as many as this process may use). `random_seed` determines all random
     numbers of later launches. `emit` compiles the runtime's own LLVM IR to an object file. Nothing is started before
     the first kernel is loaded."""
@@ -45,35 +44,16 @@ class CpuDevice:
         self._seed, self._emit = random_seed, emit
 
     @cached_property
-    def _native(self) -> Code:
-        """The runtime's own machine code."""
-        return load_runtime(self._emit)
-
-    @cached_property
     def pool(self) -> Pool:
         """The worker threads."""
-        pool = Pool(self.threads, self._native)
-        pool.parallel_for, pool.scratch = self._native["launch_for"], self._native["launch_scratch"]  # as launches do
+        pool = Pool(self.threads, self.native)
+        pool.parallel_for, pool.scratch = self.native["launch_for"], self.native["launch_scratch"]  # as launches do
         return pool
-
-    @cached_property
-    def launcher(self) -> Launcher:
-        """The object that makes Python functions of kernels."""
-        return Launcher(self._native, launch_key(self._seed))
 
     @property
     def processors(self) -> int:
         """The number of threads."""
         return self.threads
-
-    @property
-    def random_key(self) -> int:
-        """The seed of the random numbers of the next launch."""
-        return self.launcher.key
-
-    @random_key.setter
-    def random_key(self, key: int) -> None:
-        self.launcher.reseed(key)
 
     def service_table(self, print_address: int) -> Any:
         """Return a service table (see `ir/artifact.py`) with the print service at that address. The caller keeps it
@@ -86,7 +66,7 @@ class CpuDevice:
             "threads": pool.threads,
             "scratch": pool.scratch,
             "stack": system.stack_bytes(),
-            "poll": self._native["look_for_signals"],
+            "poll": self.native["look_for_signals"],
         }
         return (ctypes.c_int64 * len(SERVICES))(*(words[name] for name in SERVICES))
 
@@ -122,12 +102,6 @@ class CpuDevice:
     def task_times(self) -> list[tuple[str, float]]:
         """Return no times: a kernel is timed as a whole."""
         return []
-
-    def reseed(self, random_seed: int) -> None:
-        """Set the seed for the random numbers of later launches."""
-        self._seed = random_seed
-        if "launcher" in self.__dict__:
-            self.launcher.reseed(launch_key(random_seed))
 
     def close(self) -> None:
         """Stop the worker threads. A later launch starts them again."""

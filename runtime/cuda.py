@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from weft.ir.artifact import CUDA_SERVICES, NOTE_WORDS, NOTES, PRINT_END, Artifact, CudaTarget
-from weft.ir.philox import launch_key
 from weft.ir.types import Array, flat_size
 from weft.runtime import cuda_gpu
 from weft.runtime.console import format_print
@@ -33,8 +32,8 @@ from weft.runtime.cuda_streams import UNKNOWN, ForeignArray
 from weft.runtime.cuda_timer import LaunchTimer, Stamp, Stamps
 from weft.runtime.direct import Native
 from weft.runtime.errors import KernelFault, warn
-from weft.runtime.jit import Code, Loader, emit
-from weft.runtime.launch import CpuKernel, Launcher, load_runtime
+from weft.runtime.jit import Loader, emit
+from weft.runtime.launch import CpuKernel, Launching
 from weft.runtime.observer import Observer
 from weft.runtime.pool_ir import PLACES
 
@@ -54,7 +53,7 @@ _DRIVER_FUNCTIONS = {
 }
 
 
-class CudaDevice:
+class CudaDevice(Launching):
     """Runs kernels on GPU number `index`. `emit` compiles the runtime's own LLVM IR to an object file. `store` keeps
     the machine code that the driver makes of PTX."""
 
@@ -90,16 +89,6 @@ class CudaDevice:
         """The target to compile for."""
         return self.gpu.target
 
-    @cached_property
-    def native(self) -> Code:
-        """The runtime's own machine code."""
-        return load_runtime(self._emit)
-
-    @cached_property
-    def launcher(self) -> Launcher:
-        """The object that makes Python functions of kernels."""
-        return Launcher(self.native, launch_key(self._seed))
-
     @property
     def number(self) -> int:
         """The number of the GPU."""
@@ -109,15 +98,6 @@ class CudaDevice:
     def processors(self) -> int:
         """The number of multiprocessors."""
         return self.gpu.processors
-
-    @property
-    def random_key(self) -> int:
-        """The seed of the random numbers of the next launch."""
-        return self.launcher.key
-
-    @random_key.setter
-    def random_key(self, key: int) -> None:
-        self.launcher.reseed(key)
 
     @cached_property
     def prints(self) -> DeviceBuffer:
@@ -216,12 +196,6 @@ class CudaDevice:
         if observer is not None and not self._always_timed:
             self._own_timer.begin()
         self.timer = self._own_timer if observer is not None or self._always_timed else None
-
-    def reseed(self, random_seed: int) -> None:
-        """Set the seed for the random numbers of later launches."""
-        self._seed = random_seed
-        if "launcher" in self.__dict__:
-            self.launcher.reseed(launch_key(random_seed))
 
     def close(self) -> None:
         """Wait for pending work and return unused memory to the system."""

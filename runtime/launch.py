@@ -9,7 +9,7 @@ import ctypes
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from threading import Lock
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 
 from weft.ir.artifact import Artifact, Slots
 from weft.ir.errors import InternalError
+from weft.ir.philox import launch_key
 from weft.ir.scalar import cast_value
 from weft.ir.types import Array, Prim, Type, f16, f32, f64, flatten, i64, u1, u16, u64
 from weft.runtime.call_ir import call_ir
@@ -49,7 +50,7 @@ from weft.runtime.launch_locks import DEVICE_LOCK, launch_locks_ir, memory_of
 from weft.runtime.pool import Pool
 from weft.runtime.pool_ir import pool_ir
 
-__all__ = ["CpuKernel", "Launcher", "array_argument", "load_runtime", "runtime_ir"]
+__all__ = ["CpuKernel", "Launcher", "Launching", "array_argument", "load_runtime", "runtime_ir"]
 
 _KINDS: dict[Type, int] = {f32: FLOAT32, f64: FLOAT64, u1: TRUTH}
 _METH_FASTCALL = 0x80
@@ -158,6 +159,38 @@ class Launcher:
             ctypes.addressof(self._method), struct.pack(f"={len(words)}Q", *words), None
         )
         return function
+
+
+class Launching:
+    """What the devices that launch kernels by machine code of our own have in common."""
+
+    _emit: Callable[[str], bytes]
+    _seed: int
+
+    @cached_property
+    def native(self) -> Code:
+        """The runtime's own machine code."""
+        return load_runtime(self._emit)
+
+    @cached_property
+    def launcher(self) -> Launcher:
+        """The object that makes Python functions of kernels."""
+        return Launcher(self.native, launch_key(self._seed))
+
+    @property
+    def random_key(self) -> int:
+        """The seed of the random numbers of the next launch."""
+        return self.launcher.key
+
+    @random_key.setter
+    def random_key(self, key: int) -> None:
+        self.launcher.reseed(key)
+
+    def reseed(self, random_seed: int) -> None:
+        """Set the seed for the random numbers of later launches."""
+        self._seed = random_seed
+        if "launcher" in self.__dict__:
+            self.launcher.reseed(launch_key(random_seed))
 
 
 class CpuKernel:
