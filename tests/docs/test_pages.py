@@ -52,6 +52,8 @@ def test_program(
     for block in program:
         if block.note.startswith("skip: "):
             pytest.skip(block.note.removeprefix("skip: "))
+        if block.note.startswith("needs: "):
+            pytest.importorskip(block.note.removeprefix("needs: "))
         if block.note == "output":
             if pytestconfig.getoption("--update"):
                 renew(page, latest, shown)
