@@ -13,14 +13,13 @@ from typing import Any
 from weft.codegen.amdgcn.dialect import dialect
 from weft.codegen.amdgcn.math_library import AmdMath, library_options, own_operators
 from weft.codegen.amdgcn.target import DEFAULT, MOST_SHARED, math_library, target_of
-from weft.codegen.gpu.kernel import check_limits, emit_kernel, shared_of, threads_of
+from weft.codegen.gpu.kernel import check_limits, emit_kernel, launch_facts
 from weft.codegen.llvm import cross
 from weft.codegen.llvm.cross import CrossTarget
 from weft.ir.artifact import Artifact
 from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.ops import Kernel
-from weft.ir.overlaps import written_arrays
 
 __all__ = ["compile_kernel"]
 
@@ -48,7 +47,7 @@ def compile_kernel(
             f"{next(iter(math.names))} is in AMD's math library, and no ocml.bc was found: install ROCm or the package "
             "triton, or name the file in WEFT_OCML"
         )
-    module, launches = emitted.module, emitted.launches
+    module = emitted.module
     module.declarations |= library_options(target) if math.names else {}
     made = CrossTarget(_TRIPLE, processor, bitcode=str(library or ""))
     text = module.text(cross.header(made))
@@ -62,9 +61,5 @@ def compile_kernel(
         sites=tuple(module.sites),
         llvm=text,
         native=made,
-        tasks=tuple(launch.name for launch in launches),
-        threads=tuple(threads_of(launch.loop) for launch in launches),
-        shared=tuple(shared_of(launch.loop) for launch in launches),
-        state_bytes=8 * emitted.words + kernel.temp_bytes,
-        written=written_arrays(kernel),
+        **launch_facts(kernel, emitted),
     )

@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from weft.codegen.amdgcn.target import AmdTarget
-from weft.codegen.gpu.library_math import LibraryMath
-from weft.codegen.gpu.sine import sine
-from weft.codegen.llvm.function import FunctionWriter
+from weft.codegen.gpu.library_math import LibraryMath, by_llvm
+from weft.codegen.gpu.sine import sines
 from weft.ir.types import Prim, f16, f32
 
 __all__ = ["AmdMath", "library_options", "own_operators"]
@@ -26,17 +25,8 @@ class AmdMath(LibraryMath):
 
 def own_operators(fast: bool) -> dict[tuple[str, Prim], Callable[..., str]]:
     """Operators that the library is not asked for. With `fast`, sine and cosine are our own."""
-
-    def by_llvm(kind: str, type: Prim) -> Callable[..., str]:
-        def write(f: FunctionWriter, x: str) -> str:
-            name = f.spell(type)
-            intrinsic = f.module.declare(f"{name} @llvm.{kind}.{f.suffix(type)}({name})")
-            return f.set(f"call {f.module.fast}{name} @{intrinsic}({name} {x})")
-
-        return write
-
     own = {(kind, type): by_llvm(kind, type) for kind in _BY_LLVM for type in (f16, f32)}
-    return own | ({("sin", f32): lambda f, x: sine(f, x, 0), ("cos", f32): lambda f, x: sine(f, x, 1)} if fast else {})
+    return own | (sines() if fast else {})
 
 
 def library_options(target: AmdTarget) -> dict[str, str]:

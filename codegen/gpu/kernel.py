@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from weft.codegen.gpu.device_writer import DeviceWriter, state_word
 from weft.codegen.gpu.dialect import DeviceHooks, GpuDialect, device_hooks
@@ -23,9 +24,10 @@ from weft.ir.artifact import STATE_ERROR, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.ops import Kernel, Task
+from weft.ir.overlaps import written_arrays
 from weft.ir.types import Prim
 
-__all__ = ["Emitted", "check_limits", "emit_kernel", "shared_of", "threads_of"]
+__all__ = ["Emitted", "check_limits", "emit_kernel", "launch_facts", "shared_of", "threads_of"]
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,17 @@ def _floor(room: int) -> tuple[str, ...]:
 def threads_of(task: Task | None) -> int:
     """How many threads a block has; one for serial tasks."""
     return 1 if task is None else prod(task.schedule.block)
+
+
+def launch_facts(kernel: Kernel, emitted: Emitted) -> dict[str, Any]:
+    """The fields of an `Artifact` that describe launches."""
+    return {
+        "tasks": tuple(launch.name for launch in emitted.launches),
+        "threads": tuple(threads_of(launch.loop) for launch in emitted.launches),
+        "shared": tuple(shared_of(launch.loop) for launch in emitted.launches),
+        "state_bytes": 8 * emitted.words + kernel.temp_bytes,
+        "written": written_arrays(kernel),
+    }
 
 
 def shared_of(task: Task | None) -> int:

@@ -8,7 +8,7 @@ from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.spelling import in_register
 from weft.ir.types import Prim, f16, f32
 
-__all__ = ["LibraryMath"]
+__all__ = ["LibraryMath", "by_llvm"]
 
 
 class LibraryMath:
@@ -27,3 +27,14 @@ class LibraryMath:
         takes = ", ".join([name] * len(operands))
         f.module.declare(f"{name} @{scalar}({takes})", "nounwind willreturn memory(none)")
         return f.set(f"call {name} @{scalar}({', '.join(f'{name} {operand}' for operand in operands)})")
+
+
+def by_llvm(kind: str, type: Prim) -> Callable[[FunctionWriter, str], str]:
+    """Writes calls of LLVM's intrinsic, for which the target has code of its own."""
+
+    def write(f: FunctionWriter, x: str) -> str:
+        name = f.spell(type)
+        intrinsic = f.module.declare(f"{name} @llvm.{kind}.{f.suffix(type)}({name})")
+        return f.set(f"call {f.module.fast}{name} @{intrinsic}({name} {x})")
+
+    return write

@@ -10,11 +10,13 @@ angle has no significant bits left, and the result is that of 0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.spelling import constant
-from weft.ir.types import f32, f64
+from weft.ir.types import Prim, f32, f64
 
-__all__ = ["sine"]
+__all__ = ["sine", "sines"]
 
 _FAR = 1e5
 _SHIFT = 12582912.0  # 1.5 * 2^23: a float of that size has no fraction, so adding it rounds; its last bits count
@@ -22,6 +24,11 @@ _TURN = 0.3183098861837907  # 1 / pi
 _PARTS = (3.1415927410125732, -8.742277657347586e-08)  # of pi
 _PARTS_64 = (3.141592653589793, 1.2246467991473532e-16)
 _SIN = (2.60005481e-06, -0.000198066147, 0.00833300222, -0.166666538)
+
+
+def sines() -> dict[tuple[str, Prim], Callable[..., str]]:
+    """Sine and cosine as own operators of a target, for `fast_math`."""
+    return {("sin", f32): lambda f, x: sine(f, x, 0), ("cos", f32): lambda f, x: sine(f, x, 1)}
 
 
 def sine(f: FunctionWriter, x: str, ahead: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.codegen.gpu import kernel as gpu
-from weft.codegen.gpu.kernel import Emitted, shared_of, threads_of
+from weft.codegen.gpu.kernel import Emitted
 from weft.codegen.llvm import machine
 from weft.codegen.nvptx.dialect import dialect
 from weft.codegen.nvptx.host import host_module
@@ -22,7 +22,6 @@ from weft.ir.artifact import Artifact, CudaTarget
 from weft.ir.calls import draws, may_fail
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel
-from weft.ir.overlaps import written_arrays
 
 __all__ = ["compile_kernel", "emit_kernel"]
 
@@ -43,7 +42,7 @@ def compile_kernel(
     target = newest(device or CudaTarget())
     emitted, math = emit_kernel(kernel, config, target, functions)
     gpu.check_limits(kernel, emitted, f"sm_{target.sm}", most_arguments(target), most_shared(target))
-    module, launches = emitted.module, emitted.launches
+    module = emitted.module
     text = module.text(header(target, config.opt_level))
     note("optimize")
     native = machine.parse(text)
@@ -62,14 +61,10 @@ def compile_kernel(
         sites=tuple(module.sites),
         llvm=text,
         native=native,
-        tasks=tuple(launch.name for launch in launches),
         host=host,
-        threads=tuple(threads_of(launch.loop) for launch in launches),
-        shared=tuple(shared_of(launch.loop) for launch in launches),
-        state_bytes=8 * emitted.words + kernel.temp_bytes,
         stack_bytes=emitted.stack_bytes,
-        written=written_arrays(kernel),
         check=check,
+        **gpu.launch_facts(kernel, emitted),
     )
 
 

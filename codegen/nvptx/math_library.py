@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from weft.codegen.gpu.library_math import LibraryMath
-from weft.codegen.gpu.sine import sine
+from weft.codegen.gpu.sine import sines
 from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.nvptx.approximate import approximations, power
 from weft.ir.types import Prim, f16, f32, f64
@@ -32,7 +32,7 @@ def own_operators(math: CudaMath, fast: bool) -> dict[tuple[str, Prim], Callable
     if fast:
         own |= approximations()
         own["pow", f32] = lambda f, a, b: power(f, a, b) or math(f, "pow", f32, a, b)
-        own |= {("sin", f32): lambda f, x: sine(f, x, 0), ("cos", f32): lambda f, x: sine(f, x, 1)}
+        own |= sines()
         own |= {("floordiv", f32): _floor_divide, ("mod", f32): _modulo}
     return own
 

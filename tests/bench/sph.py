@@ -8,22 +8,15 @@ DT, STIFFNESS, VISCOSITY, FALL = 1e-4, 20.0, 0.1, -9.8
 WEIGHT = 315 / (64 * 3.14159265)  # of the kernel for densities
 
 
-def listed_fluid(ti, side, grid, most):
-    """A fluid of side^3 particles over grid^3 cells, with lists of at most so many."""
-    n, mass, cell_of = side**3, 1.0 / side**3, finder(ti, grid)
+def particles_in_lists(ti, n, grid, most, cell_of):
+    """The class of n particles over grid^3 cells, and how they are put into the lists of the cells."""
 
     @ti.data_oriented
-    class Fluid:
+    class Particles:
         def __init__(self):
             self.x, self.v, self.a = (ti.Vector.field(3, ti.f32, n) for _ in range(3))
             self.density, self.held = ti.field(ti.f32, n), ti.field(ti.i32, (grid, grid, grid))
             self.members = ti.field(ti.i32, (grid, grid, grid, most))
-
-        def step(self):
-            self.sort()
-            self.weigh()
-            self.push()
-            self.move()
 
         @ti.kernel
         def sort(self):
@@ -34,6 +27,21 @@ def listed_fluid(ti, side, grid, most):
                 slot = ti.atomic_add(self.held[c], 1)
                 if slot < most:
                     self.members[c, slot] = i
+
+    return Particles
+
+
+def listed_fluid(ti, side, grid, most):
+    """A fluid of side^3 particles over grid^3 cells, with lists of at most so many."""
+    n, mass, cell_of = side**3, 1.0 / side**3, finder(ti, grid)
+
+    @ti.data_oriented
+    class Fluid(particles_in_lists(ti, n, grid, most, cell_of)):
+        def step(self):
+            self.sort()
+            self.weigh()
+            self.push()
+            self.move()
 
         @ti.kernel
         def weigh(self):
@@ -84,23 +92,18 @@ def finder(ti, grid):
     return cell_of
 
 
-def sorted_fluid(ti, side, grid):
-    """A fluid of side^3 particles over grid^3 cells."""
-    n, cells, mass, cell_of = side**3, grid**3, 1.0 / side**3, finder(ti, grid)
+def particles_by_cell(ti, n, grid, cell_of):
+    """The class of n particles over grid^3 cells, and how they are sorted by cell."""
+    cells = grid**3
 
     @ti.data_oriented
-    class Fluid:
+    class Particles:
         def __init__(self):
             self.x, self.v = (ti.Vector.field(3, ti.f32, n) for _ in range(2))
             self.p, self.u = (ti.Vector.field(3, ti.f32, n, layout=ti.Layout.SOA) for _ in range(2))
             self.density, self.own = ti.field(ti.f32, n), ti.field(ti.f32, n)
             self.held, self.start = ti.field(ti.i32, cells), ti.field(ti.i32, cells + 1)
             self.cell, self.rank, self.came_from = (ti.field(ti.i32, n) for _ in range(3))
-
-        def step(self):
-            self.sort()
-            self.weigh()
-            self.move()
 
         @ti.kernel
         def sort(self):
@@ -116,6 +119,20 @@ def sorted_fluid(ti, side, grid):
             for i in self.x:
                 j = self.start[self.cell[i]] + self.rank[i]
                 self.p[j], self.u[j], self.came_from[j] = self.x[i], self.v[i], i
+
+    return Particles
+
+
+def sorted_fluid(ti, side, grid):
+    """A fluid of side^3 particles over grid^3 cells."""
+    n, mass, cell_of = side**3, 1.0 / side**3, finder(ti, grid)
+
+    @ti.data_oriented
+    class Fluid(particles_by_cell(ti, n, grid, cell_of)):
+        def step(self):
+            self.sort()
+            self.weigh()
+            self.move()
 
         @ti.kernel
         def weigh(self):

@@ -219,22 +219,8 @@ def test_random_sums(kinds: list[str], when: int, index: int, depth: int, again:
     np.testing.assert_array_equal(results[0], results[1])
 
 
-def run_sums(kinds: list[str], when: int, index: int, depth: int, again: bool) -> Any:
-    count, rounds = len(kinds), (1, 2, 3)[depth]
-    x, start, out = ti.field(ti.i32, 4000), ti.field(ti.i32, N + 3), ti.field(ti.i32, (N, count + 1))
-    x.from_numpy(np.arange(4000, dtype=np.int32) * 7919 % 1000 - 400)
-    start.from_numpy(np.concatenate([starts(), starts()[-1:] + [3, 9]]).astype(np.int32))
-
-    @ti.func
-    def meets(k, value):
-        holds = True
-        if ti.static(when == 1):
-            holds = value % 3 == 0
-        elif ti.static(when == 2):
-            holds = k % 2 == 0 and value > 0
-        elif ti.static(when == 3):
-            holds = value > 990
-        return holds
+def joining() -> Any:
+    """The function that adds a value to a sum of some kind."""
 
     @ti.func
     def joined(kind: ti.template(), old, value):
@@ -252,6 +238,28 @@ def run_sums(kinds: list[str], when: int, index: int, depth: int, again: bool) -
         else:
             new = value | old
         return new
+
+    return joined
+
+
+def run_sums(kinds: list[str], when: int, index: int, depth: int, again: bool) -> Any:
+    count, rounds = len(kinds), (1, 2, 3)[depth]
+    x, start, out = ti.field(ti.i32, 4000), ti.field(ti.i32, N + 3), ti.field(ti.i32, (N, count + 1))
+    x.from_numpy(np.arange(4000, dtype=np.int32) * 7919 % 1000 - 400)
+    start.from_numpy(np.concatenate([starts(), starts()[-1:] + [3, 9]]).astype(np.int32))
+
+    joined = joining()
+
+    @ti.func
+    def meets(k, value):
+        holds = True
+        if ti.static(when == 1):
+            holds = value % 3 == 0
+        elif ti.static(when == 2):
+            holds = k % 2 == 0 and value > 0
+        elif ti.static(when == 3):
+            holds = value > 990
+        return holds
 
     @ti.kernel
     def run():

@@ -10,6 +10,21 @@ import weft as ti
 __all__ = ["calls"]
 
 
+def _four_tasks(x: Any) -> Callable[[], Any]:
+    @ti.kernel
+    def tasks():
+        for i in x:
+            x[i] += 1
+        for i in range(3):
+            x[i + 1] += 1
+        for i in range(2):
+            x[i + 2] += 1
+        for i in range(4):
+            x[i] -= 1
+
+    return tasks
+
+
 def calls() -> dict[str, Callable[[], Any]]:
     """The calls, by the names of their rows."""
     x = ti.field(ti.f32, 4)
@@ -45,17 +60,6 @@ def calls() -> dict[str, Callable[[], Any]]:
             a[i] = b[i] + c[i] + d[i] + e[i] + f[i] + g[i] + h[i] + p[i] + q[i]
 
     @ti.kernel
-    def tasks():
-        for i in x:
-            x[i] += 1
-        for i in range(3):
-            x[i + 1] += 1
-        for i in range(2):
-            x[i + 2] += 1
-        for i in range(4):
-            x[i] -= 1
-
-    @ti.kernel
     def answer() -> ti.i32:
         return 42
 
@@ -67,7 +71,7 @@ def calls() -> dict[str, Callable[[], Any]]:
         "launch, struct and vector": lambda: structs(p, v),
         "launch, 5 arrays": lambda: five(*arrays[:5]),
         "launch, 10 arrays": lambda: ten(*arrays),
-        "launch, 4 tasks": tasks,
+        "launch, 4 tasks": _four_tasks(x),
         "launch and answer": answer,
         "element read": lambda: x[1],
     }

@@ -34,21 +34,8 @@ def wrapped(name, type, x, y):
     return OPERATORS[name](x, y).astype(type.np)
 
 
-@pytest.mark.parametrize("type", INTS)
-def test_what_wraps_is_seen_wrapped(ti, type):
-    type = getattr(ti, type)
-    x, y = values(type)
-    n, kinds = len(x), len(KINDS)
-    a, b = ti.field(type, n), ti.field(type, n)
-    wide = ti.field(ti.i64, (kinds, n))
-    word = ti.field(ti.i32, (kinds, n))
-    unsigned = ti.field(ti.u64, (kinds, n))
-    real = ti.field(ti.f64, (kinds, n))
-    single = ti.field(ti.f32, (kinds, n))
-    less, negative, above = (ti.field(ti.i32, (kinds, n)) for _ in range(3))
-    third, rest, ratio, shifted = (ti.field(ti.i64, (kinds, n)) for _ in range(4))
-    smaller, larger, found = (ti.field(ti.i64, (kinds, n)) for _ in range(3))
-    table, total, greatest = ti.field(ti.i32, TABLE), ti.field(ti.i64, kinds), ti.field(ti.i64, kinds)
+def operation(ti):
+    """The function that computes what is looked at."""
 
     @ti.func
     def computed(kind: ti.template(), p, q):
@@ -70,6 +57,50 @@ def test_what_wraps_is_seen_wrapped(ti, type):
         else:
             c = abs(p - q)
         return c
+
+    return computed
+
+
+def seen(type, c, y):
+    """What each consumer of `c` sees, in the order of the fields of the test."""
+    long, other = c.astype(np.int64), y.astype(np.int64)
+    divisor = np.where(other == 0, 1, other)
+    return [
+        long,
+        c.astype(np.int32),
+        c.astype(np.uint64),
+        c.astype(np.float64),
+        c.astype(np.float32),
+        long < other,
+        long < 0,
+        long > 100,
+        long // 3,
+        long % 7,
+        np.where(other == 0, 0, long // divisor).astype(type.np),
+        long >> 2,
+        np.minimum(long, other),
+        np.maximum(long, other),
+        long % TABLE * 3,
+    ]
+
+
+@pytest.mark.parametrize("type", INTS)
+def test_what_wraps_is_seen_wrapped(ti, type):
+    type = getattr(ti, type)
+    x, y = values(type)
+    n, kinds = len(x), len(KINDS)
+    a, b = ti.field(type, n), ti.field(type, n)
+    wide = ti.field(ti.i64, (kinds, n))
+    word = ti.field(ti.i32, (kinds, n))
+    unsigned = ti.field(ti.u64, (kinds, n))
+    real = ti.field(ti.f64, (kinds, n))
+    single = ti.field(ti.f32, (kinds, n))
+    less, negative, above = (ti.field(ti.i32, (kinds, n)) for _ in range(3))
+    third, rest, ratio, shifted = (ti.field(ti.i64, (kinds, n)) for _ in range(4))
+    smaller, larger, found = (ti.field(ti.i64, (kinds, n)) for _ in range(3))
+    table, total, greatest = ti.field(ti.i32, TABLE), ti.field(ti.i64, kinds), ti.field(ti.i64, kinds)
+
+    computed = operation(ti)
 
     @ti.func
     def look(k: ti.template(), i, c):
@@ -104,26 +135,10 @@ def test_what_wraps_is_seen_wrapped(ti, type):
     run()
     for k, name in enumerate(KINDS):
         c = wrapped(name, type, x, y)
-        long, other = c.astype(np.int64), y.astype(np.int64)
-        divisor = np.where(other == 0, 1, other)
-        wanted = {
-            wide: long,
-            word: c.astype(np.int32),
-            unsigned: c.astype(np.uint64),
-            real: c.astype(np.float64),
-            single: c.astype(np.float32),
-            less: long < other,
-            negative: long < 0,
-            above: long > 100,
-            third: long // 3,
-            rest: long % 7,
-            ratio: np.where(other == 0, 0, long // divisor).astype(type.np),
-            shifted: long >> 2,
-            smaller: np.minimum(long, other),
-            larger: np.maximum(long, other),
-            found: long % TABLE * 3,
-        }
-        for number, (made, right) in enumerate(wanted.items()):
+        long = c.astype(np.int64)
+        consumers = [wide, word, unsigned, real, single, less, negative, above]
+        consumers += [third, rest, ratio, shifted, smaller, larger, found]
+        for number, (made, right) in enumerate(zip(consumers, seen(type, c, y), strict=True)):
             np.testing.assert_array_equal(made.to_numpy()[k], right, f"{name} of {type}, consumer {number}")
         assert total[k] == long.sum(), name
         assert greatest[k] == long.max(), name
