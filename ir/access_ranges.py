@@ -17,7 +17,7 @@ from itertools import islice
 
 from weft.ir.addresses import element_steps
 from weft.ir.alias import Access, is_access
-from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
+from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of, pointee
 from weft.ir.errors import LIBRARY
 from weft.ir.intervals import interval, type_interval
 from weft.ir.linear import Facts, Form, conditions, exact_form, index_form
@@ -42,7 +42,7 @@ from weft.ir.ops import (
     Yield,
 )
 from weft.ir.tasks import Region, accesses, memory_space
-from weft.ir.types import Pointer, Prim, i32, i64, shape_of, u1, u32, u64
+from weft.ir.types import Prim, i32, i64, shape_of, u1, u32, u64
 
 __all__ = ["Axis", "Doubt", "Survey", "computable", "in_range", "inside", "settle", "wraps_not"]
 
@@ -253,8 +253,7 @@ def range_of(
     if isinstance(ptr, FieldPtr):
         return ptr.field.offset[position] if ptr.field.offset else 0, ptr.field.shape[position]
     if isinstance(ptr, ElementPtr):
-        assert isinstance(ptr.base.type, Pointer)
-        return 0, shape_of(ptr.base.type.elem)[position]
+        return 0, shape_of(pointee(ptr.base))[position]
     return 0, ptr.array.shape[position] if isinstance(ptr.array, Shared) else extent(ptr, position)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Hashable
 from typing import TypeGuard
 
 from weft.ir.addresses import STEPS, byte_sum, element_steps, split
-from weft.ir.core import Op, Value, classes_with
+from weft.ir.core import Op, Value, classes_with, pointee
 from weft.ir.ops import (
     Address,
     Alloca,
@@ -43,7 +43,7 @@ from weft.ir.ops import (
 )
 from weft.ir.scopes import UNKNOWN, array_scope
 from weft.ir.symbols import FieldSymbol
-from weft.ir.types import Array, Pointer, Prim, Tensor, element, flat_size
+from weft.ir.types import Array, Prim, Tensor, element, flat_size
 
 __all__ = [
     "ANYWHERE",
@@ -260,8 +260,7 @@ def _linear(ptr: Value) -> tuple[Value | None, tuple[tuple[Value, Value], ...], 
 
 def _extent(ptr: Value) -> int:
     """The largest number of bytes of the value at `ptr`. Structs may have gaps."""
-    assert isinstance(ptr.type, Pointer)
-    elem = ptr.type.elem
+    elem = pointee(ptr)
     if isinstance(elem, (Prim, Tensor)):
         return element(elem).size * flat_size(elem)
     return 8 * flat_size(elem)

@@ -20,8 +20,8 @@ one scalar of 32 or 64 bits.
 
 from __future__ import annotations
 
-from weft.ir.core import Op, Value, attr, operand
-from weft.ir.types import Pointer, Type
+from weft.ir.core import Op, Value, attr, operand, pointee
+from weft.ir.types import Type
 
 __all__ = [
     "FENCE_SCOPES",
@@ -48,8 +48,7 @@ class AtomicLoad(Op, name="atomic_load", reads=True, writes=True, effect="addres
     order: str = attr(default="relaxed")
 
     def result_type(self) -> Type:
-        assert isinstance(self.ptr.type, Pointer)
-        return self.ptr.type.elem
+        return pointee(self.ptr)
 
     def orders(self) -> bool:
         return self.order != "relaxed"
@@ -75,8 +74,7 @@ class Exchange(Op, name="exchange", reads=True, writes=True, effect="address"):
     order: str = attr(default="relaxed")
 
     def result_type(self) -> Type:
-        assert isinstance(self.ptr.type, Pointer)
-        return self.ptr.type.elem
+        return pointee(self.ptr)
 
     def orders(self) -> bool:
         return self.order != "relaxed"
@@ -93,8 +91,7 @@ class CompareExchange(Op, name="compare_exchange", reads=True, writes=True, effe
     order: str = attr(default="relaxed")
 
     def result_type(self) -> Type:
-        assert isinstance(self.ptr.type, Pointer)
-        return self.ptr.type.elem
+        return pointee(self.ptr)
 
     def orders(self) -> bool:
         return self.order != "relaxed"

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from weft.ir.errors import Span
-from weft.ir.types import VOID, Type
+from weft.ir.types import VOID, Pointer, Type
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -48,6 +48,7 @@ __all__ = [
     "operands",
     "ops_at",
     "ops_of",
+    "pointee",
     "region",
 ]
 
@@ -95,6 +96,12 @@ class Value:
             for position, value in enumerate(user.operands):
                 if value is self:
                     user.set_operand(position, new)
+
+
+def pointee(value: Value) -> Type:
+    """The type that a pointer value points to."""
+    assert isinstance(value.type, Pointer), value
+    return value.type.elem
 
 
 class BlockArg(Value):

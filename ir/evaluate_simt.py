@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from weft.ir import ops
-from weft.ir.core import Op
+from weft.ir.core import Op, pointee
 from weft.ir.errors import InternalError
-from weft.ir.machine import Env, Machine, Run, Steps, pointee, runs, steps
+from weft.ir.machine import Env, Machine, Run, Steps, runs, steps
 from weft.ir.meetings import Meeting
 from weft.ir.memory_model import Place, convert
 from weft.ir.simt import DEFAULT_THREADS, SIMT

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from weft.ir import ops
+from weft.ir.core import pointee
 from weft.ir.evaluate_vectors import addresses, chosen, splat
-from weft.ir.machine import Env, Machine, Run, pointee, runs
+from weft.ir.machine import Env, Machine, Run, runs
 from weft.ir.memory_model import Place, array_place, convert, flat_values, packed, unflatten
 from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, unary_type
 from weft.ir.types import Lanes, Pointer, Prim, Struct, Tensor, Type, element, flat_size, flatten, u1

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from weft.ir import ops
-from weft.ir.core import Op
+from weft.ir.core import Op, pointee
 from weft.ir.errors import InternalError
-from weft.ir.machine import Env, Flow, Machine, Run, Steps, pointee, runs, runs_weakly, steps
+from weft.ir.machine import Env, Flow, Machine, Run, Steps, runs, runs_weakly, steps
 from weft.ir.memory_model import Place, packed
 from weft.ir.scalar import cast_value
 from weft.ir.types import Lanes, Pointer, Prim, element, flatten

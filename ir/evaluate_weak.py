@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.ir import ops
-from weft.ir.machine import Env, Machine, Run, pointee, runs_weakly
+from weft.ir.core import pointee
+from weft.ir.machine import Env, Machine, Run, runs_weakly
 from weft.ir.memory_model import Place, convert, flat_values, unflatten
 from weft.ir.scalar import BINARY, cast_value
 from weft.ir.types import Prim, Type, element, flat_size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from weft.ir.core import BlockArg, Value
+from weft.ir.core import BlockArg, Value, pointee
 from weft.ir.ops import (
     Alloca,
     ArrayExtent,
@@ -26,7 +26,7 @@ from weft.ir.ops import (
     Unary,
     Yield,
 )
-from weft.ir.types import Pointer, Prim, Tensor, i32, i64
+from weft.ir.types import Prim, Tensor, i32, i64
 
 __all__ = ["RULES", "in_bounds", "interval", "type_interval", "unclipped"]
 
@@ -63,8 +63,7 @@ def in_bounds(ptr: Value) -> bool:
     if isinstance(ptr, MemberPtr):
         return in_bounds(ptr.base)
     if isinstance(ptr, ElementPtr):
-        assert isinstance(ptr.base.type, Pointer)
-        whole = ptr.base.type.elem
+        whole = pointee(ptr.base)
         assert isinstance(whole, Tensor)
         return in_bounds(ptr.base) and all(_inside(i, 0, n) for i, n in zip(ptr.indices, whole.shape))
     return False

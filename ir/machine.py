@@ -28,7 +28,7 @@ from weft.ir.philox import number
 from weft.ir.registry import registers
 from weft.ir.scalar import cast_value
 from weft.ir.simt import Seat
-from weft.ir.types import VOID, Array, Pointer, Prim, Type, flat_size, flatten
+from weft.ir.types import VOID, Array, Prim, Type, flat_size, flatten
 
 if TYPE_CHECKING:
     from weft.ir.interleaving import Schedule
@@ -46,7 +46,6 @@ __all__ = [
     "Machine",
     "Run",
     "Steps",
-    "pointee",
     "regrouped",
     "runs",
     "runs_weakly",
@@ -279,9 +278,3 @@ WEAK_RUNNERS: dict[type[Op], Callable[[Machine, Any], Run]] = {}
 runs = registers(RUNNERS)  # how ops of a class become closures
 steps = registers(STEPPERS)  # the same in steps, for ops that contain other ops
 runs_weakly = registers(WEAK_RUNNERS)  # accesses on weak memory, where each thread has a view of its own
-
-
-def pointee(value: Value) -> Type:
-    """The type that a pointer value points to."""
-    assert isinstance(value.type, Pointer), value
-    return value.type.elem

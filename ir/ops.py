@@ -6,7 +6,7 @@ tensors until `scalarize` has run, and vectors after `vectorize`.
 from __future__ import annotations
 
 from weft.ir.atomic_ops import ORDERS, AtomicLoad, AtomicStore, CompareExchange, Exchange, Fence
-from weft.ir.core import Block, Op, Value, attr, operand, operands, region
+from weft.ir.core import Block, Op, Value, attr, operand, operands, pointee, region
 from weft.ir.lowered_ops import (
     Address,
     ArrayBase,
@@ -267,8 +267,7 @@ class ElementPtr(Op, name="element_ptr", pure=True, place=True, steps_into=True,
     indices: list[Value] = operands()
 
     def result_type(self) -> Type:
-        assert isinstance(self.base.type, Pointer)
-        return pointer(element(self.base.type.elem))
+        return pointer(element(pointee(self.base)))
 
 
 class MemberPtr(Op, name="member_ptr", pure=True, place=True, steps_into=True, levels="chi tasks"):
@@ -292,8 +291,7 @@ class Load(Op, name="load", reads=True, effect="address", droppable=True, lanes=
     move: str = attr(default="")
 
     def result_type(self) -> Type:
-        assert isinstance(self.ptr.type, Pointer)
-        return self.ptr.type.elem
+        return pointee(self.ptr)
 
 
 class Store(Op, name="store", writes=True, effect="address", lanes="rule"):
@@ -316,8 +314,7 @@ class Atomic(Op, name="atomic", reads=True, writes=True, effect="address", lanes
     move: str = attr(default="")
 
     def result_type(self) -> Type:
-        assert isinstance(self.ptr.type, Pointer)
-        return self.ptr.type.elem
+        return pointee(self.ptr)
 
 
 class TempPtr(Op, name="temp_ptr", pure=True, place=True, lanes="operands", levels="tasks lowered"):

@@ -17,14 +17,14 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from math import prod
 
-from weft.ir.core import Value
+from weft.ir.core import Value, pointee
 from weft.ir.errors import Span
 from weft.ir.ops import Alloca, SharedLocal
 from weft.ir.storage.cell import Cell
 from weft.ir.storage.dense import Term
 from weft.ir.storage.path import dense_path
 from weft.ir.symbols import FieldSymbol
-from weft.ir.types import Array, Pointer, Type, flat_size, i64
+from weft.ir.types import Array, Type, flat_size, i64
 from weft.ir.written import called
 
 __all__ = [
@@ -149,8 +149,7 @@ class RaceTable:
         """The cells of a local that iterations share."""
         found = self.regions.get(place)
         if found is None:
-            assert isinstance(place.type, Pointer)
-            kind = place.type.elem
+            kind = pointee(place)
             found = Region(place.name or "a local", self.cells, (), (), flat_size(kind), kind)
             self._add(place, found, found.width)
         return found

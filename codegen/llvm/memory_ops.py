@@ -6,7 +6,7 @@ from weft.codegen.llvm.function import FunctionWriter, emits
 from weft.codegen.llvm.scalar_ops import binary
 from weft.codegen.llvm.spelling import constant, in_memory, in_register
 from weft.ir.artifact import SERVICES
-from weft.ir.core import Value
+from weft.ir.core import Value, pointee
 from weft.ir.errors import InternalError
 from weft.ir.mapping.joined_trees import scope_in
 from weft.ir.ops import (
@@ -24,7 +24,7 @@ from weft.ir.ops import (
     TempPtr,
     TreeBase,
 )
-from weft.ir.types import Array, Pointer, Prim, Tensor, flatten, i64, u1
+from weft.ir.types import Array, Prim, Tensor, flatten, i64, u1
 
 __all__ = ["access_tag", "read_slot", "slot_address", "store"]
 
@@ -93,8 +93,7 @@ def _store_result(f: FunctionWriter, op: StoreResult) -> None:
 
 @emits(Alloca)
 def _alloca(f: FunctionWriter, op: Alloca) -> str:
-    assert isinstance(op.type, Pointer)
-    held = op.type.elem
+    held = pointee(op)
     if isinstance(held, Prim):
         return f.stack(in_memory(held))
     if isinstance(held, Tensor):

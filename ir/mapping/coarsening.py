@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from weft.ir.addresses import element_of
 from weft.ir.affine import affine, leaf_key
 from weft.ir.alias import is_access
-from weft.ir.core import Block, Op, Value
+from weft.ir.core import Block, Op, Value, pointee
 from weft.ir.mapping.clamps import clamps_of
 from weft.ir.mapping.serial_loops import is_long, is_ordered, is_shared, is_short, size_of
 from weft.ir.mapping.whole_words import WORD, cell, whole_words
 from weft.ir.ops import Address, Aligned, Alloca, ArrayBase, Atomic, Const, For, Load, Store, Task, TreeBase
 from weft.ir.scopes import Scope
-from weft.ir.types import Pointer, element
+from weft.ir.types import element
 
 __all__ = [
     "ALONE",
@@ -147,8 +147,7 @@ def _rows_of(task: Task, ops: list[Op], anyhow: bool) -> Iterator[_Row]:
         step = int(own.value) if isinstance(own, Const) and regular else 0
         needs = (place.base, *others) if of_array else tuple(others)
         assert isinstance(op.ptr, Address)
-        assert isinstance(op.ptr.type, Pointer)
-        yield _Row(op, op.ptr.scope, offset + place.offset, step, element(op.ptr.type.elem).size, needs)
+        yield _Row(op, op.ptr.scope, offset + place.offset, step, element(pointee(op.ptr)).size, needs)
 
 
 def _filtered(task: Task, ops: list[Op], loops: set[Value]) -> Iterator[Address]:

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from weft.ir.addresses import root_of
-from weft.ir.core import Block, Op, Value
+from weft.ir.core import Block, Op, Value, pointee
 from weft.ir.mapping.layouts import Layouts
 from weft.ir.mapping.rows import in_cell
 from weft.ir.ops import Address, Alloca, Const, Load, Store
-from weft.ir.types import Pointer, element
+from weft.ir.types import element
 from weft.ir.uniform import Uniformity
 
 __all__ = ["is_between", "part_of", "store_groups"]
@@ -48,8 +48,7 @@ def is_between(op: Op) -> bool:
 
 def part_of(facts: Uniformity, layouts: Layouts, op: Store) -> tuple[Hashable, int]:
     """A key that is equal for stores to the same cells, and the position in the cell in elements."""
-    assert isinstance(op.ptr.type, Pointer)
-    type = element(op.ptr.type.elem)
+    type = element(pointee(op.ptr))
     inner, _ = in_cell(layouts, op.ptr, facts.step(op.ptr) or 0, type)
     return (*_cell(op.ptr, inner), type), inner // type.size
 

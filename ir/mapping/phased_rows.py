@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from weft.ir.core import Op, Value
+from weft.ir.core import Op, Value, pointee
 from weft.ir.mapping.coarsening import accumulators, split_at_accumulators
 from weft.ir.mapping.serial_loops import counts_by_one, is_alike, trips_of
 from weft.ir.mapping.whole_words import WORD, cell, whole_words
 from weft.ir.ops import Address, ArrayBase, Const, For, Load, Store, Task, TreeBase
-from weft.ir.types import Pointer, element
+from weft.ir.types import element
 
 __all__ = ["Part", "element_size", "is_row", "parts_of", "row_axes", "row_key", "row_of"]
 
@@ -107,5 +107,4 @@ def _along(stride: Value) -> bool:
 
 def element_size(address: Address) -> int:
     """The bytes of an element of the row."""
-    assert isinstance(address.type, Pointer)
-    return element(address.type.elem).size
+    return element(pointee(address)).size

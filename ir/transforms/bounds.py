@@ -18,10 +18,10 @@ from weft.ir import ops
 from weft.ir.affine import leaf_key
 from weft.ir.alias import is_access
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block, BlockArg, Builder, Op, Value
+from weft.ir.core import Block, BlockArg, Builder, Op, Value, pointee
 from weft.ir.intervals import interval
 from weft.ir.passes import pass_
-from weft.ir.types import Array, Pointer, Prim, i32, i64, shape_of, u1
+from weft.ir.types import Array, Prim, i32, i64, shape_of, u1
 from weft.ir.written import subscripted
 
 __all__ = ["about", "bounds", "named"]
@@ -80,8 +80,7 @@ class Checker:
                     build, ptr.indices, [(0, extent) for extent in extents], named(self.kernel, ptr), "its shape is "
                 )
         elif isinstance(ptr, ops.ElementPtr):
-            assert isinstance(ptr.base.type, Pointer)
-            shape = shape_of(ptr.base.type.elem)
+            shape = shape_of(pointee(ptr.base))
             self.check(build, ptr.indices, [(0, n) for n in shape], named(self.kernel, ptr), f"its shape is {shape}")
         self.checked.add(ptr)
         fresh.append(ptr)

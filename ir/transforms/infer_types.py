@@ -18,14 +18,14 @@ from typing import Any
 
 from weft.ir import ops
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block, BlockArg, Builder, Op, Value
+from weft.ir.core import Block, BlockArg, Builder, Op, Value, pointee
 from weft.ir.errors import TypeMismatch
 from weft.ir.intervals import interval, type_interval
 from weft.ir.passes import pass_
 from weft.ir.registry import registers
 from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, unary_type
 from weft.ir.simt import SIMT
-from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, element, i32, i64, shape_of, u1, u64, with_element
+from weft.ir.types import Prim, Struct, Tensor, Type, element, i32, i64, shape_of, u1, u64, with_element
 
 __all__ = ["infer_types"]
 
@@ -314,23 +314,20 @@ def _signed(inference: Inference, op: Op, position: int) -> None:
 
 @types(ops.Store)
 def _store(inference: Inference, op: ops.Store) -> None:
-    assert isinstance(op.ptr.type, Pointer)
-    inference.want(op, 1, op.ptr.type.elem)
+    inference.want(op, 1, pointee(op.ptr))
 
 
 @types(ops.AtomicStore)
 @types(ops.Exchange)
 @types(ops.CompareExchange)
 def _synchronizing(inference: Inference, op: ops.AtomicStore | ops.Exchange | ops.CompareExchange) -> None:
-    assert isinstance(op.ptr.type, Pointer)
     for position in range(1, len(op.operands)):
-        inference.want(op, position, op.ptr.type.elem)
+        inference.want(op, position, pointee(op.ptr))
 
 
 @types(ops.Atomic)
 def _atomic(inference: Inference, op: ops.Atomic) -> None:
-    assert isinstance(op.ptr.type, Pointer)
-    place = op.ptr.type.elem
+    place = pointee(op.ptr)
     if isinstance(place, Struct):
         raise TypeMismatch(f"an atomic operation takes a scalar, vector or matrix, not a {place}", op.span)
     if op.kind in BINARY and BINARY[op.kind].typing == "bits" and element(place).is_float:

@@ -8,7 +8,7 @@ from math import prod
 from weft.ir.addresses import element_steps, root_of, split
 from weft.ir.alias import is_access
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block, Builder, Op, Value, ops_of
+from weft.ir.core import Block, Builder, Op, Value, ops_of, pointee
 from weft.ir.errors import InternalError
 from weft.ir.ops import (
     Address,
@@ -294,8 +294,7 @@ class _Lowering:
         """Add the steps from the root to `op`: members of structs, elements of tensors."""
         _, steps = element_steps(op)
         for step in steps:
-            assert isinstance(step.base.type, Pointer)
-            whole = step.base.type.elem
+            whole = pointee(step.base)
             if isinstance(step, MemberPtr):
                 assert isinstance(whole, Struct)
                 place.offset += _packed_offset(whole, step.index) if packed else member_offset(whole, step.index)

@@ -24,11 +24,11 @@ from weft.ir import ops
 from weft.ir.addresses import element_steps, root_of
 from weft.ir.alias import Access, is_access
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block, BlockArg, Builder, Op, Value
+from weft.ir.core import Block, BlockArg, Builder, Op, Value, pointee
 from weft.ir.passes import pass_
 from weft.ir.races import ARRAYS, BOX, FIRST, LOOP, MARK, STEP, Loop, RaceTable, Region
 from weft.ir.trips import ONCE, TRIP, indices_of
-from weft.ir.types import VOID, Array, Pointer, Struct, Type, flat_size, i32, i64, shape_of
+from weft.ir.types import VOID, Array, Struct, Type, flat_size, i32, i64, shape_of
 
 __all__ = ["races"]
 
@@ -224,11 +224,9 @@ def _known_before(value: Value, arg: BlockArg) -> bool:
 
 def _within(build: Builder, ptr: Value) -> tuple[Value, int]:
     """The first scalar of its element that `ptr` points to, and the number of scalars."""
-    assert isinstance(ptr.type, Pointer)
-    width, found = flat_size(ptr.type.elem), [_const(build, 0)]
+    width, found = flat_size(pointee(ptr)), [_const(build, 0)]
     for step in reversed(element_steps(ptr)[1]):
-        assert isinstance(step.base.type, Pointer)
-        whole = step.base.type.elem
+        whole = pointee(step.base)
         if isinstance(step, ops.MemberPtr):
             found.append(_const(build, _members_before(whole, step.index)))
         else:

@@ -19,7 +19,7 @@ from typing import Any
 
 from weft.ir import ops
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block, Builder, Op, Value
+from weft.ir.core import Block, Builder, Op, Value, pointee
 from weft.ir.passes import pass_
 from weft.ir.registry import registers
 from weft.ir.transforms.demote_ops import store_results
@@ -98,10 +98,9 @@ class Scalarizer:
             return self.parts[ptr]
         if ptr not in self.expanded:
             assert isinstance(ptr, Op)
-            assert isinstance(ptr.type, Pointer)
             assert ptr.block is not None
             build = Builder(ptr.block, ptr.next, ptr.span)
-            self.expanded[ptr] = self._expand(build, ptr, ptr.type.elem)
+            self.expanded[ptr] = self._expand(build, ptr, pointee(ptr))
         return self.expanded[ptr]
 
     def _expand(self, build: Builder, ptr: Value, type: Type) -> list[Value]:
@@ -250,8 +249,7 @@ def _fold(build: Builder, kind: str, values: list[Value], prim: Prim) -> Value:
 @cuts(ops.Alloca)
 def _alloca(state: Scalarizer, op: ops.Alloca) -> None:
     """Each scalar becomes a local of its own, except the scalars of tensors that are indexed at run time."""
-    assert isinstance(op.type, Pointer)
-    kind = op.type.elem
+    kind = pointee(op)
     if not _whole(kind):
         return
     dynamic: set[int] = set()
@@ -308,8 +306,7 @@ def _flat_index(op: ops.ElementPtr, type: Type) -> int | None:
 def _member_ptr(state: Scalarizer, op: ops.MemberPtr) -> None:
     if op.base not in state.parts:
         return
-    assert isinstance(op.base.type, Pointer)
-    start, count = _member_range(op.base.type.elem, op.index)
+    start, count = _member_range(pointee(op.base), op.index)
     _narrow(state, op, op.base, start, count)
 
 
@@ -332,8 +329,7 @@ def _narrow(state: Scalarizer, op: Op, base: Value, start: int, count: int) -> N
 @cuts(ops.ElementPtr)
 def _element_ptr(state: Scalarizer, op: ops.ElementPtr) -> None:
     if op.base in state.parts:
-        assert isinstance(op.base.type, Pointer)
-        index = _flat_index(op, op.base.type.elem)
+        index = _flat_index(op, pointee(op.base))
         assert index is not None
         _narrow(state, op, op.base, index, 1)
 

@@ -25,10 +25,10 @@ from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.alias import Access, is_access
 from weft.ir.config import CompileConfig
-from weft.ir.core import Builder, Op, Value
+from weft.ir.core import Builder, Op, Value, pointee
 from weft.ir.passes import pass_
 from weft.ir.symbols import Param, shadow_of
-from weft.ir.types import Array, Pointer, Prim, Struct, Tensor, Type, array, i32, pointer, tensor, u1, with_element
+from weft.ir.types import Array, Prim, Struct, Tensor, Type, array, i32, pointer, tensor, u1, with_element
 from weft.ir.written import called
 
 __all__ = ["uninitialised"]
@@ -167,8 +167,7 @@ def _kind(kind: Type) -> Array:
 
 
 def _pointee(ptr: Value) -> Prim | Tensor | Struct:
-    assert isinstance(ptr.type, Pointer)
-    kind = ptr.type.elem
+    kind = pointee(ptr)
     assert isinstance(kind, (Prim, Tensor, Struct))
     return kind
 
