@@ -46,11 +46,6 @@ class Scope:
         """The name of the field, or the number of the array."""
         return self.space.partition(":")[2]
 
-    @property
-    def is_alone(self) -> bool:
-        """Whether the memory is known and does not overlap that of another space."""
-        return bool(self.space) and not self.exposed
-
     def may_overlap(self, other: Scope) -> bool:
         """Whether addresses of the two scopes may be equal. An exposed array may be any array of the caller too. Any
         field may be in any tree."""

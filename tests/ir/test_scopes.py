@@ -28,7 +28,6 @@ def test_text(text: str) -> None:
 
 def test_parts() -> None:
     assert (TEXTS["field:x#2"].kind, TEXTS["field:x#2"].name) == ("field", "x")
-    assert [text for text, scope in TEXTS.items() if scope.is_alone] == ["field:x", "field:x#2", "local:0"]
 
 
 @pytest.mark.parametrize(
