@@ -116,6 +116,15 @@ def test_what_is_missing_is_missing() -> None:
         assert value is None, f"docs/differences.md says that ti.{path} is not there yet, but it is"
 
 
+def test_every_page_is_in_the_navigation() -> None:
+    text = TEXTS[ROOT / "docs" / "index.md"]
+    trees = re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    entries = [line for tree in trees for line in tree.splitlines() if line and not line.startswith(":")]
+    named = sorted(re.sub(r".*<(.*)>", r"\1", entry) for entry in entries)
+    pages = sorted(page.stem for page in PAGES if page.parent.name == "docs" and page.stem != "index")
+    assert named == pages
+
+
 def test_every_decision_is_listed_by_its_title() -> None:
     listed = re.findall(r"^- (\d+): \[(.*)\]\(adr/(.*)\)$", TEXTS[ROOT / "docs" / "decisions.md"], re.MULTILINE)
     headings = {page.name: TEXTS[page].split("\n")[0] for page in PAGES if page.parent.name == "adr"}
