@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from weft.ir.scopes import Scope
 from weft.ir.types import Prim
 
-__all__ = ["GRIDS", "RECORDS", "VECTORIZE", "LoopSchedule", "Privatized", "Schedule"]
+__all__ = ["GRIDS", "RECORDS", "STATIC_BYTES", "VECTORIZE", "LoopSchedule", "Privatized", "Schedule"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,8 @@ class LoopSchedule:
     ahead: bool = False  # GPU: the loads of the next `jam` iterations are issued before the current ones are computed
     unroll: int = 0  # GPU: unroll the loop completely for threads that take at most this many iterations of the task
 
+
+STATIC_BYTES = 48 << 10  # the most memory of a block that code may allocate; a launch may allocate more
 
 # How LLVM may vectorize a loop. "free": LLVM decides. "once": one vector at a time, the last one masked. "never": not.
 VECTORIZE = ("free", "once", "never")

@@ -18,7 +18,7 @@ from weft.ir.mapping.sides import SIDES, is_passive
 from weft.ir.mapping.stretches import WHOLE
 from weft.ir.mapping.unordered import is_unordered
 from weft.ir.ops import Atomic, Const, For, If, Kernel, Load, Store, Task
-from weft.ir.schedule import VECTORIZE, LoopSchedule, Schedule
+from weft.ir.schedule import STATIC_BYTES, VECTORIZE, LoopSchedule, Schedule
 from weft.ir.symbols import scopes_of
 from weft.ir.tasks import box_of
 from weft.ir.uniform import Uniformity
@@ -139,6 +139,8 @@ def task_copies(op: Task, schedule: Schedule, kernel: Kernel) -> None:
         require(whole, op, f"copies {copy.scope} as it does not lie in memory")
         several = copy.copies > 0 and copy.copies & (copy.copies - 1) == 0
         require(several, op, f"copies {copy.scope} {copy.copies} times, which is no power of two")
+    size = sum(copy.words * copy.type.size * copy.copies for copy in schedule.privatized)
+    require(not schedule.block or size <= STATIC_BYTES, op, f"has {size} bytes of copies in each block")
 
 
 def task_versions(op: Task, schedule: Schedule, _: Kernel) -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -225,6 +226,7 @@ COPIES = '({scope="field:h", tree=0, low=0, words=16, kind=add, type=i32, reach=
         ("MORE", 'assert %yes, [], message="no"', "copies field:h, and does more than to update it"),
         ("VERSION", "alone=true, ", "more than one way to do without locks"),
         ("VERSION", "lanes=8, ", "runs in lanes, and has copies of fields"),
+        ("reach=4", "reach=4, copies=3", "copies field:h 3 times, which is no power of two"),
     ],
 )
 def test_what_must_not_be_private(old: str, new: str, complaint: str) -> None:
@@ -238,6 +240,14 @@ def test_what_must_not_be_private(old: str, new: str, complaint: str) -> None:
     with pytest.raises(InternalError) as caught:
         verify(parse(made(scatter.replace(old, new))), "mapped")
     assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize(("block", "copies", "fits"), [(True, 512, True), (True, 1024, False), (False, 1024, True)])
+def test_copies_fit_the_memory_of_a_block(block: bool, copies: int, fits: bool) -> None:
+    text = SCATTER.replace("COPIES", COPIES.replace("reach=4", f"reach=4, copies={copies}"))
+    text = text.replace("VERSION", "block=(32, 1, 1), " if block else "").replace("MORE", "").replace("EXPOSED", "")
+    with nullcontext() if fits else pytest.raises(InternalError, match="has 65536 bytes of copies in each block"):
+        verify(parse(text), "mapped")
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ from itertools import accumulate
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel, SharedBase
 from weft.ir.passes import pass_
+from weft.ir.schedule import STATIC_BYTES
 from weft.ir.tasks import parallel_tasks
 
 __all__ = ["place_shared_arrays"]
 
-_STATIC = 48 << 10  # the most bytes that the code may allocate statically
 _ALIGN = 16
 
 
@@ -32,7 +32,7 @@ def place_shared_arrays(root: Kernel, config: CompileConfig) -> bool:
         arrays = task.all_of(SharedBase)
         found = {op.number: op.bytes for op in arrays}
         sizes = [-(-size // _ALIGN) * _ALIGN for size in found.values()]
-        if sum(sizes) > _STATIC:
+        if sum(sizes) > STATIC_BYTES:
             offsets = dict(zip(found, accumulate(sizes, initial=0)))
             for op in arrays:
                 op.offset = offsets[op.number]
