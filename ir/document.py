@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from weft.ir import atomic_ops, lowered_ops, mapped_ops, ops, schedule, tensor_ops, vector_ops
+from weft.ir.autodiff.rules import DERIVATIVES, spell
 from weft.ir.core import LEVELS, OPS, Op, ops_at
 from weft.ir.pipeline import LEVEL_AFTER, TO_LANES, TO_LOWERED, TO_MAPPED, TO_TASKS, find_pass
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, BinaryRow, UnaryRow
@@ -164,11 +165,31 @@ def _scalars() -> list[str]:
     lines += [_row(kind, row) for kind, row in UNARY.items()]
     lines += ["\nKinds of `binary`:\n", "| kind | typing | LLVM (float, signed, unsigned) |", "|---|---|---|"]
     lines += [_row(kind, row) for kind, row in BINARY.items()]
+    lines += _derivatives()
     lines.append(f"\nKinds of `atomic`: {', '.join(f'`{kind}`' for kind in ATOMICS)}.")
     lines += ["\nKinds of `simt`:\n", "| kind | takes | gives |", "|---|---|---|"]
     for kind, row in SIMT.items():
         takes = ", ".join(str(prim or "any number") for prim in row.takes)
         lines.append(f"| `{kind}` | {takes} | {row.gives or 'its type'} |")
+    return lines
+
+
+def _derivatives() -> list[str]:
+    """The rules of `autodiff/rules.py`, and what they say where an operator has no derivative."""
+    lines = [
+        "\nDerivatives by the operands `x` and `y`. The result is `r`:\n",
+        "| kind | by x | by y |",
+        "|---|---|---|",
+    ]
+    named = [(kind, row.derivative) for kind, row in (*UNARY.items(), *BINARY.items()) if row.derivative is not None]
+    for kind, name in named:
+        shown = [f"`{spell(part)}`" for part in DERIVATIVES[name].partials]
+        lines.append(f"| `{kind}` | {shown[0]} | {shown[1] if len(shown) > 1 else ''} |")
+    lines += ["\nDerivatives at kinks:\n", "| kind | operands | derivatives | why |", "|---|---|---|---|"]
+    for kind, name in named:
+        for kink in DERIVATIVES[name].kinks:
+            at, given = (", ".join(f"{number:g}" for number in numbers) for numbers in (kink.at, kink.partials))
+            lines.append(f"| `{kind}` | {at} | {given} | {kink.why} |")
     return lines
 
 

@@ -42,7 +42,8 @@ Scalar = Any  # a numpy scalar or array
 @dataclass(frozen=True)
 class UnaryRow:
     """`typing`: "same" (any type, result alike), "float" (integers become default_fp), "integer",
-    "truth" (gives u1). `derivative` names the rule that differentiates the operator; None: there is no rule yet."""
+    "truth" (gives u1). `derivative` names the row of DERIVATIVES (`autodiff/rules.py`) that
+    differentiates the operator on floats; None: its values carry no derivative."""
 
     typing: str
     evaluate: Callable[[Scalar], Scalar]
@@ -54,8 +55,8 @@ class UnaryRow:
 class BinaryRow:
     """`typing`: "promote" (common type), "compare" (common type, gives u1), "float" (as promote, integers become
     default_fp), "bits" (common integer type), "shift" (the left operand's type), "power" (as promote).
-    `llvm` spells it for (float, signed, unsigned). `derivative` names the rule that differentiates the operator by
-    each operand; None: there is no rule yet."""
+    `llvm` spells it for (float, signed, unsigned). `derivative` names the row of DERIVATIVES (`autodiff/rules.py`)
+    that differentiates the operator by each operand, on floats; None: its values carry no derivative."""
 
     typing: str
     evaluate: Callable[[Scalar, Scalar], Scalar]
@@ -290,50 +291,58 @@ def _extreme(pick: Callable[[Scalar, Scalar], Scalar], least: bool) -> Callable[
 
 
 UNARY: dict[str, UnaryRow] = {
-    "neg": UnaryRow("same", _quiet(np.negative), "fneg"),
+    "neg": UnaryRow("same", _quiet(np.negative), "fneg", derivative="neg"),
     "bit_not": UnaryRow("integer", _quiet(np.invert)),
     "not": UnaryRow("truth", _predicate(np.logical_not)),
-    "abs": UnaryRow("same", _quiet(np.abs), "llvm.fabs"),
-    "sign": UnaryRow("same", _quiet(_sign)),
-    "floor": UnaryRow("same", _quiet(np.floor), "llvm.floor"),
-    "ceil": UnaryRow("same", _quiet(np.ceil), "llvm.ceil"),
-    "trunc": UnaryRow("same", _quiet(np.trunc), "llvm.trunc"),
-    "round": UnaryRow("same", _quiet(_round), "llvm.round"),
-    "sqrt": UnaryRow("float", _quiet(np.sqrt), "llvm.sqrt"),
-    "rsqrt": UnaryRow("float", _quiet(lambda x: x.dtype.type(1) / np.sqrt(x))),
-    "sin": UnaryRow("float", _quiet(np.sin), "llvm.sin"),
-    "cos": UnaryRow("float", _quiet(np.cos), "llvm.cos"),
-    "tan": UnaryRow("float", _quiet(np.tan), "llvm.tan"),
-    "asin": UnaryRow("float", _quiet(np.arcsin), "llvm.asin"),
-    "acos": UnaryRow("float", _quiet(np.arccos), "llvm.acos"),
-    "atan": UnaryRow("float", _quiet(np.arctan), "llvm.atan"),
-    "sinh": UnaryRow("float", _quiet(np.sinh), "llvm.sinh"),
-    "cosh": UnaryRow("float", _quiet(np.cosh), "llvm.cosh"),
-    "tanh": UnaryRow("float", _quiet(np.tanh), "llvm.tanh"),
-    "exp": UnaryRow("float", _quiet(np.exp), "llvm.exp"),
-    "exp2": UnaryRow("float", _quiet(np.exp2), "llvm.exp2"),
-    "log": UnaryRow("float", _quiet(np.log), "llvm.log"),
-    "log2": UnaryRow("float", _quiet(np.log2), "llvm.log2"),
+    "abs": UnaryRow("same", _quiet(np.abs), "llvm.fabs", derivative="abs"),
+    "sign": UnaryRow("same", _quiet(_sign), derivative="step"),
+    "floor": UnaryRow("same", _quiet(np.floor), "llvm.floor", derivative="step"),
+    "ceil": UnaryRow("same", _quiet(np.ceil), "llvm.ceil", derivative="step"),
+    "trunc": UnaryRow("same", _quiet(np.trunc), "llvm.trunc", derivative="step"),
+    "round": UnaryRow("same", _quiet(_round), "llvm.round", derivative="step"),
+    "sqrt": UnaryRow("float", _quiet(np.sqrt), "llvm.sqrt", derivative="sqrt"),
+    "rsqrt": UnaryRow("float", _quiet(lambda x: x.dtype.type(1) / np.sqrt(x)), derivative="rsqrt"),
+    "sin": UnaryRow("float", _quiet(np.sin), "llvm.sin", derivative="sin"),
+    "cos": UnaryRow("float", _quiet(np.cos), "llvm.cos", derivative="cos"),
+    "tan": UnaryRow("float", _quiet(np.tan), "llvm.tan", derivative="tan"),
+    "asin": UnaryRow("float", _quiet(np.arcsin), "llvm.asin", derivative="asin"),
+    "acos": UnaryRow("float", _quiet(np.arccos), "llvm.acos", derivative="acos"),
+    "atan": UnaryRow("float", _quiet(np.arctan), "llvm.atan", derivative="atan"),
+    "sinh": UnaryRow("float", _quiet(np.sinh), "llvm.sinh", derivative="sinh"),
+    "cosh": UnaryRow("float", _quiet(np.cosh), "llvm.cosh", derivative="cosh"),
+    "tanh": UnaryRow("float", _quiet(np.tanh), "llvm.tanh", derivative="tanh"),
+    "exp": UnaryRow("float", _quiet(np.exp), "llvm.exp", derivative="exp"),
+    "exp2": UnaryRow("float", _quiet(np.exp2), "llvm.exp2", derivative="exp2"),
+    "log": UnaryRow("float", _quiet(np.log), "llvm.log", derivative="log"),
+    "log2": UnaryRow("float", _quiet(np.log2), "llvm.log2", derivative="log2"),
     "popcnt": UnaryRow("integer", _quiet(_popcnt), "llvm.ctpop"),
     "clz": UnaryRow("integer", _quiet(_clz), "llvm.ctlz"),
 }
 
 BINARY: dict[str, BinaryRow] = {
-    "add": BinaryRow("promote", _wrapping(operator.add), ("fadd", "add", "add"), commutative=True),
-    "sub": BinaryRow("promote", _wrapping(operator.sub), ("fsub", "sub", "sub")),
-    "mul": BinaryRow("promote", _wrapping(operator.mul), ("fmul", "mul", "mul"), commutative=True),
-    "div": BinaryRow("float", _quiet(np.true_divide), ("fdiv", None, None)),
-    "floordiv": BinaryRow("promote", _quiet(_floordiv)),
-    "mod": BinaryRow("promote", _quiet(_mod)),
-    "raw_div": BinaryRow("promote", _quiet(_raw_div), ("fdiv", None, None)),
-    "raw_mod": BinaryRow("promote", _quiet(_raw_mod), ("frem", None, None)),
-    "pow": BinaryRow("power", _quiet(_pow), ("llvm.pow", None, None)),
-    "atan2": BinaryRow("float", _quiet(np.arctan2), ("llvm.atan2", None, None)),
+    "add": BinaryRow("promote", _wrapping(operator.add), ("fadd", "add", "add"), commutative=True, derivative="add"),
+    "sub": BinaryRow("promote", _wrapping(operator.sub), ("fsub", "sub", "sub"), derivative="sub"),
+    "mul": BinaryRow("promote", _wrapping(operator.mul), ("fmul", "mul", "mul"), commutative=True, derivative="mul"),
+    "div": BinaryRow("float", _quiet(np.true_divide), ("fdiv", None, None), derivative="div"),
+    "floordiv": BinaryRow("promote", _quiet(_floordiv), derivative="step2"),
+    "mod": BinaryRow("promote", _quiet(_mod), derivative="mod"),
+    "raw_div": BinaryRow("promote", _quiet(_raw_div), ("fdiv", None, None), derivative="div"),
+    "raw_mod": BinaryRow("promote", _quiet(_raw_mod), ("frem", None, None), derivative="raw_mod"),
+    "pow": BinaryRow("power", _quiet(_pow), ("llvm.pow", None, None), derivative="pow"),
+    "atan2": BinaryRow("float", _quiet(np.arctan2), ("llvm.atan2", None, None), derivative="atan2"),
     "min": BinaryRow(
-        "promote", _quiet(_extreme(np.fmin, True)), ("llvm.minnum", "llvm.smin", "llvm.umin"), commutative=True
+        "promote",
+        _quiet(_extreme(np.fmin, True)),
+        ("llvm.minnum", "llvm.smin", "llvm.umin"),
+        commutative=True,
+        derivative="extreme",
     ),
     "max": BinaryRow(
-        "promote", _quiet(_extreme(np.fmax, False)), ("llvm.maxnum", "llvm.smax", "llvm.umax"), commutative=True
+        "promote",
+        _quiet(_extreme(np.fmax, False)),
+        ("llvm.maxnum", "llvm.smax", "llvm.umax"),
+        commutative=True,
+        derivative="extreme",
     ),
     "and": BinaryRow("bits", _quiet(np.bitwise_and), (None, "and", "and"), commutative=True),
     "or": BinaryRow("bits", _quiet(np.bitwise_or), (None, "or", "or"), commutative=True),

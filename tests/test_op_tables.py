@@ -14,6 +14,7 @@ from weft.codegen.gpu.ops import DEVICE, EPILOGUE
 from weft.codegen.llvm.function import EMITTERS
 from weft.ir import affine, evaluate, intervals
 from weft.ir import uniform as uniform_module
+from weft.ir.autodiff.rules import DERIVATIVES
 from weft.ir.core import OPS, Op, attr, operand, ops_at
 from weft.ir.machine import RUNNERS, STEPPERS
 from weft.ir.mapping.cost import PRICES
@@ -330,17 +331,23 @@ def test_traits_agree(traits: dict[str, Any], message: str) -> None:
 
 # ---- scalar operators ------------------------------------------------------------------------------------------------
 
-# Operators without a rule for their derivative. A rule takes its operator off this list.
-WITHOUT_DERIVATIVE = (
-    "neg bit_not not abs sign floor ceil trunc round sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh exp exp2 log "
-    "log2 popcnt clz",
-    "add sub mul div floordiv mod raw_div raw_mod pow atan2 min max and or xor shl shr bit_shr lt le gt ge eq ne",
-)
+# Operators without a rule for their derivative: they take or give integers or truth values only.
+WITHOUT_DERIVATIVE = ("bit_not not popcnt clz", "and or xor shl shr bit_shr lt le gt ge eq ne")
 
 
 @pytest.mark.parametrize(("rows", "empty"), [*zip((UNARY, BINARY), WITHOUT_DERIVATIVE)], ids=["unary", "binary"])
 def test_rows_without_a_derivative_are_listed(rows: Mapping[str, Any], empty: str) -> None:
     assert [kind for kind, row in rows.items() if row.derivative is None] == empty.split()
+    for kind in empty.split():  # neither the operands nor the result can be floats, or the result is a truth value
+        assert rows[kind].typing in ("integer", "bits", "shift", "truth", "compare")
+
+
+def test_each_rule_has_one_partial_derivative_for_each_operand_and_a_use() -> None:
+    used = {row.derivative: count for rows, count in ((UNARY, 1), (BINARY, 2)) for row in rows.values()}
+    assert {*DERIVATIVES} == {*used} - {None}
+    for name, rule in DERIVATIVES.items():
+        assert len(rule.partials) == used[name]
+        assert all(len(kink.at) == len(kink.partials) == used[name] for kink in rule.kinks)
 
 
 def test_a_kernel_is_an_op_like_others() -> None:
