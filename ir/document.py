@@ -181,7 +181,8 @@ def _derivatives() -> list[str]:
         "| kind | by x | by y |",
         "|---|---|---|",
     ]
-    named = [(kind, row.derivative) for kind, row in (*UNARY.items(), *BINARY.items()) if row.derivative is not None]
+    rows: dict[str, UnaryRow | BinaryRow] = {**UNARY, **BINARY}
+    named = [(kind, row.derivative) for kind, row in rows.items() if row.derivative is not None]
     for kind, name in named:
         shown = [f"`{spell(part)}`" for part in DERIVATIVES[name].partials]
         lines.append(f"| `{kind}` | {shown[0]} | {shown[1] if len(shown) > 1 else ''} |")

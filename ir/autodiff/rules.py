@@ -150,7 +150,7 @@ def evaluate(part: Expression, values: Mapping[str, Scalar]) -> Scalar:
     args = [evaluate(arg, values) for arg in part.args]
     if part.kind == "select":
         return args[1] if args[0] else args[2]
-    return (UNARY if len(args) == 1 else BINARY)[part.kind].evaluate(*args)  # type: ignore[operator]
+    return UNARY[part.kind].evaluate(*args) if len(args) == 1 else BINARY[part.kind].evaluate(*args)
 
 
 _SPELLED = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "and": "&"}
