@@ -153,8 +153,10 @@ def evaluate(part: Expression, values: Mapping[str, Scalar]) -> Scalar:
     return UNARY[part.kind].evaluate(*args) if len(args) == 1 else BINARY[part.kind].evaluate(*args)
 
 
-_SPELLED = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "and": "&"}
-_SPELLED |= {"eq": "==", "ge": ">=", "gt": ">", "lt": "<"}
+_SPELLED = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "and": "&",
+    "eq": "==", "ge": ">=", "gt": ">", "lt": "<",
+}  # fmt: skip
 
 
 def spell(part: Expression, outer: bool = True) -> str:
