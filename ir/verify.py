@@ -12,7 +12,7 @@ still disagree. "lowering" is between "tasks" and "lowered", when both kinds of 
 
 from __future__ import annotations
 
-from weft.ir import ops
+from weft.ir import ops, verify_lowered
 from weft.ir.addresses import root_of
 from weft.ir.alias import Access, is_access
 from weft.ir.core import LEVELS, Block, Op, Value, ops_at
@@ -26,6 +26,8 @@ from weft.ir.verify_types import CHECKS, require, show
 from weft.ir.verify_vectors import verify_vectorized
 
 __all__ = ["ALLOWED", "verify"]
+
+_RULES = (verify_lowered,)  # imported for the rows that it adds to `CHECKS`
 
 ALLOWED: dict[str, frozenset[str]] = {level: ops_at(level) for level in LEVELS} | {
     "untyped": ops_at("chi"),
@@ -74,7 +76,9 @@ class _Verifier:
             if value.users != self.uses[value]:
                 wrong = set(value.users.items()) ^ set(self.uses[value].items())
                 names = ", ".join(sorted(repr(user) for user, _ in wrong))
-                raise InternalError(f"{show(value)}: its users are not the ops that use it; wrong: {names}")
+                raise InternalError(
+                    f"{show(value)}: its list of users does not match the ops that use it; they differ in {names}"
+                )
 
     def define(self, value: Value) -> None:
         self.visible.add(value)
@@ -85,18 +89,18 @@ class _Verifier:
         """Check a block inside `owner`, which is itself inside the ops `around`. Gives the values that the block
         defines. The caller ends its scope."""
         start, stack = len(self.defined), [*around, owner]
-        require(block.owner is owner, owner, "a region does not know its owner")
+        require(block.owner is owner, owner, "has a region whose owner is another op")
         for arg in block.args:
-            require(arg.block is block, owner, f"argument {show(arg)} does not know its block")
+            require(arg.block is block, owner, f"has a block argument {show(arg)} that refers to another block")
             self.define(arg)
         previous: Op | None = None
         for op in block:
-            require(op.block is block, op, "does not know its block")
+            require(op.block is block, op, "refers to another block than the one that contains it")
             require(op.prev is previous, op, "is not linked to the op before it")
             require(previous is None or not previous.terminator, op, "follows a terminator")
             self.op(op, stack)
             previous = op
-        require(block.last is previous, owner, "a region's last op is not its last")
+        require(block.last is previous, owner, "has a region whose `last` is not its last op")
         return self.defined[start:]
 
     def op(self, op: Op, around: list[Op]) -> None:
@@ -106,7 +110,7 @@ class _Verifier:
                 raise InternalError(f"{show(op)}: uses {show(operand)} outside the scope of its definition")
             uses = self.uses[operand]
             uses[op] = uses.get(op, 0) + 1
-        require(sum(op.groups) <= len(op.operands), op, "has groups larger than its operands")
+        require(sum(op.groups) <= len(op.operands), op, "has operand groups that are longer than its list of operands")
         _place(op, around, self.level)
         if isinstance(op, (ops.Task, ops.For)):
             if self.level == "vectors":
@@ -131,28 +135,30 @@ class _Verifier:
         if self.level in _HELD:
             array = op.opname == "arg" and isinstance(op.type, Array)  # handed on to a function
             scalar = isinstance(op.type, _HELD[self.level]) or op.type is VOID
-            require(scalar or array, op, "has more than a scalar for a value")
+            require(scalar or array, op, f"has the type {op.type}; expected a scalar or an address")
         check = CHECKS.get(op.opname)
         if check is not None:
             check(op, self.kernel)
         if type(op).result_type is not Op.result_type:
             derived = op.result_type()
-            require(op.type is derived, op, f"has type {op.type}, its operands make it {derived}")
+            require(op.type is derived, op, f"has type {op.type}, but its operands give {derived}")
 
 
 def _storage(symbol: FieldSymbol, kernel: Kernel) -> None:
     """A field's path is collapsed, its halo fits its shape, and its shadows match their kinds."""
     path, cell, name = symbol.path, symbol.path.cell, f"field '{symbol.name}'"
-    require(path.is_collapsed, kernel, f"{name} is stored by a path that is not collapsed: {path}")
-    require(symbol.hidden in ("", *SHADOWS), kernel, f"{name} is hidden for '{symbol.hidden}', which is no shadow")
+    require(path.is_collapsed, kernel, f"{name} has a path that is not collapsed: {path}")
+    require(
+        symbol.hidden in ("", *SHADOWS), kernel, f"{name} is hidden as '{symbol.hidden}', which is not a kind of shadow"
+    )
     pairs = zip(cell.halo, symbol.shape, strict=False)
     fits = all(low >= 0 <= high and low + high <= extent for (low, high), extent in pairs)
     require(fits and len(cell.halo) in (0, len(symbol.shape)), kernel, f"{name} has a halo that does not fit its shape")
     for shadow in cell.shadows:
-        require(shadow.kind in SHADOWS, kernel, f"{name} has a shadow of kind '{shadow.kind}', which there is not")
+        require(shadow.kind in SHADOWS, kernel, f"{name} has a shadow of the unknown kind '{shadow.kind}'")
         for other in (other for other in kernel.fields if other.name == shadow.field and other.hidden):
             same = (other.hidden, other.tree, other.space) == (shadow.kind, shadow.tree, symbol.space)
-            require(same, kernel, f"{name} has '{other.name}' for a shadow, which is stored otherwise")
+            require(same, kernel, f"{name} has the shadow '{other.name}', which is in another tree or space")
 
 
 def _shared_write(op: Access, around: list[Op]) -> None:
@@ -162,30 +168,40 @@ def _shared_write(op: Access, around: list[Op]) -> None:
     root = root_of(op.ptr)
     if loop is None or not isinstance(root, Op) or not root.local or root.within(loop):
         return
-    require(isinstance(root, ops.SharedLocal), op, f"writes {show(root)}, a private local of the code around the loop")
     require(
-        not isinstance(op, ops.Store) or op.relaxed, op, f"is a plain store to {show(root)}, which iterations share"
+        isinstance(root, ops.SharedLocal),
+        op,
+        f"writes {show(root)}, a local of the code around the loop; expected a shared_local",
+    )
+    require(
+        not isinstance(op, ops.Store) or op.relaxed,
+        op,
+        f"is a plain store to {show(root)}, which iterations share; expected an atomic or a relaxed store",
     )
 
 
 def _place(op: Op, around: list[Op], level: str) -> None:
     """The places where control flow is allowed: a terminator must have a target, and a task occurs only at the top
     level."""
-    require(op.opname == "task" or around[-1].opname != "kernel" or level not in _TASKS_ONLY, op, "is in no task")
+    require(op.opname == "task" or around[-1].opname != "kernel" or level not in _TASKS_ONLY, op, "is not in a task")
     if op.opname in _PLACES:
-        require(around[-1].opname in _PLACES[op.opname], op, f"stands inside a {around[-1].opname}")
+        require(
+            around[-1].opname in _PLACES[op.opname],
+            op,
+            f"is in the block of a {around[-1].opname}; expected {' or '.join(sorted(_PLACES[op.opname]))}",
+        )
     names = [outer.opname for outer in around]
     if "each_lane" in names:  # no jump leaves its body
         names = names[len(names) - names[::-1].index("each_lane") :]
     if op.opname == "break":
         # The jump leaves the innermost enclosing loop or parallel loop.
         loops = [name for name in names if name in _LOOPS or name in _SPREAD]
-        require(bool(loops) and loops[-1] in _LOOPS, op, "is in no serial loop")
+        require(bool(loops) and loops[-1] in _LOOPS, op, "is not in a serial loop")
     elif op.opname == "continue":
-        require(any(name in _LOOPS or name in _SPREAD for name in names), op, "is in no loop")
+        require(any(name in _LOOPS or name in _SPREAD for name in names), op, "is not in a loop")
     elif op.opname in ("return", "exit"):
         spread = any(
             outer.opname in ("parallel_for", "struct_for") or (isinstance(outer, ops.Task) and outer.kind != "serial")
             for outer in around
         )
-        require(not spread, op, "stands inside a parallel loop")
+        require(not spread, op, "is in a parallel loop")

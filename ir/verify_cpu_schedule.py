@@ -41,15 +41,19 @@ _MOST_LANES, _MOST_VECTORS = 64, 32
 
 def _shape(op: Op, lanes: int, vectors: int) -> None:
     fits = 0 < lanes <= _MOST_LANES and 0 < vectors <= _MOST_VECTORS
-    require(fits and lanes & (lanes - 1) == 0, op, f"runs in {vectors} vectors of {lanes} lanes")
-    require(lanes > 1 or vectors == 1, op, f"runs in {vectors} vectors without lanes")
+    require(
+        fits and lanes & (lanes - 1) == 0,
+        op,
+        f"has {vectors} vectors of {lanes} lanes; expected up to {_MOST_VECTORS} vectors of a power of two of lanes",
+    )
+    require(lanes > 1 or vectors == 1, op, f"has {vectors} vectors, but no lanes")
 
 
 def task_lanes(op: Task, schedule: Schedule, _: Kernel) -> None:
     """Iterations may run in lanes unless `Uniformity` has a reason."""
     _shape(op, schedule.lanes, schedule.vectors)
     if schedule.lanes > 1:
-        require(not schedule.serial_because, op, "runs in lanes, and says why it does not")
+        require(not schedule.serial_because, op, "runs in lanes, but has a reason why it does not")
         reason = Uniformity(op).reason
         require(not reason, op, f"cannot run in lanes: {reason}")
 
@@ -88,12 +92,12 @@ def loop_lanes(op: For, schedule: LoopSchedule) -> None:
     around: Op | None = op
     while around is not None and not isinstance(around, Task):
         around = around.parent
-    require(around is not None, op, "is outside of tasks, and its rounds run in lanes")
+    require(around is not None, op, "runs its iterations in lanes, but is in no task")
     if isinstance(around, Task):
-        require(around.schedule.lanes == 1, op, "runs rounds in lanes, as the task runs iterations")
+        require(around.schedule.lanes == 1, op, "runs its iterations in lanes, but so does the task around it")
     facts = Uniformity(op)
     sums = could_fold(op) and not facts.reason and bool(facts.sums) and sums_fold(facts, True)
-    require(sums, op, "does more than to sum up, and its rounds run in lanes")
+    require(sums, op, "runs its iterations in lanes, but does more than compute reductions")
 
 
 def task_moves(op: Task, schedule: Schedule, kernel: Kernel) -> None:
@@ -106,23 +110,35 @@ def task_moves(op: Task, schedule: Schedule, kernel: Kernel) -> None:
         facts, parts = Uniformity(root), CellParts(layouts_of(kernel))
         inside = [one for one in moved if one.within(root) and one not in facts.skipped]
         for one in inside:
-            require(is_legal_move(facts, parts, one), one, f"cannot be moved by lanes as {one.move!r}")
+            require(
+                is_legal_move(facts, parts, one),
+                one,
+                f"has the move {one.move!r}, which is wrong for the addresses of its lanes",
+            )
         moved -= {*inside}
         for branch in [one for one in branches if one.within(root)]:
             _unasked(branch, facts)
             branches.remove(branch)
     for one in moved:
-        require(False, one, f"is moved as {one.move!r}, and is in no lanes")
+        require(False, one, f"has the move {one.move!r}, but does not run in lanes")
     for branch in branches:
-        require(False, branch, "has sides that no lane is asked about, and is in no lanes")
+        require(False, branch, "has unasked sides, but does not run in lanes")
 
 
 def _unasked(branch: If, facts: Uniformity) -> None:
     """A branch that runs without a test has no effect if no lane is active."""
-    require({*branch.unasked} <= {*SIDES}, branch, f"has no sides {branch.unasked}")
-    require(facts.varies(branch.condition) and not branch.versioned, branch, "is taken by all lanes or by none")
+    require({*branch.unasked} <= {*SIDES}, branch, f"has the unasked sides {branch.unasked}; expected some of {SIDES}")
+    require(
+        facts.varies(branch.condition) and not branch.versioned,
+        branch,
+        "has unasked sides, but all lanes take the same side",
+    )
     for name in branch.unasked:
-        require(is_passive(facts, getattr(branch, name)), branch, f"does something in '{name}' where no lane is")
+        require(
+            is_passive(facts, getattr(branch, name)),
+            branch,
+            f"has the unasked side '{name}', which has effects without active lanes",
+        )
 
 
 def task_copies(op: Task, schedule: Schedule, kernel: Kernel) -> None:
@@ -130,31 +146,40 @@ def task_copies(op: Task, schedule: Schedule, kernel: Kernel) -> None:
     if not schedule.privatized:
         return
     symbols, updated = {scope: symbol for symbol, scope in scopes_of(kernel.fields).items()}, updated_by(op)
-    require(schedule.lanes == 1, op, "runs in lanes, and has copies of fields")
+    require(schedule.lanes == 1, op, "privatizes fields, but runs in lanes")
     for copy in schedule.privatized:
         symbol = symbols.get(copy.scope)
-        require(symbol is not None and not symbol.exposed, op, f"copies {copy.scope}, which is no field of its own")
-        require(updated.get(copy.scope) == copy.kind, op, f"copies {copy.scope}, and does more than to update it")
+        require(
+            symbol is not None and not symbol.exposed,
+            op,
+            f"privatizes {copy.scope}, which is not a field of this kernel, or overlaps others",
+        )
+        require(
+            updated.get(copy.scope) == copy.kind,
+            op,
+            f"privatizes {copy.scope}, but does not only update it by '{copy.kind}'",
+        )
         whole = symbol is not None and whole_field(copy.scope, symbol, copy.kind) == replace(copy, copies=1)
-        require(whole, op, f"copies {copy.scope} as it does not lie in memory")
+        require(whole, op, f"privatizes {copy.scope} with another layout than that of the field")
         several = copy.copies > 0 and copy.copies & (copy.copies - 1) == 0
-        require(several, op, f"copies {copy.scope} {copy.copies} times, which is no power of two")
+        require(several, op, f"makes {copy.copies} copies of {copy.scope}; expected a power of two")
     size = sum(copy.words * copy.type.size * copy.copies for copy in schedule.privatized)
-    require(not schedule.block or size <= STATIC_BYTES, op, f"has {size} bytes of copies in each block")
+    most = STATIC_BYTES
+    require(not schedule.block or size <= most, op, f"has {size} bytes of copies in each block; the limit is {most}")
 
 
 def task_versions(op: Task, schedule: Schedule, _: Kernel) -> None:
     """Atomics may omit locks if only one thread runs."""
-    require(schedule.price >= 0.0, op, f"has a price of {schedule.price}")
+    require(schedule.price >= 0.0, op, f"has the price {schedule.price}; expected 0 or more")
     versions = schedule.alone + schedule.plain + bool(schedule.privatized)
-    require(versions <= 1, op, "has more than one way to do without locks")
+    require(versions <= 1, op, "has more than one of `alone`, `plain` and `privatized`; expected at most one")
 
 
 def task_hints(op: Task, schedule: Schedule, _: Kernel) -> None:
     """LLVM may reorder accesses if `is_unordered` says so."""
-    require(schedule.vectorize in VECTORIZE, op, f"is vectorized {schedule.vectorize!r}")
+    require(schedule.vectorize in VECTORIZE, op, f"has vectorize={schedule.vectorize!r}; expected one of {VECTORIZE}")
     if schedule.unordered:
         require(
-            schedule.lanes == 1 and schedule.vectorize != "never", op, "is unordered, and LLVM makes no vectors of it"
+            schedule.lanes == 1 and schedule.vectorize != "never", op, "is unordered, but LLVM does not vectorize it"
         )
-        require(is_unordered(op), op, "is unordered, and the order of its accesses matters")
+        require(is_unordered(op), op, "is unordered, but the order of its accesses matters")

@@ -43,11 +43,15 @@ def verify_schedule(op: Task | For, kernel: Kernel, mapped: bool) -> None:
         _phased(op, op.schedule)
     if op.schedule == type(op.schedule)():
         return
-    require(mapped, op, "has a schedule before it is mapped to a target")
+    require(mapped, op, "has a schedule, but the kernel is not mapped to a target yet")
     if isinstance(op, Task):
         schedule = op.schedule
         kept = Schedule(launch=schedule.launch, guarded=schedule.guarded, ends=schedule.ends, joined=schedule.joined)
-        require(op.kind != "serial" or op.schedule == kept, op, "is serial, and its schedule is a parallel task's")
+        require(
+            op.kind != "serial" or op.schedule == kept,
+            op,
+            "is serial, but has fields in its schedule that only parallel tasks may have",
+        )
         for check in _TASK.values():
             check(op, op.schedule, kernel)
     else:
@@ -58,8 +62,16 @@ def verify_schedule(op: Task | For, kernel: Kernel, mapped: bool) -> None:
 def _block(op: Task, schedule: Schedule, _: Kernel) -> None:
     if not schedule.block:
         return
-    require(len(schedule.block) == 3 and min(schedule.block) > 0, op, f"has blocks of the shape {schedule.block}")
-    require(prod(schedule.block) <= MOST_THREADS, op, f"has blocks of more than {MOST_THREADS} threads")
+    require(
+        len(schedule.block) == 3 and min(schedule.block) > 0,
+        op,
+        f"has blocks of shape {schedule.block}; expected three positive sizes",
+    )
+    require(
+        prod(schedule.block) <= MOST_THREADS,
+        op,
+        f"has blocks of {prod(schedule.block)} threads; the limit is {MOST_THREADS}",
+    )
 
 
 def _numbered(op: Task, schedule: Schedule, _: Kernel) -> None:
@@ -68,7 +80,11 @@ def _numbered(op: Task, schedule: Schedule, _: Kernel) -> None:
     communicates = bool(op.all_of(Simt, SharedBase))
     require(communicates or not schedule.numbered, op, "numbers its threads, but they do not communicate")
     require(schedule.numbered or not communicates, op, "has threads that communicate, but does not number them")
-    require(not schedule.numbered or schedule.block[1:] == (1, 1), op, "is numbered, and its blocks are not flat")
+    require(
+        not schedule.numbered or schedule.block[1:] == (1, 1),
+        op,
+        f"numbers its threads, but has blocks of shape {schedule.block}; expected (n, 1, 1)",
+    )
 
 
 def _launched(op: Task, schedule: Schedule, kernel: Kernel) -> None:
@@ -78,12 +94,20 @@ def _launched(op: Task, schedule: Schedule, kernel: Kernel) -> None:
     last = before[-1] if before else -1
     joins = op.kind == "serial" and bool(before) and tasks_of(kernel)[len(before) - 1].kind == "serial"
     steps = (last,) if joins else (last + 1, last + 2) if schedule.box else (last + 1,)
-    require(schedule.launch in steps, op, f"is launch {schedule.launch} after launch {last}")
+    require(
+        schedule.launch in steps,
+        op,
+        f"is in launch {schedule.launch}, but the task before it is in launch {last}; expected one of {steps}",
+    )
     reads = any(isinstance(one, Load) for one in op.bounds)
-    require(op.kind == "serial" or reads == (schedule.box > 0), op, "has a box that is measured too late, or in vain")
+    require(
+        op.kind == "serial" or reads == (schedule.box > 0),
+        op,
+        "reads memory for its bounds but has no `box`, or has a `box` but reads no memory",
+    )
     earlier = [task for task in tasks_of(kernel) if task.schedule.launch < schedule.launch]
     ending = any(may_fail(task) or task.all_of(Exit) for task in earlier)
-    require(schedule.guarded or not ending, op, "runs though an earlier launch may have ended the kernel")
+    require(schedule.guarded or not ending, op, "is not guarded, but an earlier launch may end the kernel")
 
 
 def _grid(op: Task, schedule: Schedule, _: Kernel) -> None:
@@ -101,23 +125,47 @@ def _arrays(op: Task, schedule: Schedule, _: Kernel) -> None:
     arrays = {one.number: one for one in op.all_of(SharedBase) if one.offset >= 0}
     end = 0
     for array in sorted(arrays.values(), key=lambda one: one.offset):
-        require(array.offset >= end, op, "has arrays of a block that overlap")
+        require(array.offset >= end, op, "has shared arrays that overlap")
         end = array.offset + array.bytes
-    require(end <= schedule.shared_bytes, op, f"has {end} bytes of arrays in {schedule.shared_bytes}")
+    require(
+        end <= schedule.shared_bytes,
+        op,
+        f"has {end} bytes of shared arrays, but reserves {schedule.shared_bytes} bytes for them",
+    )
 
 
 def _coarsened(op: Task, schedule: Schedule, _: Kernel) -> None:
     sizes = (schedule.across, schedule.rows)
-    require(all(size > 0 and size & (size - 1) == 0 for size in sizes), op, "is coarsened by no power of two")
-    require(schedule.phases in ("", "ask", "anywhere"), op, f"has rows in the phases {schedule.phases!r}")
+    require(
+        all(size > 0 and size & (size - 1) == 0 for size in sizes),
+        op,
+        f"is coarsened by {sizes}; expected powers of two",
+    )
+    require(
+        schedule.phases in ("", "ask", "anywhere"),
+        op,
+        f"has phases {schedule.phases!r}; expected '', 'ask' or 'anywhere'",
+    )
     if sizes == (1, 1):
         return
-    require(schedule.rows == 1 or len(op.body.args) > 1, op, "is coarsened along rows, and has one axis")
-    require(not schedule.numbered, op, "is coarsened and numbered")
-    require(not any(isinstance(one, For) and one.schedule.warp for one in op.body), op, "is coarsened and a warp's")
-    require(not any(map(is_ordered, ops_of(op.body))), op, "is coarsened, and an op in it shows their order")
-    require(loops_alike(op), op, "is coarsened, and its loops differ from iteration to iteration")
-    require(sum(isinstance(one, Aligned) for one in op.prologue) == 1, op, "is coarsened without one op 'aligned'")
+    require(schedule.rows == 1 or len(op.body.args) > 1, op, "is coarsened along rows, but has only one axis")
+    require(not schedule.numbered, op, "is coarsened, but also numbers its threads")
+    require(
+        not any(isinstance(one, For) and one.schedule.warp for one in op.body),
+        op,
+        "is coarsened, but also runs each iteration on a warp",
+    )
+    require(
+        not any(map(is_ordered, ops_of(op.body))),
+        op,
+        "is coarsened, but contains an op that depends on the order of iterations",
+    )
+    require(loops_alike(op), op, "is coarsened, but the bounds of its loops differ between iterations")
+    require(
+        sum(isinstance(one, Aligned) for one in op.prologue) == 1,
+        op,
+        "is coarsened, but its prologue does not contain exactly one op 'aligned'",
+    )
 
 
 def _phased(op: Task, schedule: Schedule) -> None:
@@ -139,7 +187,7 @@ def _peeled(op: Task, schedule: Schedule, _: Kernel) -> None:
     found = {one.op: (one.axis, one.low, one.high, one.fits, one.bound) for one in clamps_of(op)} if clamps else {}
     for clamp in clamps:
         said = clamp.axis, clamp.low, clamp.high, clamp.fits, clamp.bound
-        require(found.get(clamp) == said, op, f"has a clamp of another index than {show(clamp)} says")
+        require(found.get(clamp) == said, op, f"has a clamp whose attributes do not match its index: {show(clamp)}")
 
 
 _TASK: dict[str, Callable[[Task, Schedule, Kernel], None]] = {
@@ -163,30 +211,46 @@ def _warp(op: For, schedule: LoopSchedule) -> None:
     if not schedule.warp:
         return
     task = op.parent
-    require(isinstance(task, Task), op, "is shared by a warp, and is in no task's body")
+    require(isinstance(task, Task), op, "is divided among a warp, but is not in the body of a task")
     assert isinstance(task, Task)
-    require(len([one for one in task.body if isinstance(one, For)]) == 1, op, "is shared by a warp, and is not alone")
-    require(trips_of(op) is not None, op, "is shared by a warp, and makes an unknown number of rounds")
-    require(counts_by_one(op), op, "is shared by a warp, and does not count by one")
-    require(bool(sums_of(op)), op, "is shared by a warp, and does more than add to locals")
+    require(
+        len([one for one in task.body if isinstance(one, For)]) == 1,
+        op,
+        "is divided among a warp, but is not the only loop of its task",
+    )
+    require(trips_of(op) is not None, op, "is divided among a warp, but its number of iterations is unknown")
+    require(counts_by_one(op), op, "is divided among a warp, but its step is not one")
+    require(bool(sums_of(op)), op, "is divided among a warp, but does more than reduce into locals")
     before, _ = around(task, op)
-    require(all(map(is_private, [*task.prologue, *before])), op, "is shared by a warp, after effects outside of locals")
-    require(task.epilogue.first is None, op, "is shared by a warp, in a task with an epilogue")
+    require(
+        all(map(is_private, [*task.prologue, *before])),
+        op,
+        "is divided among a warp, but ops before it access memory that is not local",
+    )
+    require(task.epilogue.first is None, op, "is divided among a warp, but its task has an epilogue")
 
 
 def _jam(op: For, schedule: LoopSchedule) -> None:
-    require(schedule.jam in (0, 2, 4, 8), op, f"has {schedule.jam} rounds side by side")
-    require(not schedule.ahead or (schedule.jam > 0 and is_shared(op)), op, "loads ahead what threads do not share")
+    require(schedule.jam in (0, 2, 4, 8), op, f"has jam={schedule.jam}; expected 0, 2, 4 or 8")
+    require(
+        not schedule.ahead or (schedule.jam > 0 and is_shared(op)),
+        op,
+        "loads ahead, but it is not jammed, or threads do not read the same memory",
+    )
     if schedule.jam:
-        require(counts_by_one(op), op, "has rounds side by side, and does not count by one")
-        require(is_innermost(op), op, "has rounds side by side, and holds another loop")
-        require(not any(map(is_ordered, op.walk())), op, "has rounds side by side, and an op in it shows their order")
+        require(counts_by_one(op), op, "is jammed, but its step is not one")
+        require(is_innermost(op), op, "is jammed, but contains another loop")
+        require(
+            not any(map(is_ordered, op.walk())),
+            op,
+            "is jammed, but contains an op that depends on the order of iterations",
+        )
 
 
 def _unroll(op: For, schedule: LoopSchedule) -> None:
-    require(schedule.unroll >= 0, op, "is unrolled for fewer than no iterations")
-    require(not schedule.unroll or trips_of(op) is not None, op, "is unrolled, and makes an unknown number of rounds")
-    require(not schedule.unroll or is_innermost(op), op, "is unrolled, and holds another loop")
+    require(schedule.unroll >= 0, op, f"has unroll={schedule.unroll}; expected 0 or more")
+    require(not schedule.unroll or trips_of(op) is not None, op, "is unrolled, but its number of iterations is unknown")
+    require(not schedule.unroll or is_innermost(op), op, "is unrolled, but contains another loop")
 
 
 _LOOP: dict[str, Callable[[For, LoopSchedule], None]] = {

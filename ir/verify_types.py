@@ -27,7 +27,6 @@ from weft.ir.types import (
     i32,
     i64,
     lane_count,
-    lanes,
     pointer,
     shape_of,
     u1,
@@ -80,7 +79,7 @@ def _is_integer(type: Type) -> bool:
 
 def _numeric(op: Op, *values: Value) -> None:
     for value in values:
-        require(_is_numeric(value.type), op, f"has an operand of type {value.type}")
+        require(_is_numeric(value.type), op, f"has an operand of type {value.type}; expected numbers")
 
 
 def _is_numeric(type: Type) -> bool:
@@ -94,95 +93,109 @@ def _extents(type: Type) -> tuple[int, ...]:
 
 def pointee_of(op: Op, value: Value) -> Type:
     """The type that an address points to."""
-    require(isinstance(value.type, Pointer), op, f"takes an address, not {value.type}")
+    require(isinstance(value.type, Pointer), op, f"has an operand of type {value.type}; expected an address")
     return cast(Pointer, value.type).elem
 
 
 def _indices(op: Op, indices: Sequence[Value], rank: int) -> None:
-    require(len(indices) == rank, op, f"has {len(indices)} indices for {rank} axes")
-    require(all(_is_integer(index.type) for index in indices), op, "has an index that is no integer")
+    require(len(indices) == rank, op, f"has {len(indices)} indices; expected {rank}")
+    require(all(_is_integer(index.type) for index in indices), op, "has an index that is not an integer")
 
 
 def _place(op: Op, indices: Sequence[Value], rank: int) -> None:
     _indices(op, indices, rank)
     held = all(index.type not in (u1, u64) for index in indices)
-    require(held, op, "has an index that i64 does not hold, or a truth value: see infer_types.py")
+    require(held, op, "has an index of type u64 or u1; expected an integer that fits i64 (see infer_types.py)")
 
 
 @checks(ops.Const)
 def _const(op: ops.Const, _: Kernel) -> None:
-    require(isinstance(op.type, Prim), op, "is a constant of no primitive type")
+    require(isinstance(op.type, Prim), op, f"is a constant of type {op.type}; expected a scalar type")
     prim = cast(Prim, op.type)
     fits = type(op.value) is float if prim.is_float else type(op.value) is (bool if prim is u1 else int)
-    require(fits, op, f"has the value {op.value!r}, not a Python number for {prim}")
+    require(fits, op, f"has the value {op.value!r}; expected a Python number for {prim}")
     if prim.is_int and prim is not u1:
         low, high = (-(1 << prim.bits - 1), 1 << prim.bits - 1) if prim.is_signed else (0, 1 << prim.bits)
-        require(low <= op.value < high, op, f"has the value {op.value!r}, beyond {prim}")
+        require(low <= op.value < high, op, f"has the value {op.value!r}, which is out of range for {prim}")
 
 
 @checks(ops.Arg)
 def _arg(op: ops.Arg, kernel: Kernel) -> None:
-    require(0 <= op.index < len(kernel.params), op, f"is parameter {op.index} of {len(kernel.params)}")
-    require(op.type is kernel.params[op.index].type, op, f"has another type than {kernel.params[op.index]}")
+    require(
+        0 <= op.index < len(kernel.params), op, f"refers to parameter {op.index}; the kernel has {len(kernel.params)}"
+    )
+    require(
+        op.type is kernel.params[op.index].type, op, f"has another type than the parameter {kernel.params[op.index]}"
+    )
 
 
 @checks(ops.Unary)
 def _unary(op: ops.Unary, _: Kernel) -> None:
-    require(op.kind in UNARY, op, "is of an unknown kind")
+    require(op.kind in UNARY, op, f"has the unknown kind {op.kind!r}")
     _numeric(op, op.x)
     elem = element(op.x.type)
-    require(UNARY[op.kind].typing != "float" or elem.is_float, op, "takes a float")
+    require(UNARY[op.kind].typing != "float" or elem.is_float, op, f"has an operand of type {elem}; expected a float")
     require(unary_type(op.kind, elem)[0] is elem, op, f"does not compute on {elem}")
 
 
 @checks(ops.Binary)
 def _binary(op: ops.Binary, _: Kernel) -> None:
-    require(op.kind in BINARY, op, "is of an unknown kind")
+    require(op.kind in BINARY, op, f"has the unknown kind {op.kind!r}")
     _numeric(op, op.lhs, op.rhs)
-    require(_extents(op.lhs.type) == _extents(op.rhs.type), op, "has operands of two shapes")
+    require(_extents(op.lhs.type) == _extents(op.rhs.type), op, "has operands of different shapes")
     left, right = element(op.lhs.type), element(op.rhs.type)
-    require(BINARY[op.kind].typing != "float" or left.is_float, op, "takes floats")
-    require(left is right, op, "has operands of two types")
+    require(BINARY[op.kind].typing != "float" or left.is_float, op, f"has operands of type {left}; expected floats")
+    require(left is right, op, "has operands of different types")
     require(binary_type(op.kind, left, right)[0] is left, op, f"does not compute on {left}")
 
 
 @checks(ops.Clamp)
 def _clamp(op: ops.Clamp, _: Kernel) -> None:
-    require(op.kind in ("min", "max"), op, "is of an unknown kind")
-    require(op.lhs.type is op.rhs.type and op.type in (i32, i64), op, "compares other than two indices")
-    require(op.moved in (0, 1) and op.low <= op.high, op, "says nothing that could be of an index")
+    require(op.kind in ("min", "max"), op, f"has the unknown kind {op.kind!r}")
+    require(op.lhs.type is op.rhs.type and op.type in (i32, i64), op, "has other operands than two i32 or two i64")
+    require(op.moved in (0, 1) and op.low <= op.high, op, "has attributes that no index can have")
 
 
 @checks(ops.AtomicRow)
 def _atomic_row(op: ops.AtomicRow, _: Kernel) -> None:
-    require(pointee_of(op, op.ptr) is f32 and all(value.type is f32 for value in op.values), op, "adds other than f32")
+    require(
+        pointee_of(op, op.ptr) is f32 and all(value.type is f32 for value in op.values), op, "adds other types than f32"
+    )
     units, rest = divmod(len(op.values), op.unit) if op.unit > 0 else (0, 1)
-    require(op.unit in (1, 2, 4) and not rest and units % 2 == 1, op, f"adds {len(op.values)} in units of {op.unit}")
-    require(len(op.values) > 1, op, "adds fewer than two")
+    require(
+        op.unit in (1, 2, 4) and not rest and units % 2 == 1,
+        op,
+        f"adds {len(op.values)} values in units of {op.unit}; expected an odd number of units of 1, 2 or 4",
+    )
+    require(len(op.values) > 1, op, "adds fewer than two values")
 
 
 @checks(ops.StackLeft)
 def _stack_left(op: ops.StackLeft, kernel: Kernel) -> None:
-    require(kernel.called, op, "asks for the stack of no function")
+    require(kernel.called, op, "is not in a function that kernels call")
 
 
 @checks(ops.Aligned)
 def _aligned(op: ops.Aligned, _: Kernel) -> None:
     task = op.parent
-    require(isinstance(task, ops.Task) and op.block is task.prologue, op, "stands outside of a task's prologue")
+    require(isinstance(task, ops.Task) and op.block is task.prologue, op, "is not in the prologue of a task")
     require(
         all(value.type is i64 or value.type == pointer(i64) for value in op.operands),
         op,
-        "names other than bases and strides",
+        "has operands other than bases and strides of arrays",
     )
 
 
 @checks(ops.Select)
 def _select(op: ops.Select, _: Kernel) -> None:
-    require(op.a.type is op.b.type, op, "chooses between two types")
+    require(op.a.type is op.b.type, op, "has alternatives of different types")
     scalar = op.condition.type is u1 and not isinstance(op.a.type, Lanes)
     fits = isinstance(op.a.type, Prim | Tensor | Lanes) and op.condition.type is with_element(op.a.type, u1)
-    require(scalar or fits, op, "has a condition of another shape, or that is no u1")
+    require(
+        scalar or fits,
+        op,
+        f"has a condition of type {op.condition.type}; expected u1, or u1 in the shape of the alternatives",
+    )
 
 
 @checks(ops.Cast)
@@ -200,9 +213,9 @@ def _bit_cast(op: ops.BitCast, _: Kernel) -> None:
 
 @checks(ops.MakeTensor)
 def _make_tensor(op: ops.MakeTensor, _: Kernel) -> None:
-    require(isinstance(op.type, Tensor), op, "makes no tensor")
+    require(isinstance(op.type, Tensor), op, f"has the type {op.type}; expected a tensor")
     made = cast(Tensor, op.type)
-    require(len(op.values) == made.count, op, f"has {len(op.values)} elements for {made.count}")
+    require(len(op.values) == made.count, op, f"has {len(op.values)} elements; expected {made.count}")
     require(all(value.type is made.elem for value in op.values), op, "has elements of another type")
 
 
@@ -214,39 +227,49 @@ def _splat(op: ops.Splat, _: Kernel) -> None:
 
 @checks(ops.Extract)
 def _extract(op: ops.Extract, _: Kernel) -> None:
-    require(isinstance(op.x.type, Tensor), op, "takes a tensor")
+    require(isinstance(op.x.type, Tensor), op, f"has an operand of type {op.x.type}; expected a tensor")
     require(0 <= op.index < flat_size(op.x.type), op, f"takes element {op.index}")
 
 
 @checks(ops.MatMul)
 def _matmul(op: ops.MatMul, _: Kernel) -> None:
     left, right = shape_of(op.lhs.type), shape_of(op.rhs.type)
-    require(len(left) == 2 and len(right) >= 1 and left[1] == right[0], op, "has shapes that do not go together")
-    require(element(op.lhs.type) is element(op.rhs.type), op, "has operands of two types")
+    require(
+        len(left) == 2 and len(right) >= 1 and left[1] == right[0],
+        op,
+        f"has operands of shapes {left} and {right}, which cannot be multiplied",
+    )
+    require(element(op.lhs.type) is element(op.rhs.type), op, "has operands of different types")
 
 
 @checks(ops.Transpose)
 def _transpose(op: ops.Transpose, _: Kernel) -> None:
-    require(len(shape_of(op.x.type)) == 2, op, "takes a matrix")
+    require(len(shape_of(op.x.type)) == 2, op, f"has an operand of type {op.x.type}; expected a matrix")
 
 
 @checks(ops.Reduce)
 def _reduce(op: ops.Reduce, _: Kernel) -> None:
     kinds = ("add", "mul", "min", "max", "and", "or", *(["xor"] if isinstance(op.x.type, Lanes) else []))
-    require(op.kind in kinds, op, "is of an unknown kind")
+    require(op.kind in kinds, op, f"has the unknown kind {op.kind!r}")
     require(_is_numeric(op.x.type) and not isinstance(op.x.type, Prim), op, "takes a tensor or a vector")
 
 
 @checks(ops.MakeStruct)
 def _make_struct(op: ops.MakeStruct, _: Kernel) -> None:
-    require(isinstance(op.type, Struct), op, "makes no struct")
+    require(isinstance(op.type, Struct), op, f"has the type {op.type}; expected a struct")
     members = [type for _, type in cast(Struct, op.type).members]
-    require([value.type for value in op.values] == members, op, "has values of other types than the members'")
+    require(
+        [value.type for value in op.values] == members, op, "has values whose types differ from those of the members"
+    )
 
 
 @checks(ops.Member)
 def _member(op: ops.Member, _: Kernel) -> None:
-    require(isinstance(op.x.type, Struct) and 0 <= op.index < len(op.x.type.members), op, "takes no such member")
+    require(
+        isinstance(op.x.type, Struct) and 0 <= op.index < len(op.x.type.members),
+        op,
+        f"refers to member {op.index}, which does not exist",
+    )
 
 
 @checks(ops.Alloca, ops.SharedLocal, ops.TempPtr)
@@ -254,53 +277,75 @@ def _alloca(op: Op, _: Kernel) -> None:
     held = pointee_of(op, op)
     if isinstance(held, Lanes):
         held = held.elem
-    require(not isinstance(held, Pointer | Array), op, "keeps an address in memory")
+    require(not isinstance(held, Pointer | Array), op, "stores an address in memory")
 
 
 @checks(ops.FieldPtr)
 def _field_ptr(op: ops.FieldPtr, kernel: Kernel) -> None:
-    require(op.field in kernel.fields, op, f"reaches the field '{op.field.name}', unknown to the kernel")
+    require(op.field in kernel.fields, op, f"accesses the field '{op.field.name}', which the kernel does not list")
     _place(op, op.indices, len(op.field.shape))
 
 
 @checks(ops.Shared)
 def _shared(op: ops.Shared, _: Kernel) -> None:
-    require(isinstance(op.type, Array) and op.type.contiguous, op, "is no plain array")
-    require(len(op.shape) == cast(Array, op.type).ndim, op, f"has the shape {op.shape}")
-    require(all(extent > 0 for extent in op.shape), op, f"has the shape {op.shape}")
+    require(
+        isinstance(op.type, Array) and op.type.contiguous, op, f"has the type {op.type}; expected a contiguous array"
+    )
+    require(
+        len(op.shape) == cast(Array, op.type).ndim,
+        op,
+        f"has the shape {op.shape}; expected a positive extent for each axis",
+    )
+    require(
+        all(extent > 0 for extent in op.shape),
+        op,
+        f"has the shape {op.shape}; expected a positive extent for each axis",
+    )
 
 
 @checks(ops.Simt)
 def _simt(op: ops.Simt, _: Kernel) -> None:
-    require(op.kind in SIMT, op, "is of an unknown kind")
+    require(op.kind in SIMT, op, f"has the unknown kind {op.kind!r}")
     takes = SIMT[op.kind].takes
-    require(len(op.values) == len(takes), op, f"takes {len(takes)} operands")
+    require(len(op.values) == len(takes), op, f"has {len(op.values)} operands; expected {len(takes)}")
     for value, wanted in zip(op.values, takes, strict=True):
-        require(isinstance(value.type, Prim) and wanted in (None, value.type), op, f"takes no {value.type}")
-    require(op.type is op.result_type(), op, f"gives {op.result_type()}")
+        require(
+            isinstance(value.type, Prim) and wanted in (None, value.type),
+            op,
+            f"has an operand of type {value.type}; expected {wanted or 'a scalar'}",
+        )
+    require(op.type is op.result_type(), op, f"has the type {op.type}; expected {op.result_type()}")
 
 
 @checks(ops.ArrayPtr)
 def _array_ptr(op: ops.ArrayPtr, _: Kernel) -> None:
-    require(isinstance(op.array.type, Array), op, "takes an array")
+    require(isinstance(op.array.type, Array), op, f"has an operand of type {op.array.type}; expected an array")
     _place(op, op.indices, cast(Array, op.array.type).ndim)
 
 
 @checks(ops.ArrayShape)
 def _array_shape(op: ops.ArrayShape, _: Kernel) -> None:
-    require(isinstance(op.array.type, Array) and 0 <= op.axis < op.array.type.ndim, op, "asks for no such axis")
+    require(
+        isinstance(op.array.type, Array) and 0 <= op.axis < op.array.type.ndim,
+        op,
+        "refers to an axis that does not exist",
+    )
 
 
 @checks(ops.ElementPtr)
 def _element_ptr(op: ops.ElementPtr, _: Kernel) -> None:
-    require(isinstance(pointee_of(op, op.base), Tensor), op, "takes the address of a tensor")
+    require(isinstance(pointee_of(op, op.base), Tensor), op, "has a base that is not the address of a tensor")
     _place(op, op.indices, len(shape_of(pointee_of(op, op.base))))
 
 
 @checks(ops.MemberPtr)
 def _member_ptr(op: ops.MemberPtr, _: Kernel) -> None:
     base = pointee_of(op, op.base)
-    require(isinstance(base, Struct) and 0 <= op.index < len(base.members), op, "takes no such member")
+    require(
+        isinstance(base, Struct) and 0 <= op.index < len(base.members),
+        op,
+        f"refers to member {op.index}, which does not exist",
+    )
 
 
 @checks(ops.Load)
@@ -315,7 +360,7 @@ def _store(op: ops.Store, _: Kernel) -> None:
 
 @checks(ops.Atomic)
 def _atomic(op: ops.Atomic, _: Kernel) -> None:
-    require(op.kind in ATOMICS, op, "is of an unknown kind")
+    require(op.kind in ATOMICS, op, f"has the unknown kind {op.kind!r}")
     require(pointee_of(op, op.ptr) is op.value.type, op, "updates with a value of another type")
 
 
@@ -325,37 +370,39 @@ _LOAD_ORDERS, _STORE_ORDERS = ("relaxed", "acquire"), ("relaxed", "release")
 @checks(ops.AtomicLoad)
 def _atomic_load(op: ops.AtomicLoad, _: Kernel) -> None:
     _word(op, op.ptr)
-    require(op.order in _LOAD_ORDERS, op, f"has the order '{op.order}', which is none of a load")
+    require(op.order in _LOAD_ORDERS, op, f"has the order '{op.order}'; expected one of {_LOAD_ORDERS}")
 
 
 @checks(ops.AtomicStore)
 def _atomic_store(op: ops.AtomicStore, _: Kernel) -> None:
     _word(op, op.ptr, op.value)
-    require(op.order in _STORE_ORDERS, op, f"has the order '{op.order}', which is none of a store")
+    require(op.order in _STORE_ORDERS, op, f"has the order '{op.order}'; expected one of {_STORE_ORDERS}")
 
 
 @checks(ops.Exchange)
 def _exchange(op: ops.Exchange, _: Kernel) -> None:
     _word(op, op.ptr, op.value)
-    require(op.order in ORDERS, op, f"has an unknown order '{op.order}'")
+    require(op.order in ORDERS, op, f"has the unknown order '{op.order}'")
 
 
 @checks(ops.CompareExchange)
 def _compare_exchange(op: ops.CompareExchange, _: Kernel) -> None:
     _word(op, op.ptr, op.expected, op.desired)
-    require(op.order in ORDERS, op, f"has an unknown order '{op.order}'")
+    require(op.order in ORDERS, op, f"has the unknown order '{op.order}'")
 
 
 @checks(ops.Fence)
 def _fence(op: ops.Fence, _: Kernel) -> None:
     require(op.order in ORDERS and op.order != "relaxed", op, f"has the order '{op.order}', which orders nothing")
-    require(op.scope in FENCE_SCOPES, op, f"has an unknown scope '{op.scope}'")
+    require(op.scope in FENCE_SCOPES, op, f"has the unknown scope '{op.scope}'")
 
 
 def _word(op: Op, ptr: Value, *values: Value) -> None:
     """The address of a scalar that GPUs and CPUs can exchange atomically, and values of its type."""
     type = pointee_of(op, ptr)
-    require(isinstance(type, Prim) and type.bits in (32, 64), op, f"is of {type}, which is no scalar of 32 or 64 bits")
+    require(
+        isinstance(type, Prim) and type.bits in (32, 64), op, f"accesses {type}; expected a scalar of 32 or 64 bits"
+    )
     require(all(value.type is type for value in values), op, "has a value of another type than its address")
 
 
@@ -364,7 +411,7 @@ def _word(op: Op, ptr: Value, *values: Value) -> None:
 
 @checks(ops.If)
 def _if(op: ops.If, _: Kernel) -> None:
-    require(op.condition.type is u1, op, "has a condition that is no u1")
+    require(op.condition.type is u1, op, f"has a condition of type {op.condition.type}; expected u1")
 
 
 @checks(ops.For)
@@ -380,7 +427,7 @@ def _parallel_for(op: ops.ParallelFor, _: Kernel) -> None:
 
 @checks(ops.StructFor)
 def _struct_for(op: ops.StructFor, kernel: Kernel) -> None:
-    require(op.field in kernel.fields, op, f"runs over the field '{op.field.name}', unknown to the kernel")
+    require(op.field in kernel.fields, op, f"runs over the field '{op.field.name}', which the kernel does not list")
     _indices(op, op.body.args, len(op.field.shape))
 
 
@@ -394,12 +441,12 @@ def _box(op: Op, args: Sequence[Value], begins: Sequence[Value], ends: Sequence[
 
 @checks(ops.Task)
 def _task(op: ops.Task, _: Kernel) -> None:
-    require(op.kind in ("serial", "range_for"), op, "is of an unknown kind")
+    require(op.kind in ("serial", "range_for"), op, f"has the unknown kind {op.kind!r}")
     bounds = op.bounds.last
     if op.kind == "serial":
-        require(bounds is None and not op.body.args, op, "is serial and yet has bounds")
+        require(bounds is None and not op.body.args, op, "is serial, but has bounds")
         return
-    require(isinstance(bounds, ops.Yield), op, "has bounds that yield no box")
+    require(isinstance(bounds, ops.Yield), op, "has bounds that do not end with a yield")
     box = cast(ops.Yield, bounds)
     _box(op, op.body.args[: len(box.begins) if left_of(op) else None], box.begins, box.ends)
 
@@ -407,74 +454,44 @@ def _task(op: ops.Task, _: Kernel) -> None:
 @checks(ops.Yield)
 def _yield(op: ops.Yield, _: Kernel) -> None:
     task = op.parent
-    require(isinstance(task, ops.Task) and op.block is task.bounds, op, "stands outside a task's bounds")
+    require(isinstance(task, ops.Task) and op.block is task.bounds, op, "is not in the bounds of a task")
 
 
 @checks(ops.Return)
 def _return(op: ops.Return, kernel: Kernel) -> None:
-    require(tuple(value.type for value in op.values) == kernel.results, op, f"gives no {kernel.results}")
+    require(
+        tuple(value.type for value in op.values) == kernel.results, op, f"returns other types than {kernel.results}"
+    )
 
 
 @checks(ops.Print)
 def _print(op: ops.Print, _: Kernel) -> None:
     places = sum(part.startswith("\0") for part in op.parts)
     given = len(op.types) or len(op.values)
-    require(places == given, op, f"has {given} values for {places} places")
+    require(places == given, op, f"has {given} values, but the text has {places} slots")
     _cut_up(op, op.types, op.values)
 
 
 def _cut_up(op: Op, types: Sequence[Type], values: Sequence[Value]) -> None:
     """Where `scalarize` has recorded the operands' types, the operands are their scalars."""
     scalars = [scalar for type in types for scalar in flatten(type)]
-    require(not types or [value.type for value in values] == scalars, op, f"holds other scalars than those of {types}")
+    require(
+        not types or [value.type for value in values] == scalars, op, f"has operands other than the scalars of {types}"
+    )
 
 
 @checks(ops.Assert)
 def _assert(op: ops.Assert, _: Kernel) -> None:
-    require(op.condition.type is u1, op, "has a condition that is no u1")
+    require(op.condition.type is u1, op, f"has a condition of type {op.condition.type}; expected u1")
     require(
-        op.kind in ("assert", "bounds", "arithmetic", "recursion", "race", "uninitialised"), op, "is of an unknown kind"
+        op.kind in ("assert", "bounds", "arithmetic", "recursion", "race", "uninitialised"),
+        op,
+        f"has the unknown kind {op.kind!r}",
     )
     _cut_up(op, op.types, op.values)
 
 
 @checks(ops.Warn)
 def _warn(op: ops.Warn, _: Kernel) -> None:
-    require(op.kind in ("outside", "overflow"), op, "is of an unknown kind")
+    require(op.kind in ("outside", "overflow"), op, f"has the unknown kind {op.kind!r}")
     _cut_up(op, op.types, op.values)
-
-
-# ---- lowered CHI -----------------------------------------------------------------------------------------------------
-
-
-@checks(ops.ArrayBase, ops.ArrayExtent, ops.ArrayStride)
-def _array_fact(op: Any, kernel: Kernel) -> None:
-    require(0 <= op.index < len(kernel.params), op, f"is of parameter {op.index} of {len(kernel.params)}")
-    type = kernel.params[op.index].type
-    require(isinstance(type, Array), op, "is of a parameter that is no array")
-    require(0 <= getattr(op, "axis", 0) < max(1, cast(Array, type).ndim), op, "asks for no such axis")
-
-
-@checks(ops.ScalarArg)
-def _scalar_arg(op: ops.ScalarArg, kernel: Kernel) -> None:
-    require(0 <= op.index < len(kernel.params), op, f"is of parameter {op.index} of {len(kernel.params)}")
-    scalars = flatten(kernel.params[op.index].type)
-    require(0 <= op.part < len(scalars) and op.type is scalars[op.part], op, f"is no part of {scalars}")
-
-
-@checks(ops.Address)
-def _address(op: ops.Address, _: Kernel) -> None:
-    require(len(op.indices) == len(op.strides), op, "has not one stride per index")
-    count, terms = lane_count(op.type), [*op.indices, *op.strides]
-    for value in (op, op.base):
-        address = value.type.elem if isinstance(value.type, Lanes) else value.type
-        require(isinstance(address, Pointer), op, f"takes or gives {value.type}, which is no address")
-    require(all(value.type in (i64, lanes(i64, count or 1)) for value in terms), op, "computes with other than i64")
-    counts = {lane_count(value.type) for value in (op.base, *terms)} - {0}
-    require(counts == ({count} if count else set()), op, "has operands of another number of lanes than its result")
-
-
-@checks(ops.StoreResult)
-def _store_result(op: ops.StoreResult, kernel: Kernel) -> None:
-    scalars = [scalar for result in kernel.results for scalar in flatten(result)]
-    require(0 <= op.part < len(scalars) and op.value.type is scalars[op.part], op, f"is no part of {scalars}")

@@ -104,20 +104,20 @@ def test_how_lanes_may_move(kind: str, place: str) -> None:
         if way in legal:
             verify(kernel, "mapped")
         else:
-            with pytest.raises(InternalError, match=f"cannot be moved by lanes as '{way}'"):
+            with pytest.raises(InternalError, match=f"has the move '{way}'"):
                 verify(kernel, "mapped")
 
 
 def test_what_is_not_in_lanes_is_not_moved() -> None:
     text = task(AFTER=PLACE + "store %p, %i, move=scatter")
-    with pytest.raises(InternalError, match="is moved as 'scatter', and is in no lanes"):
+    with pytest.raises(InternalError, match="has the move 'scatter', but does not run in lanes"):
         verify(parse(text), "mapped")
 
 
 def test_a_sum_is_moved_as_one() -> None:
     plain = MOVES.replace("OP", "")
     verify(parse(plain.replace("SUM", ", move=sum")), "mapped")
-    with pytest.raises(InternalError, match="cannot be moved by lanes as 'scatter'"):
+    with pytest.raises(InternalError, match="has the move 'scatter'"):
         verify(parse(plain.replace("SUM", ", move=scatter")), "mapped")
 
 
@@ -134,14 +134,22 @@ def test_each_access_of_lanes_is_moved_somehow() -> None:
     [
         ("then", "store %own, %one", ""),
         ("then, orelse", "%m = load %own : f32", ""),
-        ("then", "%m = binary div %v, %one : f32", "does something in 'then' where no lane is"),
-        ("then", "store %near, %one", "does something in 'then' where no lane is"),
+        (
+            "then",
+            "%m = binary div %v, %one : f32",
+            "has the unasked side 'then', which has effects without active lanes",
+        ),
+        ("then", "store %near, %one", "has the unasked side 'then', which has effects without active lanes"),
         ("orelse", "store %near, %one", ""),
-        ("then", "%m = load %near : f32", "does something in 'then' where no lane is"),
-        ("then", "%m = atomic add %near, %v : f32", "does something in 'then' where no lane is"),
-        ("then", "if %all then {\n}", "does something in 'then' where no lane is"),
+        ("then", "%m = load %near : f32", "has the unasked side 'then', which has effects without active lanes"),
+        (
+            "then",
+            "%m = atomic add %near, %v : f32",
+            "has the unasked side 'then', which has effects without active lanes",
+        ),
+        ("then", "if %all then {\n}", "has the unasked side 'then', which has effects without active lanes"),
         ("then", "if %less then {\nstore %own, %v\n}", ""),
-        ("else", "store %own, %one", "has no sides"),
+        ("else", "store %own, %one", "has the unasked sides"),
     ],
 )
 def test_what_runs_without_a_lane(sides: str, then: str, complaint: str) -> None:
@@ -157,10 +165,10 @@ def test_what_runs_without_a_lane(sides: str, then: str, complaint: str) -> None
 
 def test_a_side_runs_without_a_lane_only_where_lanes_disagree() -> None:
     alike = "%all = binary lt %one, %one : u1\nif %all, unasked=(then) then {\nstore %own, %one\n}"
-    with pytest.raises(InternalError, match="is taken by all lanes or by none"):
+    with pytest.raises(InternalError, match="has unasked sides, but all lanes take the same side"):
         verify(parse(MOVES.replace("OP", alike).replace("SUM", "")), "mapped")
     outside = "%less = binary lt %i, %one : u1\nif %less, unasked=(then) then {\nstore %sum, %i\n}"
-    with pytest.raises(InternalError, match="has sides that no lane is asked about, and is in no lanes"):
+    with pytest.raises(InternalError, match="has unasked sides, but does not run in lanes"):
         verify(parse(task(AFTER=outside)), "mapped")
 
 

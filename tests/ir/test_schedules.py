@@ -91,7 +91,7 @@ def test_each_pass_has_such_a_text() -> None:
 def test_only_mapped_kernels_have_schedules() -> None:
     kernel = parse(task(SCHEDULE="block=(32, 1, 1)"))
     verify(kernel, "mapped")
-    with pytest.raises(InternalError, match="has a schedule before it is mapped to a target"):
+    with pytest.raises(InternalError, match="has a schedule, but the kernel is not mapped to a target yet"):
         verify(kernel, "lowered")
     with pytest.raises(InternalError, match="is mapped to no target"):
         map_to_target(parse(task()), (), CompileConfig())
@@ -111,67 +111,67 @@ def test_what_is_no_schedule_is_not_read() -> None:
 @pytest.mark.parametrize(
     ("parts", "complaint"),
     [
-        ({"SCHEDULE": "block=(32)"}, "has blocks of the shape"),
-        ({"SCHEDULE": "block=(32, 0, 1)"}, "has blocks of the shape"),
-        ({"SCHEDULE": "block=(32, 32, 2)"}, "has blocks of more than 1024 threads"),
-        ({"SCHEDULE": "block=(32, 1, 1), numbered=true"}, "numbers its threads, but they do not communicate"),
+        ({"SCHEDULE": "block=(32)"}, "has blocks of shape"),
+        ({"SCHEDULE": "block=(32, 0, 1)"}, "has blocks of shape"),
+        ({"SCHEDULE": "block=(32, 32, 2)"}, "has blocks of 2048 threads; the limit is 1024"),
+        ({"SCHEDULE": "block=(32, 1, 1), numbered=true"}, "but they do not communicate"),
         ({"SCHEDULE": "block=(32, 1, 1)", "BEFORE": "simt block_sync []"}, "has threads that communicate, but does"),
-        ({"SCHEDULE": "block=(32, 2, 1), numbered=true", "BEFORE": "simt block_sync []"}, "its blocks are not flat"),
-        ({"SCHEDULE": "launch=1"}, "is launch 1 after launch -1"),
-        ({"SCHEDULE": "launch=0, box=20"}, "has a box that is measured too late, or in vain"),
+        ({"SCHEDULE": "block=(32, 2, 1), numbered=true", "BEFORE": "simt block_sync []"}, "expected (n, 1, 1)"),
+        ({"SCHEDULE": "launch=1"}, "is in launch 1, but the task before it is in launch -1"),
+        ({"SCHEDULE": "launch=0, box=20"}, "has a `box` but reads no memory"),
         ({"SCHEDULE": "grid=large"}, "has a grid that is 'large'"),
         ({"SCHEDULE": "grid=filled, waves=8"}, "has a grid for a box that the host does not know, or knows"),
         ({"SCHEDULE": "grid=limited"}, "has 0 waves of blocks"),
         ({"SCHEDULE": "grid=cover, waves=8"}, "has 8 waves of blocks"),
         ({"SCHEDULE": "grid=resident, waves=8"}, "has 8 waves of blocks"),
         ({"SCHEDULE": "grid=limited, waves=8", "LOOP": "warp=true"}, "has fewer blocks than its numbered threads need"),
-        ({"SCHEDULE": "across=3"}, "is coarsened by no power of two"),
-        ({"SCHEDULE": "across=2, rows=0"}, "is coarsened by no power of two"),
-        ({"SCHEDULE": "across=2, phases=some", **ALIGNED}, "has rows in the phases 'some'"),
-        ({"SCHEDULE": "rows=2", **ALIGNED}, "is coarsened along rows, and has one axis"),
-        ({"SCHEDULE": "across=2"}, "is coarsened without one op 'aligned'"),
-        ({"SCHEDULE": "across=2, numbered=true", **ALIGNED}, "is coarsened and numbered"),
-        ({"SCHEDULE": "across=2", "LOOP": "warp=true", **ALIGNED}, "is coarsened and a warp's"),
-        ({"SCHEDULE": "across=2", "MORE": "while {\nbreak\n}", **ALIGNED}, "an op in it shows their order"),
-        ({"SCHEDULE": "across=2", "END": "i", **ALIGNED}, "its loops differ from iteration to iteration"),
-        ({"LOOP": "jam=3"}, "has 3 rounds side by side"),
-        ({"LOOP": "ahead=true"}, "loads ahead what threads do not share"),
-        ({"LOOP": "jam=4, ahead=true"}, "loads ahead what threads do not share"),
-        ({"LOOP": "jam=4", "BEFORE": "%two = const 2 : i64", "STEP": "two"}, "does not count by one"),
-        ({"LOOP": "jam=4", "MORE": "for %one, %one, %one (%h: i64) {\n}"}, "and holds another loop"),
-        ({"LOOP": "jam=4", "MORE": "print [], parts=(\"x\")"}, "an op in it shows their order"),
-        ({"LOOP": "unroll=-1"}, "is unrolled for fewer than no iterations"),
-        ({"LOOP": "unroll=4", "BEFORE": "%n = load %sum : i64", "END": "n"}, "makes an unknown number of rounds"),
-        ({"LOOP": "unroll=4", "MORE": "for %one, %one, %one (%h: i64) {\n}"}, "and holds another loop"),
-        ({"LOOP": "warp=true", "AFTER": "for %one, %one, %one (%h: i64) {\n}"}, "and is not alone"),
-        ({"LOOP": "warp=true", "BEFORE": "%n = load %sum : i64", "END": "n"}, "makes an unknown number of rounds"),
-        ({"LOOP": "warp=true", "BEFORE": "%two = const 2 : i64", "STEP": "two"}, "does not count by one"),
-        ({"LOOP": "warp=true", "MORE": PLACE + "store %p, %k"}, "does more than add to locals"),
-        ({"LOOP": "warp=true", "BEFORE": PLACE + "store %p, %i"}, "after effects outside of locals"),
-        ({"LOOP": "warp=true", "PROLOGUE": PLACE + "store %p, %one"}, "after effects outside of locals"),
-        ({"LOOP": "warp=true", "EPILOGUE": "%two = const 2 : i64"}, "in a task with an epilogue"),
-        ({"SCHEDULE": "lanes=3"}, "runs in 1 vectors of 3 lanes"),
-        ({"SCHEDULE": "lanes=128"}, "runs in 1 vectors of 128 lanes"),
-        ({"SCHEDULE": "lanes=8, vectors=0"}, "runs in 0 vectors of 8 lanes"),
-        ({"SCHEDULE": "vectors=4"}, "runs in 4 vectors without lanes"),
-        ({"SCHEDULE": 'lanes=8, serial_because="a whim"'}, "runs in lanes, and says why it does not"),
+        ({"SCHEDULE": "across=3"}, "is coarsened by (3, 1); expected powers of two"),
+        ({"SCHEDULE": "across=2, rows=0"}, "is coarsened by (2, 0); expected powers of two"),
+        ({"SCHEDULE": "across=2, phases=some", **ALIGNED}, "has phases 'some'; expected"),
+        ({"SCHEDULE": "rows=2", **ALIGNED}, "is coarsened along rows, but has only one axis"),
+        ({"SCHEDULE": "across=2"}, "does not contain exactly one op 'aligned'"),
+        ({"SCHEDULE": "across=2, numbered=true", **ALIGNED}, "but also numbers its threads"),
+        ({"SCHEDULE": "across=2", "LOOP": "warp=true", **ALIGNED}, "but also runs each iteration on a warp"),
+        ({"SCHEDULE": "across=2", "MORE": "while {\nbreak\n}", **ALIGNED}, "depends on the order of iterations"),
+        ({"SCHEDULE": "across=2", "END": "i", **ALIGNED}, "bounds of its loops differ between iterations"),
+        ({"LOOP": "jam=3"}, "has jam=3; expected 0, 2, 4 or 8"),
+        ({"LOOP": "ahead=true"}, "loads ahead, but it is not jammed"),
+        ({"LOOP": "jam=4, ahead=true"}, "loads ahead, but it is not jammed"),
+        ({"LOOP": "jam=4", "BEFORE": "%two = const 2 : i64", "STEP": "two"}, "its step is not one"),
+        ({"LOOP": "jam=4", "MORE": "for %one, %one, %one (%h: i64) {\n}"}, "but contains another loop"),
+        ({"LOOP": "jam=4", "MORE": "print [], parts=(\"x\")"}, "depends on the order of iterations"),
+        ({"LOOP": "unroll=-1"}, "has unroll=-1; expected 0 or more"),
+        ({"LOOP": "unroll=4", "BEFORE": "%n = load %sum : i64", "END": "n"}, "its number of iterations is unknown"),
+        ({"LOOP": "unroll=4", "MORE": "for %one, %one, %one (%h: i64) {\n}"}, "but contains another loop"),
+        ({"LOOP": "warp=true", "AFTER": "for %one, %one, %one (%h: i64) {\n}"}, "is not the only loop of its task"),
+        ({"LOOP": "warp=true", "BEFORE": "%n = load %sum : i64", "END": "n"}, "its number of iterations is unknown"),
+        ({"LOOP": "warp=true", "BEFORE": "%two = const 2 : i64", "STEP": "two"}, "its step is not one"),
+        ({"LOOP": "warp=true", "MORE": PLACE + "store %p, %k"}, "does more than reduce into locals"),
+        ({"LOOP": "warp=true", "BEFORE": PLACE + "store %p, %i"}, "ops before it access memory that is not local"),
+        ({"LOOP": "warp=true", "PROLOGUE": PLACE + "store %p, %one"}, "ops before it access memory that is not local"),
+        ({"LOOP": "warp=true", "EPILOGUE": "%two = const 2 : i64"}, "its task has an epilogue"),
+        ({"SCHEDULE": "lanes=3"}, "has 1 vectors of 3 lanes"),
+        ({"SCHEDULE": "lanes=128"}, "has 1 vectors of 128 lanes"),
+        ({"SCHEDULE": "lanes=8, vectors=0"}, "has 0 vectors of 8 lanes"),
+        ({"SCHEDULE": "vectors=4"}, "has 4 vectors, but no lanes"),
+        ({"SCHEDULE": 'lanes=8, serial_because="a whim"'}, "runs in lanes, but has a reason why it does not"),
         ({"SCHEDULE": "lanes=8", "AFTER": 'print [], parts=("hi")'}, "cannot run in lanes: it holds 'print'"),
-        ({"LOOP": "lanes=5"}, "runs in 1 vectors of 5 lanes"),
-        ({"LOOP": "lanes=8", "SCHEDULE": "lanes=8"}, "runs rounds in lanes, as the task runs iterations"),
-        ({"LOOP": "lanes=8", "MORE": PLACE + "store %p, %k"}, "does more than to sum up"),
-        ({"LOOP": "lanes=8", "MORE": "if %yes then {\n  break\n}", "BEFORE": YES}, "does more than to sum up"),
-        ({"LOOP": "lanes=8", "BEFORE": "%two = const 2 : i64", "STEP": "two"}, "does more than to sum up"),
-        ({"LOOP": "lanes=8", "MORE": "store %sum, %k"}, "does more than to sum up"),
+        ({"LOOP": "lanes=5"}, "has 1 vectors of 5 lanes"),
+        ({"LOOP": "lanes=8", "SCHEDULE": "lanes=8"}, "runs its iterations in lanes, but so does the task around it"),
+        ({"LOOP": "lanes=8", "MORE": PLACE + "store %p, %k"}, "does more than compute reductions"),
+        ({"LOOP": "lanes=8", "MORE": "if %yes then {\n  break\n}", "BEFORE": YES}, "does more than compute reductions"),
+        ({"LOOP": "lanes=8", "BEFORE": "%two = const 2 : i64", "STEP": "two"}, "does more than compute reductions"),
+        ({"LOOP": "lanes=8", "MORE": "store %sum, %k"}, "does more than compute reductions"),
         ({"SCHEDULE": "stretch=100"}, "has stretches of 100 iterations"),
         ({"SCHEDULE": "stretch=256, even=true"}, "has stretches of other lengths than it says"),
         ({"SCHEDULE": "stretch=512, even=true, alone=true"}, "has stretches of other lengths than it says"),
         ({"SCHEDULE": "stretch=-16, even=true, alone=true"}, "has stretches of other lengths than it says"),
         ({"LOOP": "short=true"}, "has a version without tests, and has none"),
-        ({"SCHEDULE": "price=-1.0"}, "has a price of -1.0"),
-        ({"SCHEDULE": "alone=true, plain=true"}, "more than one way to do without locks"),
-        ({"SCHEDULE": "vectorize=twice"}, "is vectorized 'twice'"),
-        ({"SCHEDULE": "unordered=true, lanes=8"}, "is unordered, and LLVM makes no vectors of it"),
-        ({"SCHEDULE": "unordered=true, vectorize=never"}, "is unordered, and LLVM makes no vectors of it"),
+        ({"SCHEDULE": "price=-1.0"}, "has the price -1.0"),
+        ({"SCHEDULE": "alone=true, plain=true"}, "more than one of `alone`, `plain` and `privatized`"),
+        ({"SCHEDULE": "vectorize=twice"}, "has vectorize='twice'"),
+        ({"SCHEDULE": "unordered=true, lanes=8"}, "is unordered, but LLVM does not vectorize it"),
+        ({"SCHEDULE": "unordered=true, vectorize=never"}, "is unordered, but LLVM does not vectorize it"),
         ({"SCHEDULE": "unordered=true", "AFTER": PLACE + TWICE}, "the order of its accesses matters"),
     ],
 )  # fmt: skip
@@ -184,7 +184,7 @@ def test_what_a_schedule_must_not_be(parts: dict[str, str], complaint: str) -> N
 
 def test_a_loop_inside_of_another_is_no_warps() -> None:
     inner = "for %one, %one, %one, schedule={warp=true} (%h: i64) {\n}"
-    with pytest.raises(InternalError, match="is shared by a warp, and is in no task's body"):
+    with pytest.raises(InternalError, match="is divided among a warp, but is not in the body of a task"):
         verify(parse(task(MORE=inner)), "mapped")
 
 
@@ -212,21 +212,21 @@ COPIES = '({scope="field:h", tree=0, low=0, words=16, kind=add, type=i32, reach=
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("words=16", "words=15", "copies field:h as it does not lie in memory"),
-        ("low=0", "low=4", "copies field:h as it does not lie in memory"),
-        ("tree=0, low", "tree=1, low", "copies field:h as it does not lie in memory"),
-        ("reach=4", "reach=8", "copies field:h as it does not lie in memory"),
-        ("kind=add", "kind=max", "copies field:h, and does more than to update it"),
-        ('"field:h", tree', '"field:g", tree', "copies field:g, which is no field of its own"),
-        ("EXPOSED", " exposed=true", "which is no field of its own"),
-        ("MORE", "%v = load %p : i32", "copies field:h, and does more than to update it"),
-        ("MORE", "store %p, %one", "copies field:h, and does more than to update it"),
-        ("MORE", "atomic max %p, %one : i32", "copies field:h, and does more than to update it"),
-        ("MORE", "%v = atomic add %p, %one : i32\n%w = binary add %v, %one : i32", "does more than to update it"),
-        ("MORE", 'assert %yes, [], message="no"', "copies field:h, and does more than to update it"),
-        ("VERSION", "alone=true, ", "more than one way to do without locks"),
-        ("VERSION", "lanes=8, ", "runs in lanes, and has copies of fields"),
-        ("reach=4", "reach=4, copies=3", "copies field:h 3 times, which is no power of two"),
+        ("words=16", "words=15", "privatizes field:h with another layout"),
+        ("low=0", "low=4", "privatizes field:h with another layout"),
+        ("tree=0, low", "tree=1, low", "privatizes field:h with another layout"),
+        ("reach=4", "reach=8", "privatizes field:h with another layout"),
+        ("kind=add", "kind=max", "privatizes field:h, but does not only update it"),
+        ('"field:h", tree', '"field:g", tree', "privatizes field:g, which is not a field of this kernel"),
+        ("EXPOSED", " exposed=true", "which is not a field of this kernel, or overlaps"),
+        ("MORE", "%v = load %p : i32", "privatizes field:h, but does not only update it"),
+        ("MORE", "store %p, %one", "privatizes field:h, but does not only update it"),
+        ("MORE", "atomic max %p, %one : i32", "privatizes field:h, but does not only update it"),
+        ("MORE", "%v = atomic add %p, %one : i32\n%w = binary add %v, %one : i32", "does not only update it"),
+        ("MORE", 'assert %yes, [], message="no"', "privatizes field:h, but does not only update it"),
+        ("VERSION", "alone=true, ", "more than one of `alone`, `plain` and `privatized`"),
+        ("VERSION", "lanes=8, ", "privatizes fields, but runs in lanes"),
+        ("reach=4", "reach=4, copies=3", "makes 3 copies of field:h; expected"),
     ],
 )
 def test_what_must_not_be_private(old: str, new: str, complaint: str) -> None:
@@ -254,12 +254,12 @@ def test_copies_fit_the_memory_of_a_block(block: bool, copies: int, fits: bool) 
     ("said", "complaint"),
     [
         ("axis=0, low=1, high=1, fits=true", ""),
-        ("axis=0, low=1, high=2, fits=true", "has a clamp of another index"),
-        ("axis=0, low=0, high=1, fits=true", "has a clamp of another index"),
-        ("axis=0, low=1, high=1", "has a clamp of another index"),
-        ("axis=1, low=1, high=1, fits=true", "has a clamp of another index"),
-        ("axis=0, low=1, high=1, moved=1, fits=true", "has a clamp of another index"),
-        ("axis=0, low=2, high=1, fits=true", "has a clamp of another index"),
+        ("axis=0, low=1, high=2, fits=true", "has a clamp whose attributes do not match its index"),
+        ("axis=0, low=0, high=1, fits=true", "has a clamp whose attributes do not match its index"),
+        ("axis=0, low=1, high=1", "has a clamp whose attributes do not match its index"),
+        ("axis=1, low=1, high=1, fits=true", "has a clamp whose attributes do not match its index"),
+        ("axis=0, low=1, high=1, moved=1, fits=true", "has a clamp whose attributes do not match its index"),
+        ("axis=0, low=2, high=1, fits=true", "has a clamp whose attributes do not match its index"),
     ],
 )
 def test_what_a_clamp_says_of_its_index(said: str, complaint: str) -> None:
@@ -375,9 +375,9 @@ def test_the_trees_of_functions_are_joined() -> None:
 
 
 def test_what_is_aligned_stands_in_a_prologue() -> None:
-    with pytest.raises(InternalError, match="stands outside of a task's prologue"):
+    with pytest.raises(InternalError, match="is not in the prologue of a task"):
         verify(parse(task(BEFORE="aligned values=[], taps=[]")), "mapped")
-    with pytest.raises(InternalError, match="names other than bases and strides"):
+    with pytest.raises(InternalError, match="has operands other than bases and strides of arrays"):
         verify(parse(task(PROLOGUE="%n = const 1 : i32\naligned values=[%n], taps=[]")), "mapped")
 
 
@@ -406,14 +406,18 @@ kernel @k() -> () {
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("launch=1, guarded=true", "launch=1", "runs though an earlier launch may have ended the kernel"),
-        ("launch=1, guarded=true", "launch=0, guarded=true", "is launch 0 after launch 0"),
-        ("launch=1, guarded=true", "launch=2, guarded=true", "is launch 2 after launch 0"),
-        ("launch=1, guarded=true", "launch=1, guarded=true, box=20", "has a box that is measured too late, or in vain"),
-        ("%end = const 64 : i64", LOADED, "has a box that is measured too late, or in vain"),
-        ("serial schedule={launch=0}", "serial schedule={launch=0, across=2}", "its schedule is a parallel task's"),
-        ("bytes=40 :", "bytes=40, offset=0 :", "has 40 bytes of arrays in 0"),
-        ("bytes=40 : *i64", TWO_ARRAYS, "has arrays of a block that overlap"),
+        ("launch=1, guarded=true", "launch=1", "is not guarded, but an earlier launch may end the kernel"),
+        ("launch=1, guarded=true", "launch=0, guarded=true", "is in launch 0, but the task before it is in launch 0"),
+        ("launch=1, guarded=true", "launch=2, guarded=true", "is in launch 2, but the task before it is in launch 0"),
+        ("launch=1, guarded=true", "launch=1, guarded=true, box=20", "has a `box` but reads no memory"),
+        ("%end = const 64 : i64", LOADED, "has a `box` but reads no memory"),
+        (
+            "serial schedule={launch=0}",
+            "serial schedule={launch=0, across=2}",
+            "fields in its schedule that only parallel tasks may have",
+        ),
+        ("bytes=40 :", "bytes=40, offset=0 :", "has 40 bytes of shared arrays, but reserves 0"),
+        ("bytes=40 : *i64", TWO_ARRAYS, "has shared arrays that overlap"),
     ],
 )
 def test_what_launches_must_not_be(old: str, new: str, complaint: str) -> None:
@@ -430,11 +434,11 @@ def test_what_launches_must_not_be(old: str, new: str, complaint: str) -> None:
         ("%v, %v", 2, ""),
         ("%v, %v, %v, %v, %v, %v", 2, ""),
         ("%v, %v, %v", 1, ""),
-        ("%v, %v, %v, %v", 2, "adds 4 in units of 2"),
-        ("%v, %v", 1, "adds 2 in units of 1"),
-        ("%v, %v, %v", 3, "adds 3 in units of 3"),
-        ("%v", 1, "adds fewer than two"),
-        ("%w, %w", 2, "adds other than f32"),
+        ("%v, %v, %v, %v", 2, "adds 4 values in units of 2"),
+        ("%v, %v", 1, "adds 2 values in units of 1"),
+        ("%v, %v, %v", 3, "adds 3 values in units of 3"),
+        ("%v", 1, "adds fewer than two values"),
+        ("%w, %w", 2, "adds other types than f32"),
     ],
 )
 def test_rows_of_sums(values: str, unit: int, complaint: str) -> None:
@@ -449,5 +453,5 @@ def test_rows_of_sums(values: str, unit: int, complaint: str) -> None:
 
 
 def test_only_functions_ask_for_their_stack() -> None:
-    with pytest.raises(InternalError, match="asks for the stack of no function"):
+    with pytest.raises(InternalError, match="is not in a function that kernels call"):
         verify(parse(task(BEFORE="%left = stack_left : u1")), "mapped")

@@ -63,9 +63,9 @@ def test_the_evaluator_has_blocks_of_threads(lowered: bool) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ("simt block_sync [%0]", "takes 0 operands"),
-        ("%w = simt warp_ballot [%2] : i32", "takes no f32"),
-        ("%w = simt warp_ballot [%0] : f32", "gives i32"),
+        ("simt block_sync [%0]", "has 1 operands; expected 0"),
+        ("%w = simt warp_ballot [%2] : i32", "of type f32; expected i32"),
+        ("%w = simt warp_ballot [%0] : f32", "has the type f32; expected i32"),
         ("%w = shared shape=(0) : [f32; 1]", "has the shape"),
         ("%w = shared shape=(2, 2) : [f32; 1]", "has the shape"),
     ],

@@ -113,10 +113,10 @@ def test_the_text_of_a_field_reads_back_with_its_halo_and_shadows() -> None:
         ("halo=((1, 8))", "a halo that does not fit"),
         ("halo=((-1, 0))", "a halo that does not fit"),
         ("halo=((1, 1), (1, 1))", "a halo that does not fit"),
-        ("hidden=whatever", "which is no shadow"),
-        ("shadows=((whatever, y, 1))", "a shadow of kind 'whatever'"),
-        ("shadows=((marks, m, 2))", "which is stored otherwise"),
-        ("shadows=((races, m, 1))", "which is stored otherwise"),
+        ("hidden=whatever", "which is not a kind of shadow"),
+        ("shadows=((whatever, y, 1))", "a shadow of the unknown kind 'whatever'"),
+        ("shadows=((marks, m, 2))", "which is in another tree or space"),
+        ("shadows=((races, m, 1))", "which is in another tree or space"),
     ],
 )
 def test_the_verifier_reads_how_fields_are_stored(facts: str, message: str) -> None:
@@ -133,7 +133,7 @@ def test_a_shadow_has_the_shape_of_what_it_tells_of() -> None:
       field @x: f32[8] tree=0 components=(0) terms=((0, 1, 8, 4)) order=(0) shadows=((marks, m, 1))
       field @m: f32[7] tree=1 components=(0) terms=((0, 1, 7, 4)) order=(0) hidden=marks
     }""")
-    with pytest.raises(InternalError, match="which is stored otherwise"):
+    with pytest.raises(InternalError, match="which is in another tree or space"):
         verify(kernel, "chi")
 
 
