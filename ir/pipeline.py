@@ -150,9 +150,9 @@ def map_to_target(
     if config.target is None:
         raise InternalError(f"kernel '{kernel.symbol}' is mapped to no target")
     note_effects(kernel, functions)
-    if config.target.kind == "cpu":
-        note_costs(kernel, functions)
     names = TO_MAPPED[config.target.kind] + TO_LANES[config.target.kind]
+    if "choose_stretches" in names:
+        note_costs(kernel, functions)
     for one in functions:
         _run(one, names, config, _Watch(config, None, "mapped"))
     _run(kernel, names, config, _Watch(config, observe, "mapped"))
