@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from weft.codegen.llvm import call_ops, control_ops, memory_ops, philox, scalar_ops, synchronization
 from weft.codegen.llvm.function import EMITTERS, Emitters, FunctionWriter, spell
 from weft.codegen.llvm.spelling import in_memory
 from weft.ir.core import Op, Value
+from weft.ir.registry import registers
 from weft.ir.types import Lanes, Prim, u1
 
 __all__ = ["ALIGNED", "VECTORS", "VectorWriter", "as_bytes", "held_as", "in_width", "on_vectors", "spread", "vector_of"]
 
-OpT = TypeVar("OpT", bound=Op)
 _WRITERS = (call_ops, control_ops, memory_ops, philox, scalar_ops, synchronization)  # which register their emitters
 
 # The emitters of all ops in code with vectors. `vectors.py` and `vector_memory.py` add theirs.
@@ -39,14 +39,7 @@ class VectorWriter(FunctionWriter):
     read: dict[Op, str] = field(default_factory=dict[Op, str])
 
 
-def on_vectors(cls: type[OpT]) -> Callable[[Callable[[VectorWriter, OpT], str | None]], Any]:
-    """Register the function that emits ops of class `cls` in code with vectors."""
-
-    def register(function: Callable[[VectorWriter, OpT], str | None]) -> Callable[[VectorWriter, OpT], str | None]:
-        VECTORS[cls] = function
-        return function
-
-    return register
+on_vectors = registers(VECTORS)  # what emits ops of a class in code with vectors
 
 
 def vector_of(value: Value) -> Lanes:

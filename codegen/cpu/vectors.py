@@ -264,7 +264,7 @@ def _spill(f: VectorWriter, vector: Value) -> tuple[str, str]:
 def _cold(f: VectorWriter, op: EachLane) -> None:
     """The body, in a function of its own if it is long. The elements that it reads of vectors are its parameters."""
     elements = [lane for lane in op.body if isinstance(lane, Lane) and lane.x in f.spilled]
-    f.read = {lane: _lane(f, lane) for lane in elements}
+    f.read = {lane: _lane(f, lane) or "" for lane in elements}
     one, end = f.fresh_label("one"), f.fresh_label("rest")
     f.start(one)
     in_lanes, f.in_lanes = f.in_lanes, False

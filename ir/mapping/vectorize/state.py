@@ -43,6 +43,7 @@ from weft.ir.ops import (
     Warn,
     While,
 )
+from weft.ir.registry import registers
 from weft.ir.types import Lanes, Pointer, Prim, Type, i64, lanes, pointer, u1
 
 if TYPE_CHECKING:
@@ -57,18 +58,7 @@ OpT = TypeVar("OpT", bound=Op)
 
 # The functions that write ops in lanes, by class. They give the new value for the current vector, if there is one.
 WRITERS: dict[type[Op], Callable[[Any, Any], Value | None]] = {}
-
-
-def by_lane(
-    cls: type[OpT],
-) -> Callable[[Callable[[Vectorizer, OpT], Value | None]], Callable[[Vectorizer, OpT], Value | None]]:
-    """Register the function that writes ops of class `cls` in lanes. Other ops are copied, as scalars or on vectors."""
-
-    def register(function: Callable[[Vectorizer, OpT], Value | None]) -> Callable[[Vectorizer, OpT], Value | None]:
-        WRITERS[cls] = function
-        return function
-
-    return register
+by_lane = registers(WRITERS)  # other ops are copied, as scalars or on vectors
 
 
 @dataclass(frozen=True)
@@ -118,11 +108,6 @@ class Vectorizer:
         self.leaving: Op | None = None
         self.totals: dict[Value, Mask] = {}
         self.memory = MemoryState(facts, layouts)
-
-    @property
-    def span(self) -> int:
-        """The number of iterations that run at once."""
-        return self.lanes * self.many
 
     @property
     def mask(self) -> Value:
@@ -302,10 +287,6 @@ class Vectorizer:
 
     # ---- masks
 
-    def nobody(self) -> Value:
-        """A mask without lanes."""
-        return self.literal(False, u1)
-
     def everybody(self) -> Value:
         """A mask of all lanes."""
         return self.literal(True, u1)
@@ -324,11 +305,6 @@ class Vectorizer:
         for other in mask[1:]:
             some = self.binary("or", some, other)
         return self.add(AnyActive(some))
-
-    def all(self, mask: Value) -> Value:
-        """Whether the mask has all active lanes of the current vector."""
-        some = self.any(self.without((self.mask,), (mask,)))
-        return self.binary("xor", some, self.const(True, u1))
 
     def condition(self, value: Value) -> Mask:
         """A u1 as a mask."""
