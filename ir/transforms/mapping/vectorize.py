@@ -31,46 +31,27 @@ The pass makes no decisions: `lanes`, `move` and `unasked` say what to do. Tasks
 from __future__ import annotations
 
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block, BlockArg, Builder, ops_of
-from weft.ir.mapping.layouts import Layouts, layouts_of
-from weft.ir.mapping.vectorize import accesses, addresses, atomics, values, warnings  # register how ops are written
-from weft.ir.mapping.vectorize.control import write_body
-from weft.ir.mapping.vectorize.folds import vectorize_loops
-from weft.ir.mapping.vectorize.state import Vectorizer, copied
-from weft.ir.ops import FirstLanes, For, Kernel, Task
+from weft.ir.mapping.layouts import layouts_of
+from weft.ir.ops import For, Kernel, Task
 from weft.ir.passes import pass_
 from weft.ir.tasks import parallel_tasks
-from weft.ir.types import i64, u1
-from weft.ir.uniform import uniformity
 
 __all__ = ["vectorize"]
-
-_WRITERS = (accesses, addresses, atomics, values, warnings)
 
 
 @pass_("vectorize")
 def vectorize(root: Kernel, config: CompileConfig) -> bool:
     """Write the tasks and loops that run in lanes as vectors."""
-    layouts, changed = layouts_of(root), False
-    for task in parallel_tasks(root):
-        if task.schedule.lanes > 1:
-            _write(task, layouts)
-            changed = True
-        elif any(loop.schedule.lanes > 1 for loop in task.all_of(For)):
-            vectorize_loops(task, layouts)
-            changed = True
-    return changed
+    tasks = [task for task in parallel_tasks(root) if _has_lanes(task)]
+    if not tasks:
+        return False
+    from weft.ir.mapping.vectorize.tasks import vectorize_task  # which most kernels do not need
+
+    layouts = layouts_of(root)
+    for task in tasks:
+        vectorize_task(task, layouts)
+    return True
 
 
-def _write(task: Task, layouts: Layouts) -> None:
-    width, many, old = task.schedule.lanes, task.schedule.vectors, task.body
-    args, left = [copied(arg) for arg in old.args], BlockArg(i64, "left")
-    body = Block([*args, left])
-    v = Vectorizer(Builder(body, span=task.span), uniformity(task), layouts, width, many)
-    v.known.update({arg: (mine,) for arg, mine in zip(old.args, args, strict=True)})
-    v.here = tuple(v.add(FirstLanes(left, k * width, type=v.wide(u1))) for k in range(many))
-    write_body(v, task)
-    task.body, body.owner = body, task
-    for op in ops_of(old):  # quicker than to erase one after another
-        for value in op.operands:
-            value.users.pop(op, None)
+def _has_lanes(task: Task) -> bool:
+    return task.schedule.lanes > 1 or any(loop.schedule.lanes > 1 for loop in task.all_of(For))
