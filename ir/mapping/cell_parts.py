@@ -9,6 +9,7 @@ from collections.abc import Hashable
 
 from weft.ir.core import Block, Value
 from weft.ir.mapping.layouts import Layouts
+from weft.ir.mapping.rows import is_known_part
 from weft.ir.ops import Address, Const, Load
 from weft.ir.scopes import Scope
 from weft.ir.storage.path import Cells
@@ -33,7 +34,7 @@ class CellParts:
         if not isinstance(ptr, Address) or block is None or not isinstance(op.type, Prim) or op.type.size != 4:
             return None
         cell = self.layouts.cells.get(ptr.scope.whole)
-        if cell is None or cell.span not in _SPANS:
+        if cell is None or cell.span not in _SPANS or not is_known_part(ptr, cell.size):
             return None
         if block not in self._parts:
             self._parts[block] = parts = dict[Hashable, set[int]]()

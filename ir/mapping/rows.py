@@ -13,7 +13,7 @@ from weft.ir.ops import Address, Const
 from weft.ir.types import Pointer, Prim
 from weft.ir.uniform import Uniformity
 
-__all__ = ["WIDEST", "in_cell", "is_row", "likely_bytes", "likely_stride"]
+__all__ = ["WIDEST", "in_cell", "is_known_part", "is_row", "likely_bytes", "likely_stride"]
 
 WIDEST = 8  # the largest distance from lane to lane, in elements, for which moving a row is faster
 
@@ -48,8 +48,16 @@ def is_row(step: int, type: Prim) -> bool:
 
 
 def in_cell(layouts: Layouts, ptr: Value, step: int, type: Prim) -> tuple[int, int]:
-    """The position of the address in its cell, and the part of the cell that belongs to the field, both in bytes."""
+    """The position of the address in its cell, and the part of the cell that belongs to the field, both in bytes. If
+    the position is not known, the number at the address counts as a cell of its own."""
     cell = layouts.cells.get(ptr.scope.whole) if isinstance(ptr, Address) else None
-    if cell is None or cell.size != step:
+    if cell is None or cell.size != step or not is_known_part(ptr, cell.size):
         return 0, type.size
     return (byte_sum(ptr).offset - cell.low) % cell.size, cell.span
+
+
+def is_known_part(ptr: Value, size: int) -> bool:
+    """Whether it is known at which byte of a cell of that size an address is: no index of a component varies. `m[%i][0,
+    %k]` may be anywhere in its row, so that a whole cell from there on would end behind the last cell in memory."""
+    steps = (stride for index, stride in byte_sum(ptr).terms if not isinstance(index, Const))
+    return all(not isinstance(stride, Const) or int(stride.value) % size == 0 for stride in steps)

@@ -244,3 +244,45 @@ def test_rounds_that_do_more_than_to_sum_up_do_not_run_in_lanes() -> None:
     made = parse(text.replace(old, "store %n_total, %n_24"))
     with pytest.raises(InternalError, match="runs its iterations in lanes, but does more than compute reductions"):
         verify(made, "mapped")
+
+
+COMPONENTS = """\
+kernel @k() -> () {
+  field @m: f32x2x2[24] tree=0 components=(0, 4, 8, 12) terms=((0, 1, 24, 16)) order=(0)
+  field @at: i32[24] tree=1 components=(0) terms=((0, 1, 24, 4)) order=(0)
+  field @out: f32[24] tree=2 components=(0) terms=((0, 1, 24, 4)) order=(0)
+  field @column: i32 tree=3 components=(0)
+  %0 = const 0 : i32
+  %1 = const 1 : i32
+  %n = const 24 : i32
+  %shared = field_ptr @column[] : *i32
+  %k = load %shared : i32
+  parallel_for begins=[%0], ends=[%n], config={simd=8} (%i: i32) {
+    %p = field_ptr @at[%i] : *i32
+    %j = load %p : i32
+    %odd = binary and %j, %1 : i32
+    %cell = field_ptr @m[WHERE] : *f32x2x2
+    %above = element_ptr %cell[%0, COLUMN] : *f32
+    %below = element_ptr %cell[%1, COLUMN] : *f32
+    %a = load %above : f32
+    %b = load %below : f32
+    %sum = binary add %a, %b : f32
+    %q = field_ptr @out[%i] : *f32
+    store %q, %sum
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("where", ["j", "i"])
+@pytest.mark.parametrize("column", ["odd", "k"])
+def test_cells_are_loaded_whole_only_from_their_beginning(where: str, column: str) -> None:
+    """The second column of the last matrix ends where the field ends."""
+    kernel = parse(COMPONENTS.replace("WHERE", f"%{where}").replace("COLUMN", f"%{column}"))
+    run_passes(kernel, TO_TASKS + TO_LOWERED, EXACT)
+    mapped(kernel, EXACT, 8)
+    m, at = np.arange(96.0).reshape(24, 2, 2), 23 - np.arange(24) // 2 * 2
+    columns = at % 2 if column == "odd" else np.ones(24, int)
+    rows = at if where == "j" else np.arange(24)
+    assert "<8 x f32>" in print_ir(kernel)
+    assert run(kernel, m=m, at=at, column=1)["out"].tolist() == m[rows, :, columns].sum(axis=1).tolist()

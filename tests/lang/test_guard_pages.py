@@ -20,6 +20,7 @@ from tests.guard_pages import guarded
 guard_pages.pytest_configure()
 ti.init(arch=ti.cpu, cpu_max_num_threads=2)
 Array = ti.types.ndarray()
+Matrices = ti.types.ndarray(dtype=ti.types.matrix(2, 2, ti.f32), ndim=1)
 pair = ti.types.struct(a=ti.i8, v=ti.types.vector(3, ti.f32))
 
 @ti.kernel
@@ -55,11 +56,32 @@ def every_third(a: Array):
         a[3 * i] = 5
 
 @ti.kernel
+def columns(m: Matrices, k: Array, b: Array):
+    ti.loop_config(simd=16)
+    for i in b:
+        s, j = 0.0, ti.cast(i, ti.i32)
+        for r in range(k[i] % 5):
+            c = k[(i + r) % b.shape[0]] & 1
+            j = (j * 7 + 1) % b.shape[0]
+            s += m[j][0, c] * m[j][1, c]
+        b[i] = s
+
+@ti.kernel
+def components(m: Matrices, c: ti.i32, b: Array):
+    ti.loop_config(simd=16)
+    for i in b:
+        s = 0.0
+        for r in range(ti.cast(m[i][0, 0], ti.i32) % 3):
+            s += m[i][1, c] + m[i][0, c]
+        b[i] = s
+
+@ti.kernel
 def sines(a: Array, b: Array):
     for i in a:
         b[i] = ti.cast(ti.sin(ti.cast(a[i], ti.f32)), b.dtype)
 
 def array(values, dtype):
+    values = values.ravel()
     block = guarded(values.size * np.dtype(dtype).itemsize, np.dtype(dtype).itemsize)
     made = block.view(dtype)
     made[...] = values
@@ -103,6 +125,21 @@ def products(a: Array, b: Array, c: Array):
             total += a[i, k] * b[k, j]
         c[i, j] = total
 
+def cells():
+    for n in range(1, 70):
+        m, k = array(np.arange(4 * n), np.float32).reshape(n, 2, 2), array(np.arange(n) * 13 % 31, np.int32)
+        b, want = array(np.zeros(n), np.float32), np.zeros(n)
+        columns(m, k, b)
+        for i in range(n):
+            j = i
+            for r in range(k[i] % 5):
+                j, c = (j * 7 + 1) % n, k[(i + r) % n] & 1
+                want[i] += m[j, 0, c] * m[j, 1, c]
+        assert np.allclose(b, want)
+        for c in range(2):
+            components(m, c, b)
+            assert np.allclose(b, m[:, 0, 0] % 3 * (m[:, 1, c] + m[:, 0, c]))
+
 for dtype in (np.float32, np.float64, np.int32, np.int8, np.uint16, np.int64):
     lines(dtype)
 for n, m in [(1, 1), (1, 17), (9, 5), (16, 16), (31, 33), (7, 130)]:
@@ -112,6 +149,7 @@ for n, m in [(1, 1), (1, 17), (9, 5), (16, 16), (31, 33), (7, 130)]:
     products(array(x.ravel(), np.float32).reshape(n, m), array(y.ravel(), np.float32).reshape(m, n), c)
     assert (c == x @ y).all()
     structs(ti.ndarray(pair, n * m))
+cells()
 print("in bounds")
 """
 
@@ -120,6 +158,6 @@ def test_loops_stay_in_bounds_at_every_length(tmp_path: Path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     command = [sys.executable, "-W", "ignore", "-X", "faulthandler", str(program)]
-    home = str(Path(__file__).parent.parent.parent)
+    home = os.pathsep.join([str(Path(__file__).parent.parent.parent), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, env={**os.environ, "PYTHONPATH": home})
     assert (done.returncode, done.stdout) == (0, "in bounds\n"), done.stderr
