@@ -152,6 +152,8 @@ class _Ops:
         """The iterations of each step at once: the ops that do not depend on another one, then the rest in order. With
         `ahead`, the loads of a step run before the rest of the step before it. What is loaded for one iteration of the
         task is then used for all."""
+        if not steps:  # the loop is shorter than a step
+            return
         (index,), (independent, ordered) = op.body.args, independent_and_ordered(op.body)
         early, computed = fetched_ahead(op, independent) if op.schedule.ahead else ([], independent)
         slots = [self.machine.slot(one) for one in early if isinstance(one, ops.Load)]
@@ -164,7 +166,7 @@ class _Ops:
                     env[slot] = one[0][slot]
             return beside
 
-        coming = yield from fetch(steps[0] if steps else range(0))
+        coming = yield from fetch(steps[0])
         for step in (*steps[1:], range(0)):
             beside = coming
             flat = [env for one in beside for env in one]

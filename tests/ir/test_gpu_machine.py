@@ -112,6 +112,44 @@ def test_random_kernels(program: Program) -> None:
         np.testing.assert_equal(other, memories[0])
 
 
+SHORT = """\
+kernel @k() -> () {
+  field @x: i64[8] tree=0 components=(0) terms=((0, 1, 8, 8)) order=(0)
+  task range_for bounds {
+    %zero = const 0 : i64
+    %end = const 8 : i64
+    yield begins=[%zero], ends=[%end]
+  } prologue {
+    %base = tree_base tree=0 : *i64
+    %eight = const 8 : i64
+    %one = const 1 : i64
+    %trips = const TRIPS : i64
+  } body (%i: i64) {
+    %p = address %base, indices=[%i], strides=[%eight], offset=0, scope="field:x" : *i64
+    %sum = alloca : *i64
+    store %sum, %i
+    for %zero, %trips, %one, schedule={jam=4} (%k: i64) {
+      %three = const 3 : i64
+      %much = binary mul %k, %three : i64
+      %old = load %sum : i64
+      %new = binary add %old, %much : i64
+      store %sum, %new
+    }
+    %total = load %sum : i64
+    store %p, %total
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("trips", [0, 1, 3, 4, 6])
+def test_a_loop_may_be_shorter_than_what_runs_at_once(trips: int) -> None:
+    kernel = parse(SHORT.replace("TRIPS", str(trips)))
+    memory = Memory.of(kernel.fields)
+    evaluate(kernel, [], memory, EXACT)
+    assert memory.read(kernel.fields[0]).tolist() == [i + 3 * sum(range(trips)) for i in range(8)]
+
+
 # ---- schedules that are wrong ----------------------------------------------------------------------------------------
 
 
