@@ -19,14 +19,14 @@ from weft.ir.core import OPS, Op, attr, operand, ops_at
 from weft.ir.machine import RUNNERS, STEPPERS
 from weft.ir.mapping.cost import PRICES
 from weft.ir.mapping.lane_price import LANE_PRICES
+from weft.ir.mapping.vectorize import tasks
 from weft.ir.mapping.vectorize.state import WRITERS
 from weft.ir.ops import Kernel
 from weft.ir.scalar import BINARY, UNARY
 from weft.ir.transforms import fold, infer_types, loop_tensors, scalarize
-from weft.ir.transforms.mapping import vectorize
 from weft.ir.verify_types import CHECKS
 
-assert all((cpu_kernel, evaluate, vectorize))  # their rows are there once they are imported
+assert all((cpu_kernel, evaluate, tasks))  # their rows are there once they are imported
 
 Kind = type[Op]
 
