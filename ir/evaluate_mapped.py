@@ -78,7 +78,7 @@ def check_alignment(op: Access, place: Place, state: Together) -> None:
         state.multiples[op] = lcm(_multiple(op.ptr, state), place.prims[0].size)
     if _address(op.ptr, place) % state.multiples[op]:
         at = _address(op.ptr, place)
-        raise InternalError(f"{op!r} accesses {at}, which is known as a multiple of {state.multiples[op]}")
+        raise InternalError(f"{op!r} accesses {at}, which should be a multiple of {state.multiples[op]}")
 
 
 def _multiple(ptr: Value, state: Together) -> int:
@@ -127,7 +127,7 @@ def _clamp(machine: Machine, op: ops.Clamp) -> Run:
             return env[moved]
         distance = int(env[moved]) - int(env[index])
         if not nested and op.fits and not low <= distance <= high:
-            raise InternalError(f"{op!r}: the index is moved by {distance}, not by {low} .. {high}")
+            raise InternalError(f"{op!r}: the index is moved by {distance}; expected {low} to {high}")
         return function(env[a], env[b])
 
     return run
@@ -158,7 +158,7 @@ def _atomic_row(machine: Machine, op: ops.AtomicRow) -> Run:
         if masked and place.error:
             return
         if wary and place.offsets[0] % unit:
-            raise InternalError(f"{op!r} adds {unit} bytes at {place.offsets[0]}, which is no multiple")
+            raise InternalError(f"{op!r} adds {unit} bytes at {place.offsets[0]}, which is not a multiple of that")
         for number, value in enumerate(values):
             one = Place(place.buffer, [place.offsets[0] + number * f32.size], [f32], place.error)
             one.store(BINARY["add"].evaluate(one.load(f32), env[value]), f32)

@@ -37,7 +37,7 @@ def _simt(machine: Machine, op: ops.Simt) -> Run:
 
     def run(env: Env) -> Any:
         if row.meets and course.seat.threads > 1:
-            raise InternalError(f"{op!r} waits where a thread cannot")
+            raise InternalError(f"{op!r} waits at a place where threads cannot wait")
         result = row.result(course.seat, {course.seat.lane: [env[value] for value in values]})
         return None if type is VOID else convert(result, type)
 

@@ -90,7 +90,7 @@ def _lane(machine: Machine, op: ops.Lane) -> Run:
     def run(env: Env) -> Any:
         at = int(env[number])
         if not 0 <= at < len(env[x]):
-            raise InternalError(f"lanes: {op!r} takes lane {at} of {len(env[x])}")
+            raise InternalError(f"lanes: {op!r} reads lane {at} of a vector of {len(env[x])} lanes")
         return env[x][at]
 
     return run
@@ -229,7 +229,7 @@ def _active(op: ops.EachLane, mask: Any) -> Any:
     """The numbers of the active lanes."""
     found = np.flatnonzero(mask)
     if op.some and not len(found):
-        raise InternalError(f"lanes: {op!r} runs, and no lane is active")
+        raise InternalError(f"lanes: {op!r} runs although no lane is active")
     return found
 
 

@@ -104,7 +104,7 @@ class _Ops:
         if op.type is not VOID:
             env[self.machine.slot(op)] = result
         elif result is not None:
-            raise InternalError(f"{op!r} leaves an iteration that runs beside others")
+            raise InternalError(f"{op!r} ends an iteration that is jammed with others")
 
     def before(self, op: Op, env: Env) -> None:
         """Check the op before it runs."""

@@ -85,7 +85,7 @@ class IterationAccesses:
                 early = other.loads and _another(other, events[:number])
                 late = one.stores and _another(one, events[position + 1 :])
                 if early or late:
-                    raise InternalError(f"{other.op!r} comes after {one.op!r}, and the schedule says that this is free")
+                    raise InternalError(f"{other.op!r} must follow {one.op!r}, but the schedule says otherwise")
 
 
 def _another(event: _Event, events: list[_Event]) -> bool:

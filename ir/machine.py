@@ -217,7 +217,7 @@ class Machine:
     def op(self, op: Op) -> Run:
         """An op as one closure."""
         if type(op) not in RUNNERS:
-            raise InternalError(f"evaluate: no meaning for op '{op.opname}'")
+            raise InternalError(f"evaluate: op '{op.opname}' has no row in the evaluator")
         return self.recording(op, RUNNERS[type(op)](self, op))
 
     def recording(self, op: Op, run: Run) -> Run:
@@ -268,7 +268,7 @@ def regrouped(scalars: Sequence[Any], types: Sequence[Type]) -> list[Any]:
 
 
 def _no_steps(env: Env) -> Generator[None]:
-    raise InternalError("evaluate: this op runs at once")
+    raise InternalError("evaluate: this op cannot run in steps")
     yield
 
 

@@ -148,7 +148,7 @@ def map_to_target(
     """Map a kernel of lowered CHI, and the functions that it calls, to `config.target`, in place. `observe` is called
     for the passes over the kernel."""
     if config.target is None:
-        raise InternalError(f"kernel '{kernel.symbol}' is mapped to no target")
+        raise InternalError(f"kernel '{kernel.symbol}' has no target to be mapped to")
     note_effects(kernel, functions)
     names = TO_MAPPED[config.target.kind] + TO_LANES[config.target.kind]
     if "choose_stretches" in names:
@@ -223,7 +223,7 @@ class _Watch:
         """Check a pass that reports no change. If it changed the kernel, later passes would skip work."""
         text = print_ir(kernel)
         if not changed and self.text and text != self.text:
-            raise InternalError(f"pass '{name}' changed kernel '{kernel.symbol}' and said it had not")
+            raise InternalError(f"pass '{name}' changed kernel '{kernel.symbol}', but returned that it had not")
         self.text = text
 
 

@@ -420,7 +420,7 @@ def rewrite(root: Op, table: Table) -> bool:
             continue
         budget -= 1
         if budget < 0:
-            raise InternalError(f"rewriting does not come to an end at {op!r}")
+            raise InternalError(f"rewriting does not terminate at {op!r}")
         build.changed = True
         work.extend(op.users)
         new.name = new.name or op.name

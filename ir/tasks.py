@@ -65,7 +65,7 @@ def box_of(task: Task) -> Yield:
     """The op that yields the box of the task."""
     limits = task.bounds.last
     if not isinstance(limits, Yield):
-        raise InternalError(f"the bounds of {task!r} do not end in a yield")
+        raise InternalError(f"the bounds of {task!r} do not end with a yield")
     return limits
 
 

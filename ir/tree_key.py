@@ -60,7 +60,7 @@ def _described(kind: Any) -> tuple[str, Callable[[Any], Any], bool]:
         return name, lambda type: (type.text,), False
     is_node = issubclass(kind, Node)
     if not is_dataclass(kind):
-        raise InternalError(f"a tree has an object of class {name}, which has no text")
+        raise InternalError(f"a tree contains an object of class {name}, which cannot be written as text")
     names = [one.name for one in reversed(fields(kind)) if not (is_node and one.name == "span")]
     if len(names) < 2:
         return name, lambda x: [getattr(x, one) for one in names], is_node

@@ -299,7 +299,7 @@ class CpuKernel:
         slots, name = self.artifact.slots, self.artifact.name
         if not record:
             right = f"{slots.trees} trees and {len(slots.params)} arguments"
-            raise InternalError(f"launch: kernel {name} takes {right}, not {trees} and {args}, or more axes")
+            raise InternalError(f"launch: kernel {name} takes {right}; got {trees} and {args}, or more axes")
         state, site = struct.unpack_from("=QQ", record)
         if state == OVERLAPS:
             raise Overlapping

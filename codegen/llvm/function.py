@@ -199,7 +199,7 @@ class FunctionWriter(Code):
         if isinstance(value, Const):
             assert isinstance(value.type, Prim)
             return constant(value.value, value.type)
-        raise InternalError(f"codegen: {value!r} is used before it is written")
+        raise InternalError(f"codegen: {value!r} is used before its op was emitted")
 
     def typed(self, value: Value) -> str:
         """Type and operand text of a value."""
@@ -245,7 +245,7 @@ class FunctionWriter(Code):
         """Write one op."""
         emitter = self.emitters.get(type(op))
         if emitter is None:
-            raise InternalError(f"codegen has no way to write '{op.opname}': {op!r}")
+            raise InternalError(f"codegen has no emitter for '{op.opname}': {op!r}")
         result = emitter(self, op)
         if result is not None:
             self.values[op] = result

@@ -68,7 +68,7 @@ _FUNCTION, _TABLE, _MEMORY, _GLOBAL = range(4)
 def imports(code: bytes) -> tuple[str, ...]:
     """The functions that an object file, or a module, imports, in alphabetical order."""
     if code[:4] != b"\0asm":
-        raise InternalError("codegen: this is no WebAssembly")
+        raise InternalError("codegen: the object file does not begin with the magic number of WebAssembly")
     place = 8
     while place < len(code):
         section = code[place]

@@ -88,10 +88,10 @@ class AppendList:
 
     def __post_init__(self) -> None:
         if self.count.dtype is not i64 or self.count.shape:
-            raise InternalError(f"list '{self.name}': its count is a field of i64 without axes")
+            raise InternalError(f"list '{self.name}': its count must be a field of i64 without axes")
         word = self.slots.dtype
         if not isinstance(word, Prim) or word.bits not in (32, 64) or len(self.slots.shape) != 1 or self.slots.offset:
-            raise InternalError(f"list '{self.name}': its slots are words of 32 or 64 bits along one axis")
+            raise InternalError(f"list '{self.name}': its slots must be words of 32 or 64 bits along one axis")
 
     def functions(self) -> list[Kernel]:
         """The functions, for a kernel that calls them."""

@@ -99,9 +99,9 @@ class CellAllocator:
 
     def __post_init__(self) -> None:
         if any(symbol.dtype is not i64 or symbol.shape for symbol in (self.head, self.fresh)):
-            raise InternalError(f"allocator '{self.name}': its head and its counter are fields of i64 without axes")
+            raise InternalError(f"allocator '{self.name}': its head and its counter must be fields of i64 without axes")
         if self.next.dtype is not i32 or len(self.next.shape) != 1 or self.next.offset:
-            raise InternalError(f"allocator '{self.name}': its links are a field of i32 with one axis")
+            raise InternalError(f"allocator '{self.name}': its links must be a field of i32 with one axis")
 
     def functions(self) -> list[Kernel]:
         """The functions, for a kernel that calls them."""

@@ -71,7 +71,7 @@ class SpinLocks:
 
     def __post_init__(self) -> None:
         if self.words.dtype is not i32 or len(self.words.shape) != 1:
-            raise InternalError(f"spin locks '{self.name}': their words are a field of i32 with one axis")
+            raise InternalError(f"spin locks '{self.name}': their words must be a field of i32 with one axis")
 
     def functions(self) -> list[Kernel]:
         """The functions, for a kernel that calls them."""

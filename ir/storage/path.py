@@ -103,7 +103,7 @@ class Path:
         """The first byte of the tree that the field uses, and the byte after its last."""
         dense = self.dense
         if dense is None:
-            raise InternalError(f"the elements at {self} do not lie in one piece of memory")
+            raise InternalError(f"the elements at {self} are not in one contiguous piece of memory")
         return dense.offset + self.cell.first, dense.offset + dense.reach + self.cell.end
 
     def is_within(self, bytes: int) -> bool:
@@ -154,7 +154,7 @@ class Path:
     @property
     def _only(self) -> Level:
         if len(self.levels) > 1:
-            raise InternalError(f"no loop runs over the elements at {self}")
+            raise InternalError(f"a loop cannot enumerate the elements at {self}")
         return self.levels[0] if self.levels else Dense(())
 
     def collapsed(self) -> Path:

@@ -56,4 +56,4 @@ def full_simplify(root: Kernel, config: CompileConfig) -> bool:
         due.intersection_update(passes)
         if not due:
             return changed
-    raise InternalError("full_simplify does not come to an end")
+    raise InternalError("full_simplify does not terminate")

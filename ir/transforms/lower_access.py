@@ -126,7 +126,9 @@ class _Lowering:
             return
         assert isinstance(op.type, Pointer)
         if not isinstance(op.type.elem, Prim):
-            raise InternalError(f"lower_access: {accesses[0]!r} is of a whole {op.type.elem}; scalarize comes before")
+            raise InternalError(
+                f"lower_access: {accesses[0]!r} accesses a whole {op.type.elem}; scalarize must run before"
+            )
         root = root_of(op)
         address = _ROOTS[type(root)](self, op, root)
         for user in accesses:
@@ -361,7 +363,7 @@ def _after(op: Op) -> Builder:
 
 def _array_index(array: Value) -> int:
     if not isinstance(array, Arg):
-        raise InternalError(f"lower_access: {array!r} is no array parameter")
+        raise InternalError(f"lower_access: {array!r} is not an array parameter")
     return array.index
 
 

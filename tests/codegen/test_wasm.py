@@ -156,5 +156,5 @@ def test_functions_of_the_c_library_are_imports(program: None, tmp_path: Path) -
 
 
 def test_what_is_no_webassembly() -> None:
-    with pytest.raises(InternalError, match="no WebAssembly"):
+    with pytest.raises(InternalError, match="does not begin with the magic number of WebAssembly"):
         imports(b"\x7fELF")

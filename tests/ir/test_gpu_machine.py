@@ -383,7 +383,7 @@ def test_iterations_run_together_where_words_are_aligned(skipped: int) -> None:
 def test_groups_begin_at_whole_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Code generation relies on it."""
     monkeypatch.setattr("weft.ir.evaluate_threads.groups_of", lambda points, **_: [tuple(points[1:5])])
-    with pytest.raises(InternalError, match="known as a multiple of 16"):
+    with pytest.raises(InternalError, match="should be a multiple of 16"):
         doubled(0)
 
 

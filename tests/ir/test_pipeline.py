@@ -132,7 +132,7 @@ def test_tidying_twice_in_a_row_is_once(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("sly", "pass 'sly' changed kernel 'k' and said it had not"),
+        ("sly", "pass 'sly' changed kernel 'k', but returned that it had not"),
         ("broken", "pass 'broken', kernel 'k': op 'const' () : f32: has the value 1"),
         ("crash", "pass 'crash', kernel 'k': KeyError: 'x'"),
     ],

@@ -203,11 +203,11 @@ def test_functions_are_new_each_time() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda of: SpinLocks("a", of["count"]), "their words are a field of i32 with one axis"),
-        (lambda of: AppendList("a", of["slots"], of["slots"]), "its count is a field of i64 without axes"),
+        (lambda of: SpinLocks("a", of["count"]), "their words must be a field of i32 with one axis"),
+        (lambda of: AppendList("a", of["slots"], of["slots"]), "its count must be a field of i64 without axes"),
         (lambda of: AppendList("a", of["count"], of["count"]), "words of 32 or 64 bits along one axis"),
         (lambda of: CellAllocator("a", of["slots"], of["fresh"], of["next"]), "its head and its counter"),
-        (lambda of: CellAllocator("a", of["head"], of["fresh"], of["told"]), "its links are a field of i32"),
+        (lambda of: CellAllocator("a", of["head"], of["fresh"], of["told"]), "its links must be a field of i32"),
     ],
 )
 def test_fields_of_other_kinds_are_refused(make: Any, message: str) -> None:

@@ -93,7 +93,7 @@ def test_only_mapped_kernels_have_schedules() -> None:
     verify(kernel, "mapped")
     with pytest.raises(InternalError, match="has a schedule, but the kernel is not mapped to a target yet"):
         verify(kernel, "lowered")
-    with pytest.raises(InternalError, match="is mapped to no target"):
+    with pytest.raises(InternalError, match="has no target to be mapped to"):
         map_to_target(parse(task()), (), CompileConfig())
 
 
