@@ -436,7 +436,8 @@ class Warn(Op, name="warn", writes=True, effect="elsewhere", lanes="operands"):
 
 class Kernel(Op, name="kernel"):
     """A whole kernel. `body` holds statements, or tasks. `called`: it is a function that kernels call, and several
-    iterations may execute it at the same time."""
+    iterations may execute it at the same time. `mode`: a row of MODES, the derivative that the kernel shall become.
+    The pass `differentiate` replaces the kernel by it and clears the mode."""
 
     symbol: str = attr()
     params: tuple[Param, ...] = attr(default=())
@@ -444,6 +445,7 @@ class Kernel(Op, name="kernel"):
     fields: tuple[FieldSymbol, ...] = attr(default=())
     temp_bytes: int = attr(default=0)
     called: bool = attr(default=False)
+    mode: str = attr(default="")
     body: Block = region(default=None)
 
 

@@ -19,7 +19,7 @@ from weft.ir.scopes import Scope
 from weft.ir.storage.cell import Cell, Shadow
 from weft.ir.storage.dense import Term
 from weft.ir.storage.path import dense_path
-from weft.ir.symbols import FieldSymbol, LoopConfig, Param
+from weft.ir.symbols import COMPANIONS, FieldSymbol, LoopConfig, Param
 from weft.ir.text import is_bare
 from weft.ir.types import PRIMS, VOID, Prim, Type, array, lanes, pointer, struct, tensor
 
@@ -208,7 +208,8 @@ class _Parser:
             self.field()
         body = self.block()
         fields = tuple(self.fields.values())
-        return Kernel(symbol, params, results, fields, facts.get("temp_bytes", 0), facts.get("called", False), body)
+        given = {name: facts[name] for name in ("temp_bytes", "called", "mode") if name in facts}
+        return Kernel(symbol, params, results, fields, **given, body=body)
 
     def params(self) -> tuple[Param, ...]:
         """`(name: type, name: type hidden=kind, ...)`."""
@@ -248,7 +249,7 @@ class _Parser:
         while self.kind == "word" and self.after == "=":
             key = self.take("word")
             self.expect("=")
-            facts[key] = self.attribute()
+            facts[key] = self.fields[self.known(self.symbol())] if key in COMPANIONS.values() else self.attribute()
         terms = tuple(Term(*term) for term in facts.pop("terms", ()))
         shadows = tuple(Shadow(*shadow) for shadow in facts.pop("shadows", ()))
         cell = Cell(dtype, facts.pop("components", ()), shadows, facts.pop("halo", ()))

@@ -18,7 +18,14 @@ from weft.ir.storage.level import Space
 from weft.ir.storage.path import Path, dense_path
 from weft.ir.types import Type
 
-__all__ = ["FieldSymbol", "LoopConfig", "Param", "scopes_of", "shadow_of"]
+__all__ = ["COMPANIONS", "MODES", "FieldSymbol", "LoopConfig", "Param", "scopes_of", "shadow_of"]
+
+# What a kernel shall become: itself; forward mode, which computes the duals of its outputs of those of its inputs;
+# reverse mode, which computes the gradients of its inputs of those of its outputs.
+MODES = ("", "jvp", "vjp")
+
+# What a field or parameter has in each mode beside its value.
+COMPANIONS = {"jvp": "dual", "vjp": "grad"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +37,9 @@ class FieldSymbol:
     `path` leads from the base to the cell of an element, and describes the cell. `order` lists the axes from slowest to
     fastest varying in memory. Fields do not overlap one another, except a field and a field of one of its components
     (`shares_with`). An `exposed` field may overlap exposed arrays and fields. A `hidden` field is not part of the
-    program: an instrumentation uses it, and `hidden` is the row of SHADOWS that says for what.
+    program: an instrumentation uses it, and `hidden` is the row of SHADOWS that says for what. `grad` and `dual` are
+    the fields of its derivatives, of the same type and shape and with a layout of their own. A kernel lists them before
+    the field. A field without the one that a mode needs is a constant in that mode.
     """
 
     name: str
@@ -41,6 +50,8 @@ class FieldSymbol:
     order: tuple[int, ...] = ()
     exposed: bool = False
     hidden: str = ""
+    grad: FieldSymbol | None = None
+    dual: FieldSymbol | None = None
 
     @classmethod
     def dense(
@@ -103,13 +114,14 @@ def shadow_of(symbol: FieldSymbol, kind: str) -> FieldSymbol | None:
     if shadow is None:
         return None
     path = replace(symbol.path, cell=replace(symbol.path.cell, shadows=()))
-    return replace(symbol, name=shadow.field, tree=shadow.tree, path=path, hidden=kind)
+    return replace(symbol, name=shadow.field, tree=shadow.tree, path=path, hidden=kind, grad=None, dual=None)
 
 
 @dataclass(frozen=True)
 class Param:
     """A kernel parameter: its name and type (primitive, tensor, struct or array). A `hidden` one is none of the
-    program's: the first array with that row of SHADOWS tells of the first of the kernel's own arrays, and so on."""
+    program's: the first array with that row of SHADOWS tells of the first of the kernel's own arrays, and so on. A
+    hidden "dual" or "grad" belongs to the parameter whose name precedes its own, as in `x.dual`."""
 
     name: str
     type: Type

@@ -35,7 +35,7 @@ from weft.ir.ops import Kernel
 from weft.ir.scopes import Scope
 from weft.ir.storage.cell import Shadow
 from weft.ir.storage.dense import Term
-from weft.ir.symbols import FieldSymbol
+from weft.ir.symbols import COMPANIONS, FieldSymbol
 from weft.ir.types import VOID, Type
 
 __all__ = ["RESERVED", "Lister", "Names", "attribute", "is_bare", "print_ir"]
@@ -145,10 +145,12 @@ class _Printer:
         params = ", ".join(f"{p.name}: {p.type}" + (f" hidden={p.hidden}" if p.hidden else "") for p in op.params)
         results = ", ".join(map(str, op.results))
         temp = f" temp_bytes={op.temp_bytes}" if op.temp_bytes else ""
-        temp += " called=true" if op.called else ""
+        temp += (" called=true" if op.called else "") + (f" mode={op.mode}" if op.mode else "")
         self.line(f"{indent}kernel {symbol(op.symbol)}({params}) -> ({results}){temp} {{", op.span)
         for field in op.fields:
-            self.line(f"{indent}  field {self.field(field)}: {field.dtype}{_layout(field)}", None)
+            self.line(
+                f"{indent}  field {self.field(field)}: {field.dtype}{_layout(field)}{self.companions(field)}", None
+            )
         self.block(op.body, indent + "  ")
         self.line(indent + "}", None)
 
@@ -181,6 +183,10 @@ class _Printer:
     def arguments(self, args: Iterable[BlockArg]) -> str:
         listed = ", ".join(f"{self.names.value(arg)}: {arg.type}" for arg in args)
         return f" ({listed})" if listed else ""
+
+    def companions(self, field: FieldSymbol) -> str:
+        found = ((kind, getattr(field, kind)) for kind in COMPANIONS.values())
+        return "".join(f" {kind}={self.field(other)}" for kind, other in found if other is not None)
 
     def field(self, field: FieldSymbol) -> str:
         known = self.fields.of.get(field)

@@ -393,6 +393,7 @@ class KernelTree(Node):
     body: list[Stmt]
     functions: list[KernelTree] = field(default_factory=list["KernelTree"])  # that `Invoke` calls
     called: bool = False  # it is one of those
+    mode: str = ""  # a row of MODES (`symbols.py`): which derivative is compiled
 
 
 def _subclasses(base: type[NodeT]) -> tuple[type[NodeT], ...]:

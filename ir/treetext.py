@@ -49,7 +49,8 @@ def tree_lines(kernel: tree.KernelTree) -> tuple[list[str], list[Span | None]]:
     writer = _Writer()
     params = ", ".join(f"{param.name}: {param.type}" for param in kernel.params)
     results = f" -> {', '.join(map(str, kernel.results))}" if kernel.results else ""
-    writer.line(f"kernel {kernel.name}({params}){results}:")
+    mode = f" mode={kernel.mode}" if kernel.mode else ""
+    writer.line(f"kernel {kernel.name}({params}){results}{mode}:")
     writer.params = [param.name for param in kernel.params]
     writer.names.taken.update(writer.params)
     writer.indent += "    "

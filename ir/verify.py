@@ -19,7 +19,7 @@ from weft.ir.core import LEVELS, Block, Op, Value, ops_at
 from weft.ir.errors import InternalError
 from weft.ir.ops import Kernel
 from weft.ir.storage.cell import SHADOWS
-from weft.ir.symbols import FieldSymbol
+from weft.ir.symbols import COMPANIONS, MODES, FieldSymbol
 from weft.ir.types import VOID, Array, Lanes, Pointer, Prim, Type
 from weft.ir.verify_schedule import verify_schedule
 from weft.ir.verify_types import CHECKS, require, show
@@ -71,6 +71,7 @@ class _Verifier:
         self.uses[self.kernel] = {}
         for symbol in self.kernel.fields:
             _storage(symbol, self.kernel)
+        _companions(self.kernel)
         self.block(self.kernel.body, self.kernel, [])
         for value in self.defined:
             if value.users != self.uses[value]:
@@ -159,6 +160,31 @@ def _storage(symbol: FieldSymbol, kernel: Kernel) -> None:
         for other in (other for other in kernel.fields if other.name == shadow.field and other.hidden):
             same = (other.hidden, other.tree, other.space) == (shadow.kind, shadow.tree, symbol.space)
             require(same, kernel, f"{name} has the shadow '{other.name}', which is in another tree or space")
+
+
+def _companions(kernel: Kernel) -> None:
+    """The mode is known, and the fields and parameters of derivatives match those that they belong to."""
+    require(kernel.mode in MODES, kernel, f"has the mode '{kernel.mode}', which there is not")
+    before = set[FieldSymbol]()
+    for symbol in kernel.fields:
+        for kind in COMPANIONS.values():
+            other: FieldSymbol | None = getattr(symbol, kind)
+            if other is None:
+                continue
+            name = f"field '{symbol.name}' has '{other.name}' for its {kind}"
+            require(other in before, kernel, f"{name}, which is not listed before it")
+            same = (other.dtype, other.shape, other.space.first) == (symbol.dtype, symbol.shape, symbol.space.first)
+            require(same, kernel, f"{name}, which has another type or shape")
+        before.add(symbol)
+    own = {param.name: param.type for param in kernel.params if not param.hidden}
+    for param in kernel.params:
+        if param.hidden not in COMPANIONS.values():
+            continue
+        of = own.get(param.name.removesuffix(f".{param.hidden}"))
+        alike = of is param.type
+        if isinstance(of, Array) and isinstance(param.type, Array):
+            alike = (of.elem, of.ndim, of.wide) == (param.type.elem, param.type.ndim, param.type.wide)
+        require(alike, kernel, f"the parameter '{param.name}' is the {param.hidden} of no other")
 
 
 def _shared_write(op: Access, around: list[Op]) -> None:

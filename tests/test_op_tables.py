@@ -14,6 +14,7 @@ from weft.codegen.gpu.ops import DEVICE, EPILOGUE
 from weft.codegen.llvm.function import EMITTERS
 from weft.ir import affine, evaluate, intervals
 from weft.ir import uniform as uniform_module
+from weft.ir.autodiff.forward import DUALS
 from weft.ir.autodiff.rules import DERIVATIVES
 from weft.ir.core import OPS, Op, attr, operand, ops_at
 from weft.ir.machine import RUNNERS, STEPPERS
@@ -100,6 +101,17 @@ TABLES = (
             ("it takes what it is given", _named("print warn")),
             ("it holds other ops and has no operands of its own to convert", _named("kernel while struct_for")),
             ("it has no operands", _named("break continue fence")),
+        ),
+    ),
+    Table(
+        "forward mode",
+        _rows(DUALS),
+        (
+            ("it comes into being after `differentiate`", _not_at("chi")),
+            ("its value is a constant", _named("const array_shape random")),
+            ("its address is that of a dual where an access needs it", _named("array_ptr element_ptr member_ptr")),
+            ("control flow stays", _named("kernel if for while parallel_for struct_for break continue")),
+            ("it gives no value", _named("print assert warn fence")),
         ),
     ),
     Table(

@@ -44,7 +44,8 @@ Bind = Callable[[Sequence[Value]], None]
 
 def lower_tree(root: tree.KernelTree, config: CompileConfig) -> ops.Kernel:
     """Build the kernel's ops from its tree."""
-    kernel = ops.Kernel(root.name, root.params, root.results, root.fields, called=root.called, span=root.span)
+    kernel = ops.Kernel(root.name, root.params, root.results, root.fields, span=root.span)
+    kernel.called, kernel.mode = root.called, root.mode
     lowering = Lowering(kernel, config, memory_variables(root), loop_locals(root))
     lowering.builder.span = root.span
     lowering.run(root.body)

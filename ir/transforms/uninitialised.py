@@ -59,7 +59,9 @@ class _Watch:
         self.kernel = kernel
         found = {symbol: shadow_of(symbol, _KIND) for symbol in kernel.fields}
         self.symbols = {symbol: marks for symbol, marks in found.items() if marks is not None}
-        positions = [k for k, param in enumerate(kernel.params) if isinstance(param.type, Array) and arrays]
+        positions = [
+            k for k, param in enumerate(kernel.params) if isinstance(param.type, Array) and arrays and not param.hidden
+        ]
         self.params = {position: len(kernel.params) + k for k, position in enumerate(positions)}
 
     def finish(self) -> None:

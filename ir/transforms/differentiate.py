@@ -1,0 +1,51 @@
+"""Replaces a kernel by its derivative, if it has a mode.
+
+`autodiff/forward.py` describes the mode "jvp". The pass runs after `check_arithmetic`, so that the checks are those of
+what the user wrote, and before all instrumentation, so that the accesses to derivatives are checked as all others are.
+It simplifies the kernel first: differentiating simple code is cheaper than simplifying derivatives.
+"""
+
+from __future__ import annotations
+
+from weft.ir import ops
+from weft.ir.autodiff.companions import Companions, carries
+from weft.ir.autodiff.forward import Forward
+from weft.ir.config import CompileConfig
+from weft.ir.errors import CompilationError
+from weft.ir.passes import pass_
+from weft.ir.transforms.full_simplify import full_simplify
+
+__all__ = ["differentiate"]
+
+
+@pass_("differentiate")
+def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
+    """Add the duals of forward mode to a kernel whose mode is "jvp", and clear the mode. Without a mode it does
+    nothing."""
+    if not root.mode:
+        return False
+    if root.mode == "vjp":
+        raise CompilationError(f"reverse mode of kernel '{root.symbol}' is not implemented", root.span)
+    _no_lost_overlap(root)
+    full_simplify(root, config)
+    Forward(root).run()
+    root.mode = ""
+    return True
+
+
+def _no_lost_overlap(root: ops.Kernel) -> None:
+    """A field and a field of one of its components have derivatives that overlap in the same way, or both have none."""
+    companions = Companions(root)
+    fields = [symbol for symbol in root.fields if carries(symbol.dtype)]
+    for one in fields:
+        made = companions.field(one)
+        for other in fields:
+            if made is None or other is one or not one.shares_with(other):
+                continue
+            paired = companions.field(other)
+            if paired is None or not made.shares_with(paired):
+                raise CompilationError(
+                    f"the fields '{one.name}' and '{other.name}' share memory, but their {companions.kind}s do not; "
+                    "give both of them one, with the same components",
+                    root.span,
+                )

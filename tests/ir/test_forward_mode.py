@@ -1,0 +1,216 @@
+"""Forward mode: duals against central differences, in the evaluator and as machine code, and the text of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.codegen.chi_runs import on_cpu
+from tests.ir.dual_kernels import BODIES, FIELDS, kernel_of, random_kernel
+from weft.ir.adversary import Schedule
+from weft.ir.config import CompileConfig
+from weft.ir.errors import CompilationError, InternalError
+from weft.ir.evaluate import evaluate
+from weft.ir.memory_model import Memory
+from weft.ir.ops import Kernel
+from weft.ir.parse import parse
+from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
+from weft.ir.text import print_ir
+
+Values = dict[str, Any]
+_X = "%q = field_ptr @x[%c0] : *f64  %v = load %q : f64"
+CONFIGS = {
+    "optimized": CompileConfig(fast_math=False, verify=True),
+    "not optimized": CompileConfig(fast_math=False, advanced_optimization=False, verify=True),
+}
+
+
+def inputs_of(seed: int) -> Values:
+    """Values and duals of all fields."""
+    random = np.random.default_rng(seed)
+    memory = Memory.of(kernel_of("").fields)
+    shapes = {symbol.name: memory.read(symbol).shape for symbol in kernel_of("").fields}
+    return {name: random.uniform(0.3, 1.7, shape) for name, shape in shapes.items()}
+
+
+def run(kernel: Kernel, inputs: Values, config: CompileConfig, args: Any = (), **how: Any) -> tuple[Values, list[Any]]:
+    memory = Memory.of(kernel.fields)
+    for symbol in kernel.fields:
+        memory.write(symbol, inputs[symbol.name])
+    results = evaluate(kernel, list(args), memory, config, **how)
+    return {symbol.name: memory.read(symbol) for symbol in kernel.fields}, results
+
+
+def primal(kernel: Kernel) -> Kernel:
+    return parse(print_ir(kernel).replace(" mode=jvp", ""))
+
+
+def moved(inputs: Values, step: float) -> Values:
+    return {name: value + step * inputs.get(f"{name}.dual", 0.0) for name, value in inputs.items()}
+
+
+def differences(kernel: Kernel, inputs: Values) -> tuple[Values, Values]:
+    """Central differences along the duals, of two step widths: they agree where the kernel is smooth."""
+    plain, config = primal(kernel), CompileConfig(fast_math=False)
+
+    def difference(step: float) -> Values:
+        ahead, behind = (run(plain, moved(inputs, sign * step), config)[0] for sign in (1, -1))
+        return {name: (ahead[name] - behind[name]) / (2 * step) for name in FIELDS}
+
+    return difference(1e-4), difference(1e-5)
+
+
+def hold(kernel: Kernel, seed: int, machine: bool = True) -> bool:
+    """The duals that forward mode computes are the derivatives. False: the kernel is not smooth at the point."""
+    inputs = inputs_of(seed)
+    wide, near = differences(kernel, inputs)
+    if any(not np.allclose(wide[name], near[name], rtol=1e-4, atol=1e-4) for name in FIELDS):
+        return False
+    values, _ = run(primal(kernel), inputs, CompileConfig(fast_math=False))
+    outcomes: list[tuple[str, Values]] = []
+    for name, config in CONFIGS.items():
+        made = run_passes(parse(print_ir(kernel)), ("differentiate",), config)
+        outcomes += [(f"{name}, chi", run(made, inputs, config)[0])]
+        outcomes += [(f"{name}, adversary", run(made, inputs, config, schedule=Schedule(seed))[0])]
+        low = run_passes(parse(print_ir(kernel)), TO_TASKS + TO_LOWERED, config)
+        outcomes += [(f"{name}, lowered", run(low, inputs, config)[0])]
+    if machine:
+        outcomes.append(("machine code", on_cpu(kernel, inputs)))
+    for how, found in outcomes:
+        for name in FIELDS:
+            np.testing.assert_allclose(found[name], values[name], rtol=1e-12, atol=1e-13, err_msg=f"{how}: {name}")
+            dual = found[f"{name}.dual"]
+            np.testing.assert_allclose(dual, near[name], rtol=1e-6, atol=1e-6, err_msg=f"{how}: {name}.dual")
+    return True
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_duals_are_derivatives(name: str) -> None:
+    assert sum(hold(kernel_of(BODIES[name]), seed, machine=seed == 0) for seed in range(4)) >= 2
+
+
+def hold_random(numbers: range) -> None:
+    smooth = 0
+    for number in numbers:
+        kernel = random_kernel(number)
+        try:
+            smooth += hold(kernel, number, machine=number % 5 == 0)
+        except AssertionError as error:
+            raise AssertionError(f"{number}: {error}\n{print_ir(kernel)}") from error
+    assert smooth >= 0.6 * len(numbers)
+
+
+@pytest.mark.parametrize("five", range(2))
+def test_duals_of_random_kernels_are_derivatives(five: int) -> None:
+    hold_random(range(5 * five, 5 * five + 5))
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("tens", range(1, 30))
+def test_duals_of_many_random_kernels_are_derivatives(tens: int) -> None:
+    hold_random(range(10 * tens, 10 * tens + 10))
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_text(name: str, golden: Callable[[str, str], None]) -> None:
+    kernel = run_passes(kernel_of(BODIES[name]), ("differentiate",), CONFIGS["optimized"])
+    golden(f"forward_mode/{name.replace(' ', '_')}.chi", print_ir(kernel))
+
+
+def test_a_kernel_without_a_mode_stays_as_it_is() -> None:
+    kernel = kernel_of(BODIES["loops"], mode="")
+    before = print_ir(kernel)
+    run_passes(kernel, ("differentiate",), CONFIGS["optimized"])
+    assert print_ir(kernel) == before
+
+
+def test_the_mode_and_the_duals_are_read_back() -> None:
+    text = print_ir(kernel_of(BODIES["loops"]))
+    assert " mode=jvp {" in text
+    assert "dual=@x.dual" in text
+    assert print_ir(parse(text)) == text
+
+
+def test_results_and_parameters_have_duals() -> None:
+    """A result is followed by its dual after all results; the dual of a parameter is a hidden parameter."""
+    params = "(a: f64, b: [f64; 1], n: i32, a.dual: f64 hidden=dual, b.dual: [f64; 1] hidden=dual)"
+    body = """%a = arg index=0 : f64  %b = arg index=1 : [f64; 1]  %n = arg index=2 : i32
+    %p = array_ptr %b[%n] : *f64  %v = load %p : f64  %r = binary mul %a, %v : f64  store %p, %r  return [%n, %r]"""
+    kernel = kernel_of(body, results="(i32, f64)", params=params)
+    run_passes(kernel, ("differentiate",), CONFIGS["optimized"])
+    b, db = np.array([1.0, 3.0]), np.array([0.5, 0.25])
+    _, results = run(kernel, inputs_of(0), CONFIGS["optimized"], [2.0, b, 1, 10.0, db])
+    assert results == [1, 6.0, 30.5]
+    assert [*b, *db] == [1.0, 6.0, 0.5, 30.5]
+
+
+def test_a_tie_of_an_atomic_extreme_keeps_the_dual_of_the_memory() -> None:
+    body = f"{_X}  %p = field_ptr @total[] : *f64  %a = atomic max %p, %v : f64"
+    kernel = run_passes(kernel_of(body), ("differentiate",), CONFIGS["optimized"])
+    inputs = inputs_of(0) | {"total": np.array(2.0), "total.dual": np.array(5.0)}
+    inputs |= {"x": np.full(4, 2.0), "x.dual": np.full(4, 7.0)}
+    assert run(kernel, inputs, CONFIGS["optimized"])[0]["total.dual"] == 5.0
+
+
+def test_a_cast_between_floats_casts_the_dual_and_one_to_an_integer_stops_it() -> None:
+    body = f"""{_X}  %f = cast %v : f32  %g = cast %f : f64  %n = cast %v : i32  %m = cast %n : f64
+    %r = field_ptr @y[%c0] : *f64  store %r, %g  %s = field_ptr @y[%c1] : *f64  store %s, %m"""
+    inputs = inputs_of(0)
+    got, _ = run(run_passes(kernel_of(body), ("differentiate",), CONFIGS["optimized"]), inputs, CONFIGS["optimized"])
+    assert [*got["y.dual"][:2]] == [np.float32(inputs["x.dual"][0]), 0.0]
+
+
+def test_a_field_without_a_dual_is_a_constant() -> None:
+    text = print_ir(kernel_of(BODIES["operators"])).replace(" dual=@y.dual", "")
+    inputs = inputs_of(3)
+    got, _ = run(run_passes(parse(text), ("differentiate",), CONFIGS["optimized"]), inputs, CONFIGS["optimized"])
+    _, near = differences(parse(text), inputs | {"y.dual": np.zeros(4)})
+    np.testing.assert_allclose(got["z.dual"], near["z"], rtol=1e-6)
+
+
+REFUSED = {
+    "the dual of 'x', itself": "%p = field_ptr @x.dual[%c0] : *f64  %v = load %p : f64  %q = field_ptr @x[%c0] : *f64\n"
+    "store %q, %v",
+    "a call of the real function 'f'": f"{_X} %r = invoke function=f, [%v] : f64",
+    "exchange: a value and its dual": f"{_X} %r = exchange %q, %v : f64",
+    "this max of shared memory": """parallel_for begins=[%c0], ends=[%c4] (%i: i32) {
+        %p = field_ptr @total[] : *f64  %r = random : f64  %q = field_ptr @x[%i] : *f64  %x = load %q : f64
+        %v = binary mul %r, %x : f64  %a = atomic max %p, %v : f64 }""",
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_is_not_differentiated_is_refused(message: str) -> None:
+    with pytest.raises(CompilationError, match=message):
+        run_passes(kernel_of(REFUSED[message]), ("differentiate",), CONFIGS["optimized"])
+
+
+def test_an_overlap_of_fields_that_their_duals_lack_is_refused() -> None:
+    text = print_ir(kernel_of("")).replace("field @z: f64[4] tree=9", "field @z: f64[4] tree=1")
+    with pytest.raises(CompilationError, match="'x' and 'z' share memory, but their duals do not"):
+        run_passes(parse(text), ("differentiate",), CONFIGS["optimized"])
+
+
+def test_reverse_mode_is_refused() -> None:
+    with pytest.raises(CompilationError, match="reverse mode"):
+        run_passes(kernel_of("", mode="vjp"), ("differentiate",), CompileConfig())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (" mode=jvp", " mode=both", "has the mode 'both'"),
+        ("@x.dual: f64[4]", "@x.dual: f64[3]", "another type or shape"),
+        ("-> ()", "-> ()", ""),
+    ],
+)
+def test_the_verifier_checks_modes_and_duals(old: str, new: str, message: str) -> None:
+    text = print_ir(kernel_of("")).replace(old, new)
+    if not message:
+        text, message = text.replace("@k()", "@k(a.dual: f64 hidden=dual)"), "is the dual of no other"
+    with pytest.raises(InternalError, match=message):
+        run_passes(parse(text), ("full_simplify",), CompileConfig(verify=True))
