@@ -108,7 +108,7 @@ TABLES = (
         _rows(DUALS),
         (
             ("it comes into being after `differentiate`", _not_at("chi")),
-            ("its value is a constant", _named("const array_shape random")),
+            ("its value is a constant", _named("const array_shape random scalar_arg")),
             ("its address is that of a dual where an access needs it", _named("array_ptr element_ptr member_ptr")),
             ("control flow stays", _named("kernel if for while parallel_for struct_for break continue")),
             ("it gives no value", _named("print assert warn fence")),
