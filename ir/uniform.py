@@ -86,7 +86,8 @@ class Uniformity:
     def index_step(self, value: Value) -> Step:
         """The step of an index. It does not wrap, because an index that did would be outside its field. This does not
         hold for u32: in `x[u32(%j) - 5]` under a condition, inactive lanes have indices that wrapped modulo 2**32. Nor
-        does it hold if a few steps wrap around completely, so that lanes on both sides are inside: `x[%j * 2**30]`."""
+        does it hold if a few steps wrap around completely, so that lanes on both sides are inside: `x[%j * 2**30]`. Nor
+        does it hold if a 64-bit index is far from the 32-bit number that it is computed from: `x[i64(%j) + 2**31]`."""
         step = self.step(value)
         if step is not None:
             return step
@@ -95,7 +96,7 @@ class Uniformity:
             if step is None or _bits(value) < _bits(value.x) or _wraps(value):
                 return None
             return step if _bits(value) == _bits(value.x) or abs(step) < _ROUND else None
-        if isinstance(value, Binary) and value.kind in _LINEAR:
+        if isinstance(value, Binary) and value.kind in _LINEAR and not _moves_far(value):
             return _LINEAR[value.kind](self.index_step(value.lhs), self.index_step(value.rhs), value)
         return None
 
@@ -277,6 +278,14 @@ def _wraps(cast: Cast) -> bool:
     """Whether the cast maps consecutive unsigned numbers to distant ones, at 2**32."""
     assert isinstance(cast.x.type, Prim)
     return not cast.x.type.is_signed and _bits(cast) > _bits(cast.x)
+
+
+def _moves_far(op: Binary) -> bool:
+    """Whether a sum of 64-bit numbers may be far from both of them. A number near the limits of an i32, where other
+    lanes wrap, may then be an index inside the field."""
+    if op.kind not in ("add", "sub") or _bits(op) < 64:
+        return False
+    return not any(low >= -_ROUND and high <= _ROUND for low, high in (interval(op.lhs), interval(op.rhs)))
 
 
 def _bits(value: Value) -> int:

@@ -371,6 +371,26 @@ def test_an_address_whose_index_does_not_move_evenly() -> None:
     made(make)
 
 
+@pytest.mark.parametrize("moved", [False, True])
+def test_indices_of_64_bits_where_inactive_lanes_wrap_in_32(moved: bool) -> None:
+    """The first active lane has index -2**31. The lanes before it wrapped, and lie 2**32 elements away."""
+
+    def make(lanes: int) -> tuple[Any, Any]:
+        low = -(2**31)
+        out = ti.field(ti.i32, N) if moved else ti.field(ti.i32, N, offset=low)
+
+        @ti.kernel
+        def run(first: ti.i32, distance: ti.i64):
+            ti.loop_config(simd=lanes)
+            for i in range(N):
+                if i > 4:
+                    out[ti.cast(i - 5 + first, ti.i64) + distance] = i + 1
+
+        return lambda: run(low, -low if moved else 0), out
+
+    made(make)
+
+
 @pytest.mark.parametrize("order", ["ij", "ji"])
 def test_two_clamped_indices_of_one_address(order: str) -> None:
     """The lanes stand in a row only where both indices are even: behind index 3 one of them no longer grows."""

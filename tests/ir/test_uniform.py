@@ -111,6 +111,12 @@ ANY = (None, None, None)
         ("%x = cast %i : f32", (0, 0, 0)),
         (JJ + "%x = cast %jj : f32", ANY),
         (JJ + "%x = cast %jj : i64", (None, 1, 1)),  # lanes may be on both sides of the end of an i32
+        (JJ + "%w = cast %jj : i64\n%x = binary add %w, %three : i64", (None, 1, 1)),
+        (JJ + "%w = cast %jj : i64\n%x = binary sub %three, %w : i64", (None, -1, -1)),
+        (JJ + "%w = cast %jj : i64\n%x = binary add %w, %far : i64", (None, None, 1)),  # where other lanes wrap
+        (JJ + "%w = cast %jj : i64\n%x = binary sub %far, %w : i64", (None, None, -1)),
+        (JJ + "%w = cast %jj : i64\n%x = binary add %m, %w : i64", (None, None, 1)),
+        (JJ + "%x = binary add %jj, %jj : i32", (2, 2, 2)),
         (II + "%x = cast %ii : i64", (0, 0, 0)),
         (MULTIPLES.format(2**24 - 1), (None, 2**24 - 1, 2**24 - 1)),
         (MULTIPLES.format(-(2**24) + 1), (None, -(2**24) + 1, -(2**24) + 1)),
