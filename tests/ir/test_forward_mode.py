@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
 
 from tests.codegen.chi_runs import on_cpu
+from tests.generate import Program, chi_kernels
 from tests.ir.dual_kernels import BODIES, FIELDS, kernel_of, random_kernel
+from tests.ir.test_passes_agree import outcome
+from tests.sampling import draws
 from weft.ir.adversary import Schedule
+from weft.ir.autodiff.companions import carries
 from weft.ir.config import CompileConfig
+from weft.ir.core import ops_of
 from weft.ir.errors import CompilationError, InternalError
 from weft.ir.evaluate import evaluate
 from weft.ir.memory_model import Memory
-from weft.ir.ops import Kernel
+from weft.ir.ops import FieldPtr, Kernel, StructFor
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
+from weft.ir.symbols import FieldSymbol
 from weft.ir.text import print_ir
 
 Values = dict[str, Any]
@@ -214,3 +222,45 @@ def test_the_verifier_checks_modes_and_duals(old: str, new: str, message: str) -
         text, message = text.replace("@k()", "@k(a.dual: f64 hidden=dual)"), "is the dual of no other"
     with pytest.raises(InternalError, match=message):
         run_passes(parse(text), ("full_simplify",), CompileConfig(verify=True))
+
+
+def with_duals(kernel: Kernel) -> Kernel:
+    """The kernel in forward mode; each field of floats has a dual in a tree of its own."""
+    made: dict[FieldSymbol, FieldSymbol] = {}
+    trees = max(symbol.tree for symbol in kernel.fields) + 1
+    fields: list[FieldSymbol] = []
+    for symbol in kernel.fields:
+        made[symbol] = symbol
+        if carries(symbol.dtype):
+            dual = replace(symbol, name=f"{symbol.name}.dual", tree=trees + symbol.tree)
+            fields.append(dual)
+            made[symbol] = replace(symbol, dual=dual)
+        fields.append(made[symbol])
+    for op in ops_of(kernel.body):
+        if isinstance(op, (FieldPtr, StructFor)):
+            op.field = made[op.field]
+    kernel.fields, kernel.mode = tuple(fields), "jvp"
+    return kernel
+
+
+@settings(max_examples=draws(40), deadline=None, suppress_health_check=list(HealthCheck))
+@given(program=chi_kernels())
+def test_forward_mode_keeps_the_values_of_random_kernels(program: Program) -> None:
+    """Whatever the ops and numbers, edge cases included: values are those of the kernel without a mode, bit by bit."""
+    config = CompileConfig(fast_math=False, verify=True)
+    before = outcome(program.kernel, program, config)
+    results = program.kernel.results
+    kernel = with_duals(program.kernel)
+    duals = [symbol.dual.name for symbol in kernel.fields if symbol.dual is not None]
+    program.fields |= {name: np.ones_like(program.fields[name.removesuffix(".dual")]) for name in duals}
+    try:
+        run_passes(kernel, ("differentiate",), config)
+    except CompilationError as error:
+        assume(False)
+        raise AssertionError from error
+    stages = [parse(print_ir(kernel)), run_passes(kernel, TO_TASKS + TO_LOWERED, config)]
+    for one in stages:
+        after = outcome(one, program, config)
+        assert len(one.results) == len(results) + 1  # of i32 and f32x2, one has a dual
+        for name, values in before.items():
+            np.testing.assert_array_equal(after[name], values, name)
