@@ -39,7 +39,7 @@ from weft.ir.ops import Midpoint
 @emits(Midpoint)
 def _midpoint(f: FunctionWriter, op: Midpoint) -> str:
     total = f.set(f"fadd {f.typed(op.a)}, {f.use(op.b)}")
-    return f.set(f"fmul {f.spell(op.type)} {total}, {f.literal(0.5, _prim(op))}")
+    return f.set(f"fmul {f.spell(op.type)} {total}, {f.literal(0.5, element(op.type))}")
 """,
 }
 

@@ -5,6 +5,7 @@ An address may be that of an inactive lane and lie outside of its object, so it 
 
 from __future__ import annotations
 
+from weft.codegen.cpu.vector_math import CpuMath
 from weft.codegen.cpu.vector_writer import (
     ALIGNED,
     VectorWriter,
@@ -168,7 +169,33 @@ def _scatter(f: VectorWriter, op: Scatter) -> None:
 def _put(f: VectorWriter, op: MaskedStore | Scatter, name: str) -> None:
     type, takes = vector_of(op.value), f"{spell(op.ptr.type)}, {spell(op.mask.type)}"
     places, kind, mask = _places(f, op, element(type))
-    vector = held_as(type)
-    intrinsic = f.module.declare(f"void @llvm.masked.{name}.{_suffix(type)}.{kind}({vector}, {takes})")
+    vector, suffix, value = held_as(type), _suffix(type), as_bytes(f, op.value)
+    if isinstance(op, MaskedStore) and isinstance(f.target.math, CpuMath) and "avx512f" in f.target.math.features:
+        vector, suffix, value = _without_truncation(f, type, value)
+    intrinsic = f.module.declare(f"void @llvm.masked.{name}.{suffix}.{kind}({vector}, {takes})")
     tag = access_tag(f, op.ptr, group=False)
-    f.do(f"call void @{intrinsic}({vector} {as_bytes(f, op.value)}, {places}, {mask}){tag}")
+    f.do(f"call void @{intrinsic}({vector} {value}, {places}, {mask}){tag}")
+
+
+def _without_truncation(f: VectorWriter, type: Lanes, value: str) -> tuple[str, str, str]:
+    """The type of a vector to store, how an intrinsic spells it, and the vector, such that LLVM merges no truncation
+    into the store. With AVX-512, LLVM merges them. If the mask turns out to be a constant with one lane, LLVM 22 then
+    stores the element as it was before the truncation, over its neighbours in memory. Integers of 16 and 32 bits are
+    stored as floats. Those of 8 bits pass through an empty instruction, in a register of at least 16 bytes."""
+    vector, suffix = held_as(type), _suffix(type)
+    elem, count = element(type), type.count
+    if elem.is_float or elem.size == 8:
+        return vector, suffix, value
+    if elem.size > 1:
+        bits, name = 8 * elem.size, "float" if elem.size == 4 else "half"
+        real = f"<{count} x {name}>"
+        return real, f"v{count}f{bits}", f.set(f"bitcast {vector} {value} to {real}")
+    whole = f"<{max(16, count)} x i8>"
+    if count < 16:
+        order = ", ".join(f"i32 {k if k < count else 'poison'}" for k in range(16))
+        value = f.set(f"shufflevector {vector} {value}, {vector} poison, <16 x i32> <{order}>")
+    value = f.set(f'call {whole} asm "", "=v,0"({whole} {value})')
+    if count < 16:
+        order = ", ".join(f"i32 {k}" for k in range(count))
+        value = f.set(f"shufflevector {whole} {value}, {whole} poison, <{count} x i32> <{order}>")
+    return vector, suffix, value
