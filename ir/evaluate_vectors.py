@@ -130,65 +130,29 @@ Load = Callable[[Place, Prim], Any]
 Store = Callable[[Place, Any, Prim], None]
 
 
-def _load(place: Place, prim: Prim) -> Any:
-    return place.load(prim)
+@runs(ops.MaskedLoad, ops.Gather)
+def _load(machine: Machine, op: ops.MaskedLoad | ops.Gather) -> Run:
+    return _loads(machine, op, lambda place, prim: place.load(prim))
 
 
-def _store(place: Place, value: Any, prim: Prim) -> None:
-    place.store(value, prim)
+@runs_weakly(ops.MaskedLoad, ops.Gather)
+def _load_weakly(machine: Machine, op: ops.MaskedLoad | ops.Gather) -> Run:
+    return _loads(machine, op, lambda place, prim: _view(machine).load(place, prim, "plain"))
 
 
-def _weak_load(machine: Machine) -> Load:
-    return lambda place, prim: _view(machine).load(place, prim, "plain")
+@runs(ops.MaskedStore, ops.Scatter)
+def _store(machine: Machine, op: ops.MaskedStore | ops.Scatter) -> Run:
+    return _stores(machine, op, lambda place, value, prim: place.store(value, prim))
 
 
-def _weak_store(machine: Machine) -> Store:
-    return lambda place, value, prim: _view(machine).store(place, value, prim, "plain")
+@runs_weakly(ops.MaskedStore, ops.Scatter)
+def _store_weakly(machine: Machine, op: ops.MaskedStore | ops.Scatter) -> Run:
+    return _stores(machine, op, lambda place, value, prim: _view(machine).store(place, value, prim, "plain"))
 
 
 def _view(machine: Machine) -> Any:
     assert machine.course.view is not None, "only threads of a parallel loop have a view"
     return machine.course.view
-
-
-@runs(ops.MaskedLoad)
-def _masked_load(machine: Machine, op: ops.MaskedLoad) -> Run:
-    return _loads(machine, op, _load)
-
-
-@runs_weakly(ops.MaskedLoad)
-def _masked_load_weakly(machine: Machine, op: ops.MaskedLoad) -> Run:
-    return _loads(machine, op, _weak_load(machine))
-
-
-@runs(ops.Gather)
-def _gather(machine: Machine, op: ops.Gather) -> Run:
-    return _loads(machine, op, _load)
-
-
-@runs_weakly(ops.Gather)
-def _gather_weakly(machine: Machine, op: ops.Gather) -> Run:
-    return _loads(machine, op, _weak_load(machine))
-
-
-@runs(ops.MaskedStore)
-def _masked_store(machine: Machine, op: ops.MaskedStore) -> Run:
-    return _stores(machine, op, _store)
-
-
-@runs_weakly(ops.MaskedStore)
-def _masked_store_weakly(machine: Machine, op: ops.MaskedStore) -> Run:
-    return _stores(machine, op, _weak_store(machine))
-
-
-@runs(ops.Scatter)
-def _scatter(machine: Machine, op: ops.Scatter) -> Run:
-    return _stores(machine, op, _store)
-
-
-@runs_weakly(ops.Scatter)
-def _scatter_weakly(machine: Machine, op: ops.Scatter) -> Run:
-    return _stores(machine, op, _weak_store(machine))
 
 
 def _loads(machine: Machine, op: ops.MaskedLoad | ops.Gather, load: Load) -> Run:

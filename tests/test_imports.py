@@ -36,8 +36,8 @@ def imported(text: str) -> Iterator[tuple[str, int]]:
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"line {node.lineno}: imports are absolute"
-            for alias in node.names:
-                yield f"{node.module}.{alias.name}", node.lineno
+            yield str(node.module), node.lineno  # the package too, of which a module is imported
+            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name in BY_NAME:

@@ -57,9 +57,9 @@ def held_as(type: Lanes) -> str:
 @contextmanager
 def in_width(f: FunctionWriter, count: int) -> Generator[None]:
     """Emit vectors of that many lanes within the context. 0: scalars."""
-    f.width = count or 1
+    before, f.width = f.width, count or 1
     yield
-    f.width = 1
+    f.width = before
 
 
 def spread(f: VectorWriter, scalar: str, type: Lanes) -> str:

@@ -17,7 +17,6 @@ from dataclasses import replace
 from weft.codegen.cpu.inverse_roots import over_estimated_root
 from weft.codegen.cpu.vector_writer import (
     ALIGNED,
-    VECTORS,
     VectorWriter,
     as_bytes,
     held_as,
@@ -51,7 +50,7 @@ from weft.ir.ops import (
     Task,
     Unary,
 )
-from weft.ir.scalar import identity
+from weft.ir.scalar import cast_value, identity
 from weft.ir.tasks import left_of
 from weft.ir.types import Pointer, Prim, element, i32, i64, lane_count, lanes, u1
 
@@ -60,32 +59,18 @@ __all__: list[str] = []  # it registers rows
 # ---- values ----------------------------------------------------------------------------------------------------------
 
 
+@on_vectors(Select, Cast, BitCast)
 def _elementwise(f: VectorWriter, op: Op) -> str | None:
     """An elementwise op, in the width of its type."""
-    f.width = lane_count(op.type) or 1
-    text = EMITTERS[type(op)](f, op)
-    f.width = 1
-    return text
+    with in_width(f, lane_count(op.type)):
+        return EMITTERS[type(op)](f, op)
 
 
-VECTORS.update(dict.fromkeys((Select, Cast, BitCast), _elementwise))
-
-
-@on_vectors(Unary)
-def _unary(f: VectorWriter, op: Unary) -> str | None:
-    return _arithmetic(f, op)
-
-
-@on_vectors(Binary)
-def _binary(f: VectorWriter, op: Binary) -> str | None:
-    return _arithmetic(f, op)
-
-
+@on_vectors(Unary, Binary)
 def _arithmetic(f: VectorWriter, op: Unary | Binary) -> str | None:
-    f.width = lane_count(op.type) or 1
-    text = over_estimated_root(f, op) or EMITTERS[type(op)](f, op)
-    f.width = 1
-    return text
+    with in_width(f, lane_count(op.type)):
+        root = over_estimated_root(f, op)
+    return root or _elementwise(f, op)
 
 
 @on_vectors(Splat)
@@ -98,13 +83,15 @@ def _splat(f: VectorWriter, op: Splat) -> str:
 
 @on_vectors(Ramp)
 def _ramp(f: VectorWriter, op: Ramp) -> str:
-    type = vector_of(op)
-    numbers = [(op.first + lane) * op.step for lane in range(type.count)]
+    """Integers wrap around."""
+    type, start = vector_of(op), int(op.x.value) if isinstance(op.x, Const) else 0
+    numbers = [start + (op.first + lane) * op.step for lane in range(type.count)]
     if isinstance(type.elem, Pointer):
         return f.set(f"getelementptr i8, ptr {f.use(op.x)}, <{type.count} x i64> {_constants(numbers, i64)}")
+    constants = _constants([int(cast_value(number, type.elem)) for number in numbers], type.elem)
     if isinstance(op.x, Const):
-        return _constants([int(op.x.value) + number for number in numbers], type.elem)
-    return f.set(f"add {spell(type)} {spread(f, f.use(op.x), type)}, {_constants(numbers, type.elem)}")
+        return constants
+    return f.set(f"add {spell(type)} {spread(f, f.use(op.x), type)}, {constants}")
 
 
 def _constants(numbers: Sequence[int | float | bool], type: Prim) -> str:

@@ -27,7 +27,7 @@ from weft.lang.functions.lost_source import keep_text
 from weft.lang.functions.source import source_of
 from weft.lang.kernels.kernel import Kernel, kernel
 from weft.lang.program.init import Program
-from weft.lang.translate import Argument, translate_kernel
+from weft.lang.translate.entry import Argument, translate_kernel
 from weft.lang.translate.functions import FUNCTIONS, Call
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import kind_of, to_expr

@@ -21,7 +21,7 @@ from weft.lang.calls.parameters import ArrayParameter, Compound, Parameter, Scal
 from weft.lang.errors import ArgumentError, PrecisionWarning
 from weft.lang.kernels.kernel import Kernel
 from weft.lang.program.init import program
-from weft.lang.translate import Argument, translate_kernel
+from weft.lang.translate.entry import Argument, translate_kernel
 
 __all__ = ["op"]
 

@@ -31,7 +31,7 @@ from weft.lang.measure.ranges import named
 from weft.lang.measure.recording import COMPILE
 from weft.lang.measure.scopes import ScopedProfiler
 from weft.lang.program.backends import BACKENDS, Request
-from weft.lang.translate import Argument, Translation, translate_kernel
+from weft.lang.translate.entry import Argument, Translation, translate_kernel
 
 if TYPE_CHECKING:  # code generation is imported where it is used: kernels from the disk cache do not need it
     from weft.codegen.llvm.crew import Helpers

@@ -20,7 +20,7 @@ from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_ndarray import StructNdarray, current_layout
 from weft.lang.errors import ArgumentError
 from weft.lang.functions.annotations import is_template
-from weft.lang.translate import Argument
+from weft.lang.translate.entry import Argument
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.numbers import array_of
 from weft.lang.values.struct import Struct as PyStruct

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weft.ir.errors import WeftError
 from weft.lang.calls.parameters import template_key
 from weft.lang.program.backends import Backend, threads_of
-from weft.lang.translate import Argument, Translation, translate_kernel
+from weft.lang.translate.entry import Argument, Translation, translate_kernel
 
 if TYPE_CHECKING:
     from weft.ir.config import CompileConfig

@@ -33,7 +33,7 @@ from weft.lang.functions.source import source_of
 from weft.lang.logs.topics import LAUNCH
 from weft.lang.measure import launch_log, recording, watching
 from weft.lang.program import init as program_state
-from weft.lang.translate import Argument
+from weft.lang.translate.entry import Argument
 from weft.lang.values.argpack import ArgPackType, unpacked
 from weft.lang.values.struct import check_class
 from weft.lang.values.types import to_ir

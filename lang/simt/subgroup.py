@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from weft.lang.functions.func import Func, func
-from weft.lang.simt import warp as warp
 from weft.lang.simt.block import mem_sync
 from weft.lang.simt.intrinsic import intrinsic
+from weft.lang.simt.warp import all_nonzero, any_nonzero, match_all, sync
 from weft.lang.values.builtins import select, static
 
 __all__ = [
@@ -74,7 +74,7 @@ def group_size() -> Any:
 @func
 def barrier() -> None:
     """Wait until all lanes reach the call. Each lane then sees what the others have written."""
-    warp.sync(ALL)
+    sync(ALL)
 
 
 @func
@@ -86,19 +86,19 @@ def elect() -> Any:
 @func
 def all_true(cond: Any) -> Any:
     """Return whether the condition holds in all lanes."""
-    return warp.all_nonzero(ALL, select(cond, 1, 0)) != 0
+    return all_nonzero(ALL, select(cond, 1, 0)) != 0
 
 
 @func
 def any_true(cond: Any) -> Any:
     """Return whether the condition holds in at least one lane."""
-    return warp.any_nonzero(ALL, select(cond, 1, 0)) != 0
+    return any_nonzero(ALL, select(cond, 1, 0)) != 0
 
 
 @func
 def all_equal(value: Any) -> Any:
     """Return whether all lanes have the same value."""
-    return warp.match_all(ALL, value) != 0
+    return match_all(ALL, value) != 0
 
 
 @func

@@ -2,27 +2,5 @@
 
 `translator` holds the state and the dispatch tables. `expressions`, `operators`, `indexing`, `attributes`, `calls` with
 `functions`, `methods`, `constructors` and `inlining` translate expressions. `statements`, `loops` and `printing`
-translate statements. `values` converts values that are known at compile time to run-time expressions. The first
-translation imports these modules; `import weft` does not."""
-
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
-
-from weft.lang.translate.contract import Argument, Translation
-
-if TYPE_CHECKING:
-    from weft.ir.config import CompileConfig
-
-__all__ = ["Argument", "Translation", "translate_kernel"]
-
-
-def translate_kernel(
-    function: Callable[..., Any], arguments: Sequence[Argument], results: tuple[Any, ...], config: CompileConfig
-) -> Translation:
-    """Translate one instance of a kernel to its tree. Raises CompilationError, with its place, for a mistake of the
-    user."""
-    from weft.lang.translate.kernels import translate
-
-    return translate(function, arguments, results, config)
+translate statements. `values` converts values that are known at compile time to run-time expressions.
+`entry` is what other rooms call. The first translation imports the modules behind it; `import weft` does not."""

@@ -33,8 +33,8 @@ from weft.lang.kernels.kernel import Kernel
 from weft.lang.measure.scopes import ScopedProfiler
 from weft.lang.measure.testing import do_bench
 from weft.lang.program import init as program_state
-from weft.lang.translate import translate_kernel
 from weft.lang.translate.contract import Argument, with_loops
+from weft.lang.translate.entry import translate_kernel
 from weft.lang.tuning.autotune_state import Kept, saver
 from weft.runtime.forks import forkable
 

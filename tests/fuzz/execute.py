@@ -29,7 +29,7 @@ from weft.ir.ops import Kernel
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.text import print_ir
 from weft.ir.transforms.lower_tree import lower_tree
-from weft.lang.translate import translate_kernel
+from weft.lang.translate.entry import translate_kernel
 
 __all__ = ["BY_ORDER", "GOOD", "Judge", "Outcome", "blame", "execute", "execute_fast", "listing"]
 

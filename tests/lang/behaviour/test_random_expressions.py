@@ -14,7 +14,7 @@ from weft.ir.evaluate import evaluate
 from weft.ir.memory_model import Memory
 from weft.ir.pipeline import run_passes
 from weft.ir.transforms.lower_tree import lower_tree
-from weft.lang.translate import translate_kernel
+from weft.lang.translate.entry import translate_kernel
 
 pytestmark = pytest.mark.filterwarnings("ignore::weft.PrecisionWarning")  # values are cut short on purpose
 

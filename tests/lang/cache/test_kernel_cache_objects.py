@@ -306,8 +306,8 @@ def main():
 def test_settings_of_loops_are_in_the_key():
     from weft.ir.config import CompileConfig
     from weft.ir.tree_key import describe
-    from weft.lang.translate import translate_kernel
     from weft.lang.translate.contract import with_loops
+    from weft.lang.translate.entry import translate_kernel
 
     def f():
         for _ in range(8):
