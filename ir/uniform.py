@@ -87,7 +87,10 @@ class Uniformity:
         """The step of an index. It does not wrap, because an index that did would be outside its field. This does not
         hold for u32: in `x[u32(%j) - 5]` under a condition, inactive lanes have indices that wrapped modulo 2**32. Nor
         does it hold if a few steps wrap around completely, so that lanes on both sides are inside: `x[%j * 2**30]`. Nor
-        does it hold if a 64-bit index is far from the 32-bit number that it is computed from: `x[i64(%j) + 2**31]`."""
+        does it hold if a 64-bit index is far from the 32-bit number that it is computed from: `x[i64(%j) + 2**31]`.
+        Nor does it hold for 64-bit indices that fall from lane to lane, `x[i64(%k - %j)]`: that of lane 0 is the largest,
+        and its 32-bit number may have wrapped where an active lane is at the end of an object of almost 2**31 elements.
+        """
         step = self.step(value)
         if step is not None:
             return step
@@ -95,9 +98,10 @@ class Uniformity:
             step = self.index_step(value.x)
             if step is None or _bits(value) < _bits(value.x) or _wraps(value):
                 return None
-            return step if _bits(value) == _bits(value.x) or abs(step) < _ROUND else None
+            return step if _bits(value) == _bits(value.x) or 0 <= step < _ROUND else None
         if isinstance(value, Binary) and value.kind in _LINEAR and not _moves_far(value):
-            return _LINEAR[value.kind](self.index_step(value.lhs), self.index_step(value.rhs), value)
+            step = _LINEAR[value.kind](self.index_step(value.lhs), self.index_step(value.rhs), value)
+            return None if step and step < 0 and _bits(value) == 64 else step
         return None
 
     def likely_step(self, value: Value) -> Step:

@@ -391,6 +391,22 @@ def test_indices_of_64_bits_where_inactive_lanes_wrap_in_32(moved: bool) -> None
     made(make)
 
 
+def test_indices_that_fall_where_inactive_lanes_wrap_in_32() -> None:
+    """Index 2**31 - 2 is the last one. The lanes before the first active one wrapped, and lie 2**32 elements away."""
+    last = 2**31 - 2
+    z = np.zeros(last + 1, np.uint8)  # the system gives pages to those elements that are written
+
+    @ti.kernel
+    def run(z: ti.types.ndarray(ti.u8, 1), last: ti.i32):
+        ti.loop_config(simd=8)
+        for i in range(N):
+            if i > 4:
+                z[ti.cast(last - i + 5, ti.i64)] = 1
+
+    run(z, last)
+    assert z[-N:].sum() == N - 5
+
+
 @pytest.mark.parametrize("order", ["ij", "ji"])
 def test_two_clamped_indices_of_one_address(order: str) -> None:
     """The lanes stand in a row only where both indices are even: behind index 3 one of them no longer grows."""

@@ -203,3 +203,21 @@ kernel @k() -> () {
   }
 }
 """
+
+
+@pytest.mark.parametrize("lanes", [4, 8])
+@pytest.mark.parametrize("result", ["i32", "u32", "i16", "u8", "i8"])
+def test_a_masked_store_of_one_lane_writes_no_more_than_a_truncated_value(result: str, lanes: int) -> None:
+    """With AVX-512, LLVM 22 writes the 64 bits before the truncation if it merges that into a store of one lane."""
+    body = """\
+    %old = cast %b : <N x R>
+    masked_store %pout, %old, %here
+    %first = first_lanes %one : <N x u1>
+    %new = cast %a : <N x R>
+    masked_store %pout, %new, %first"""
+    given = inputs("i64")
+    wanted = given["b"].astype(PRIMS[result].np)
+    wanted[::lanes] = given["a"][::lanes].astype(wanted.dtype)
+    kernel = program(body, "i64", result, lanes, stored=False)
+    for found in (evaluated(kernel, given, config=EXACT), mapped_on_cpu(kernel, EXACT)(given)):
+        assert np.array_equal(found["out"], wanted)
