@@ -31,7 +31,7 @@ from weft.codegen.llvm import control_ops, machine, memory_ops, philox, scalar_o
 from weft.codegen.llvm.call_ops import write_function
 from weft.codegen.llvm.callees import survey
 from weft.codegen.llvm.crew import Crew, Helpers
-from weft.codegen.llvm.function import EMITTERS, FunctionWriter, MemoryFacts, TargetHooks, Turn
+from weft.codegen.llvm.function import EMITTERS, AfterIteration, FunctionWriter, MemoryFacts, TargetHooks
 from weft.codegen.llvm.interrupts import look, stretches
 from weft.codegen.llvm.line_table import LineTable
 from weft.codegen.llvm.memory_ops import service
@@ -345,7 +345,7 @@ def _bound(f: FunctionWriter, value: Value, position: int) -> str:
 
 def _rows(f: FunctionWriter, task: Task, begins: list[str], ends: list[str]) -> None:
     """Each row number is converted to the outer indices once. The innermost axis is then a plain loop."""
-    with f.loop("%begin", "%end", f.module.loop_hints(copies=False), turn=look) as row:
+    with f.loop("%begin", "%end", f.module.loop_hints(copies=False), after_iteration=look) as row:
         outer, rest = list[str](), row
         for axis in range(len(begins) - 2, 0, -1):
             extent = f.set(f"sub nsw i64 {ends[axis]}, {begins[axis]}")
@@ -362,7 +362,7 @@ def _innermost(
     """The innermost loop: in lanes, or one that LLVM may vectorize, with its accesses marked as independent."""
     size = task.schedule.stretch
     if size <= NEVER:
-        _stretch(f, task, outer, first, last, begins, ends, control_ops.counted_turn(f, size))
+        _stretch(f, task, outer, first, last, begins, ends, control_ops.counted_check(f, size))
         return
     with stretches(f, first, last, size, even=task.schedule.even) as (first, last, _):
         _stretch(f, task, outer, first, last, begins, ends, None)
@@ -376,17 +376,17 @@ def _stretch(
     last: str,
     begins: list[str],
     ends: list[str],
-    turn: Turn | None,
+    after_iteration: AfterIteration | None,
 ) -> None:
     if task.schedule.lanes > 1:
-        with vector_loop(f, first, last, _span(task), turn) as found:
+        with vector_loop(f, first, last, _span(task), after_iteration) as found:
             f.values.update(zip(task.body.args, [*outer, *found], strict=True))
             if f.random.draws:
                 f.random.lane = _lane(f, [*outer, found[0]], begins, ends)
                 f.do(f"store <{_span(task)} x i32> zeroinitializer, ptr {f.random.draws}, align 4")
             f.block(task.body)
         return
-    with f.loop(first, last, _hints(f, task), turn=turn) as index:
+    with f.loop(first, last, _hints(f, task), after_iteration=after_iteration) as index:
         for arg, name in zip(task.body.args, [*outer, index], strict=True):
             f.values[arg] = name
         if f.random.draws:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft.codegen.llvm.function import FunctionWriter, MathLibrary, TargetHooks, Turn
+from weft.codegen.llvm.function import FunctionWriter, MathLibrary, TargetHooks
 from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.llvm.spelling import in_register
 from weft.ir.ops import Simt
@@ -77,7 +77,7 @@ def device_hooks(
     dialect: GpuDialect,
     math: MathLibrary,
     own: Mapping[tuple[str, Prim], Callable[..., str]] | None = None,
-    leave_if_failed: Turn | None = None,
+    leave_if_failed: Callable[[FunctionWriter], None] | None = None,
     floor: tuple[str, ...] = (),
 ) -> DeviceHooks:
     """The hooks of a target with that dialect. The others are those of `TargetHooks`."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from weft.codegen.llvm.cold_versions import write_apart
-from weft.codegen.llvm.function import FunctionWriter, Jump, Turn, emits
+from weft.codegen.llvm.function import AfterIteration, FunctionWriter, Jump, emits
 from weft.codegen.llvm.interrupts import counted, look, stretches
 from weft.codegen.llvm.memory_ops import read_slot, service
 from weft.codegen.llvm.spelling import in_memory
@@ -22,7 +22,7 @@ from weft.ir.types import Prim, Type, u1
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["counted_turn", "last_but_one", "more_rounds", "put_scalars", "site_types", "stretch_of"]
+__all__ = ["counted_check", "has_next_iteration", "last_but_one", "put_scalars", "site_types", "stretch_of"]
 
 _PATIENCE = 8  # stretches without a test, if a test prevents vectorization
 
@@ -50,40 +50,42 @@ def stretch_of(op: For | While) -> int:
     return op.stretch if isinstance(op, While) else op.schedule.stretch
 
 
-def counted_turn(f: FunctionWriter, iterations: int) -> Turn | None:
-    """Before a loop that counts this many iterations down, as a number below 0: what comes after each iteration. None:
-    nothing."""
+def counted_check(f: FunctionWriter, iterations: int) -> AfterIteration | None:
+    """Start a countdown before a loop and return what emits the check after each iteration. `iterations` is the number
+    of iterations between two tests, as a number below 0. Return None if the loop needs no test."""
     return counted(f, -iterations) if iterations < NEVER else None
 
 
 @emits(While)
 def _while(f: FunctionWriter, op: While) -> None:
-    body, done, turn = f.fresh_label("while"), f.fresh_label("done"), counted_turn(f, op.stretch)
+    body, done, after_iteration = f.fresh_label("while"), f.fresh_label("done"), counted_check(f, op.stretch)
     f.start(body)
-    with _iteration(f, turn, body, done):
+    with _iteration(f, after_iteration, body, done):
         f.block(op.body)
     f.jump(body)
     f.start(done)
 
 
 @contextmanager
-def _iteration(f: FunctionWriter, turn: Turn | None, latch: str, stop: str) -> Generator[None, None, None]:
+def _iteration(
+    f: FunctionWriter, after_iteration: AfterIteration | None, latch: str, stop: str
+) -> Generator[None, None, None]:
     """Emit the body of a loop, followed by what comes after each iteration."""
-    after = f.fresh_label("turn") if turn else latch
+    after = f.fresh_label("check") if after_iteration else latch
     f.jumps.append(Jump(stop, after))
     yield
     f.jumps.pop()
-    if turn:
+    if after_iteration:
         f.start(after)
-        turn(f)
+        after_iteration(f)
 
 
 @emits(For)
 def _for(f: FunctionWriter, op: For) -> None:
     iterations, begin, end = op.schedule.stretch, f.use(op.begin), f.use(op.end)
     if op.schedule.lanes > 1:
-        span, turn = op.schedule.lanes * op.schedule.vectors, counted_turn(f, -abs(iterations))
-        with vector_loop(f, begin, end, span, turn) as found:
+        span, after_iteration = op.schedule.lanes * op.schedule.vectors, counted_check(f, -abs(iterations))
+        with vector_loop(f, begin, end, span, after_iteration) as found:
             f.values.update(zip(op.body.args, found, strict=True))
             f.block(op.body)
         return
@@ -109,7 +111,7 @@ def _write_twice(f: FunctionWriter, op: For, begin: str, end: str, iterations: i
     less = f.set(f"sub {name} {distance}, 1")
     f.branch(within(LIKELY), short, some, f.module.odds(True))
     f.start(some)
-    f.branch(more_rounds(f, op, begin, end), long, done)
+    f.branch(has_next_iteration(f, op, begin, end), long, done)
     f.start(long)
     if may_overflow(op):  # LLVM would make no vectors of its stretches: that must pay
         look(f)
@@ -129,7 +131,7 @@ def _looking_loop(f: FunctionWriter, op: For, begin: str, end: str, iterations: 
     assert isinstance(type, Prim)
     size = _stretch(op, iterations, type)
     if not size:
-        write(f, op, begin, end, "", counted_turn(f, -abs(iterations)))
+        write(f, op, begin, end, "", counted_check(f, -abs(iterations)))
         return
     with stretches(f, begin, end, size, f.spell(type)) as (first, last, stop):
         write(f, op, first, last, stop, None)
@@ -143,7 +145,7 @@ def _stretch(op: For, iterations: int, type: Prim) -> int:
     return min(iterations, (1 << type.bits - 2) // abs(step)) * step
 
 
-def _loop(f: FunctionWriter, op: For, begin: str, end: str, stop: str, turn: Turn | None) -> None:
+def _loop(f: FunctionWriter, op: For, begin: str, end: str, stop: str, after_iteration: AfterIteration | None) -> None:
     type = op.begin.type
     assert isinstance(type, Prim)
     head, body, latch, done = (f.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
@@ -153,10 +155,10 @@ def _loop(f: FunctionWriter, op: For, begin: str, end: str, stop: str, turn: Tur
     f.lines.append(f"{head}:")
     f.lines.append(f"  {here} = phi {f.spell(type)} [ {begin}, %{before} ], [ {following}, %{latch} ]")
     f.label, f.open = head, True
-    f.branch(more_rounds(f, op, here, end), body, done)
+    f.branch(has_next_iteration(f, op, here, end), body, done)
     f.start(body)
     f.values[op.body.args[0]] = here
-    with _iteration(f, turn, latch, stop or done):
+    with _iteration(f, after_iteration, latch, stop or done):
         f.block(op.body)
     f.start(latch)
     unit = isinstance(op.step, Const) and op.step.value in (1, -1)
@@ -165,24 +167,26 @@ def _loop(f: FunctionWriter, op: For, begin: str, end: str, stop: str, turn: Tur
     f.start(done)
 
 
-def _loop_to_the_last(f: FunctionWriter, op: For, begin: str, end: str, stop: str, turn: Turn | None) -> None:
+def _loop_to_the_last(
+    f: FunctionWriter, op: For, begin: str, end: str, stop: str, after_iteration: AfterIteration | None
+) -> None:
     type = op.begin.type
     assert isinstance(type, Prim)
     enter, body, latch, done = (f.fresh_label(hint) for hint in ("enter", "body", "latch", "done"))
     here, following = f.register("i"), f.register("n")
     step, last = f.use(op.step), last_but_one(f, op, end)
-    f.branch(more_rounds(f, op, begin, end), enter, done)
+    f.branch(has_next_iteration(f, op, begin, end), enter, done)
     f.start(enter)
     f.jump(body)
     f.lines.append(f"{body}:")
     f.lines.append(f"  {here} = phi {f.spell(type)} [ {begin}, %{enter} ], [ {following}, %{latch} ]")
     f.label, f.open = body, True
     f.values[op.body.args[0]] = here
-    with _iteration(f, turn, latch, stop or done):
+    with _iteration(f, after_iteration, latch, stop or done):
         f.block(op.body)
     f.start(latch)
     f.lines.append(f"  {following} = add n{_sign(type)}w {f.spell(type)} {here}, {step}")
-    f.branch(more_rounds(f, op, here, last), body, done)
+    f.branch(has_next_iteration(f, op, here, last), body, done)
     f.start(done)
 
 
@@ -195,8 +199,8 @@ def last_but_one(f: FunctionWriter, op: For, end: str = "") -> str:
     return f.set(f"call {name} @{intrinsic}({name} {end or f.use(op.end)}, {name} {f.use(op.step)})")
 
 
-def more_rounds(f: FunctionWriter, op: For, index: str, end: str) -> str:
-    """Whether the loop goes on: which side of `end` counts depends on the sign of the step."""
+def has_next_iteration(f: FunctionWriter, op: For, index: str, end: str) -> str:
+    """Return whether there is an iteration with that index: it is below `end`, or above it if the step is negative."""
     step, type = op.step, op.step.type
     assert isinstance(type, Prim)
     name, signed = f.spell(type), _sign(type)

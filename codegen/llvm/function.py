@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EMITTERS",
+    "AfterIteration",
     "Body",
     "ColdCode",
     "Emitters",
@@ -40,7 +41,6 @@ __all__ = [
     "MemoryFacts",
     "RandomState",
     "TargetHooks",
-    "Turn",
     "emits",
     "spell",
 ]
@@ -52,7 +52,7 @@ EMITTERS: dict[type[Op], Callable[[Any, Any], str | None]] = {}
 emits = registers(EMITTERS)  # what emits ops of a class; it gives the name of the result, if there is one
 
 
-Turn = Callable[["FunctionWriter"], None]  # emits what comes after each iteration of a loop
+AfterIteration = Callable[["FunctionWriter"], None]  # emits what comes after each iteration of a loop
 
 
 class MathLibrary(Protocol):
@@ -70,7 +70,7 @@ class TargetHooks:
     math: MathLibrary
     # The operators on a type that the target emits in its own way, by kind.
     own: Mapping[tuple[str, Prim], Callable[..., str]] = field(default_factory=dict[tuple[str, Prim], Any])
-    leave_if_failed: Turn | None = None  # leaves a function after a called one has failed
+    leave_if_failed: Callable[[FunctionWriter], None] | None = None  # leaves a function after a called one has failed
     floor: tuple[str, ...] = ()  # the lines of an entry block that compute %floor, the end of the stack
     attributes: str = "nounwind"  # of functions
     sync_scope: str = ""  # the threads that take part in atomics; empty: all; else it ends in a space
@@ -160,12 +160,12 @@ class FunctionWriter(Code):
         end: str,
         metadata: str = "",
         type: str = "i64",
-        turn: Turn | None = None,
+        after_iteration: AfterIteration | None = None,
     ) -> Generator[str, None, None]:
         """A loop that counts [begin, end) by one. Gives the index. `continue` and `break` of the body jump to its ends.
-        `turn` emits what comes after each iteration."""
+        `after_iteration` emits what comes after each iteration."""
         head, body, latch, done = (self.fresh_label(hint) for hint in ("head", "body", "latch", "done"))
-        after = self.fresh_label("turn") if turn else latch
+        after = self.fresh_label("check") if after_iteration else latch
         index, following = self.register("i"), self.register("n")
         self.jump(head)
         before = self.label
@@ -180,9 +180,9 @@ class FunctionWriter(Code):
         self.jumps.pop()
         self.jump(after)
         self.bodies.append(Body(f"%{body}", f"%{after}", first, len(self.lines)))
-        if turn:
+        if after_iteration:
             self.start(after)
-            turn(self)
+            after_iteration(self)
         self.start(latch)
         self.lines.append(f"  {following} = add nsw {type} {index}, 1")
         self.do(f"br label %{head}{metadata}")

@@ -57,11 +57,12 @@ def look(f: FunctionWriter) -> None:
 
 
 def counted(f: FunctionWriter, iterations: int) -> Callable[[FunctionWriter], None]:
-    """Before a loop: gives a function that emits, at the end of an iteration, a test in every n-th iteration."""
+    """Start a countdown before a loop. Return what emits the end of an iteration: each n-th one tests for the end of
+    the launch."""
     left, iterations = f.stack("i32", align=4), min(iterations, MOST_ITERATIONS)
     f.do(f"store i32 {iterations}, ptr {left}, align 4")
 
-    def turn(f: FunctionWriter) -> None:
+    def check(f: FunctionWriter) -> None:
         now, on = f.fresh_label("now"), f.fresh_label("on")
         less = f.set(f"sub i32 {f.set(f'load i32, ptr {left}, align 4')}, 1")
         f.do(f"store i32 {less}, ptr {left}, align 4")
@@ -71,7 +72,7 @@ def counted(f: FunctionWriter, iterations: int) -> Callable[[FunctionWriter], No
         look(f)
         f.start(on)
 
-    return turn
+    return check
 
 
 @contextmanager

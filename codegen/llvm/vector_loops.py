@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from weft.codegen.llvm.code import Body, Jump
-from weft.codegen.llvm.function import FunctionWriter, Turn
+from weft.codegen.llvm.function import AfterIteration, FunctionWriter
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -16,13 +16,13 @@ __all__ = ["vector_loop"]
 
 @contextmanager
 def vector_loop(
-    f: FunctionWriter, begin: str, end: str, span: int, turn: Turn | None = None
+    f: FunctionWriter, begin: str, end: str, span: int, after_iteration: AfterIteration | None = None
 ) -> Generator[tuple[str, str], None, None]:
     """A loop over [begin, end), `span` iterations at a time. Gives the first index of a group, and the number of
-    iterations from there on. `turn` is as for `FunctionWriter.loop`. The index after the last one may not fit 64 bits,
-    so the remaining length is compared."""
+    iterations from there on. `after_iteration` is as for `FunctionWriter.loop`. The index after the last one may not
+    fit 64 bits, so the remaining length is compared."""
     enter, body, latch, done = (f.fresh_label(hint) for hint in ("enter", "body", "latch", "done"))
-    after = f.fresh_label("turn") if turn else latch
+    after = f.fresh_label("check") if after_iteration else latch
     index, following = f.register("i"), f.register("n")
     f.branch(f.set(f"icmp slt i64 {begin}, {end}"), enter, done)
     f.start(enter)
@@ -39,9 +39,9 @@ def vector_loop(
     f.jumps.pop()
     f.jump(after)
     f.bodies.append(Body(f"%{body}", f"%{after}", first, len(f.lines)))
-    if turn:
+    if after_iteration:
         f.start(after)
-        turn(f)
+        after_iteration(f)
     f.start(latch)
     f.lines.append(f"  {following} = add nsw i64 {index}, {span}")
     f.branch(f.set(f"icmp ugt i64 {left}, {span}"), body, done)

@@ -86,7 +86,7 @@ def test_groups_of_vectors_look_whether_the_launch_shall_end() -> None:
     loop = r"^body\d+:\n((?:(?!^body).)*?)^latch\d+:\n  %n\d+ = add nsw i64 %i\d+, 64$"
     (group,) = re.findall(loop, code, re.M | re.S)
     assert "<16 x float>" in group
-    assert re.search(r"^turn\d+:\n.*call preserve_allcc", group, re.M | re.S)
+    assert re.search(r"^check\d+:\n.*call preserve_allcc", group, re.M | re.S)
 
 
 @pytest.mark.parametrize(

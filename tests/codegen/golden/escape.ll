@@ -137,8 +137,8 @@ then104:
 else105:
   br label %done51
 done106:
-  br label %turn53
-turn53:
+  br label %check53
+check53:
   %v109 = load i32, ptr %s52, align 4
   %v110 = sub i32 %v109, 1
   store i32 %v110, ptr %s52, align 4
@@ -170,8 +170,8 @@ done51:
   call void @llvm.masked.store.v8i32.p0(<8 x i32> %v121, ptr align 4 %v126, <8 x i1> %v26), !alias.scope !9, !noalias !10
   %v127 = getelementptr i8, ptr %v126, i64 32
   call void @llvm.masked.store.v8i32.p0(<8 x i32> %v122, ptr align 4 %v127, <8 x i1> %v31), !alias.scope !9, !noalias !10
-  br label %turn17
-turn17:
+  br label %check17
+check17:
   %v130 = load i32, ptr %s12, align 4
   %v131 = sub i32 %v130, 1
   store i32 %v131, ptr %s12, align 4
@@ -198,8 +198,8 @@ latch15:
   %v142 = icmp ugt i64 %v21, 16
   br i1 %v142, label %body14, label %done16
 done16:
-  br label %turn7
-turn7:
+  br label %check7
+check7:
   %v145 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !7, !noalias !8
   %v146 = icmp eq i64 %v145, 0
   br i1 %v146, label %on144, label %ask143, !prof !3

@@ -30,7 +30,7 @@ body9:
   %v18 = icmp eq i32 %v17, 0
   br i1 %v18, label %then19, label %done21
 then19:
-  br label %turn12
+  br label %check12
 done21:
   store i32 0, ptr %s22, align 4
   store i32 1024, ptr %s25, align 4
@@ -51,8 +51,8 @@ done31:
 then34:
   br label %done24
 done36:
-  br label %turn26
-turn26:
+  br label %check26
+check26:
   %v39 = load i32, ptr %s25, align 4
   %v40 = sub i32 %v39, 1
   store i32 %v40, ptr %s25, align 4
@@ -98,8 +98,8 @@ first59:
   br label %exit
 holds60:
   store i32 %v16, ptr %v54, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
-  br label %turn12
-turn12:
+  br label %check12
+check12:
   %v69 = load i32, ptr %s7, align 4
   %v70 = sub i32 %v69, 1
   store i32 %v70, ptr %s7, align 4

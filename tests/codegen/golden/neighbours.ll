@@ -151,8 +151,8 @@ body77:
   %v125 = fadd reassoc arcp contract afn <8 x float> %v124, %v120
   %v126 = select <8 x i1> splat (i1 true), <8 x float> %v125, <8 x float> %v124
   store <8 x float> %v126, ptr %s74, align 4
-  br label %turn80
-turn80:
+  br label %check80
+check80:
   %v129 = load i32, ptr %s75, align 4
   %v130 = sub i32 %v129, 1
   store i32 %v130, ptr %s75, align 4

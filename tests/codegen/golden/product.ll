@@ -79,8 +79,8 @@ latch18:
   %v57 = icmp ugt i64 %v23, 16
   br i1 %v57, label %body17, label %done19
 done19:
-  br label %turn11
-turn11:
+  br label %check11
+check11:
   %v60 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !14, !noalias !15
   %v61 = icmp eq i64 %v60, 0
   br i1 %v61, label %on59, label %ask58, !prof !2

@@ -141,8 +141,8 @@ done88:
   store <8 x i32> %v105, ptr %s59, align 4
   %v106 = add <8 x i32> %v76, splat (i32 5)
   store <8 x i32> %v106, ptr %s60, align 4
-  br label %turn74
-turn74:
+  br label %check74
+check74:
   %v109 = load i32, ptr %s73, align 4
   %v110 = sub i32 %v109, 1
   store i32 %v110, ptr %s73, align 4

@@ -64,8 +64,8 @@ latch16:
   %n19 = add nsw i64 %i18, 1
   br label %head14, !llvm.loop !4
 done17:
-  br label %turn9
-turn9:
+  br label %check9
+check9:
   %v55 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !14, !noalias !15
   %v56 = icmp eq i64 %v55, 0
   br i1 %v56, label %on54, label %ask53, !prof !5

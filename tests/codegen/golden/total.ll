@@ -49,8 +49,8 @@ latch17:
   %n20 = add nsw i64 %i19, 1
   br label %head15, !llvm.loop !4
 done18:
-  br label %turn10
-turn10:
+  br label %check10
+check10:
   %v32 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !12, !noalias !13
   %v33 = icmp eq i64 %v32, 0
   br i1 %v33, label %on31, label %ask30, !prof !5
