@@ -88,8 +88,9 @@ class Uniformity:
         hold for u32: in `x[u32(%j) - 5]` under a condition, inactive lanes have indices that wrapped modulo 2**32. Nor
         does it hold if a few steps wrap around completely, so that lanes on both sides are inside: `x[%j * 2**30]`. Nor
         does it hold if a 64-bit index is far from the 32-bit number that it is computed from: `x[i64(%j) + 2**31]`.
-        Nor does it hold for 64-bit indices that fall from lane to lane, `x[i64(%k - %j)]`: that of lane 0 is the largest,
-        and its 32-bit number may have wrapped where an active lane is at the end of an object of almost 2**31 elements.
+        Nor does it hold for 64-bit indices that fall from lane to lane, `x[i64(%k - %j)]`: that of lane 0 is the
+        largest. Its 32-bit number may have wrapped if an active lane is at the end of an object of almost 2**31
+        elements.
         """
         step = self.step(value)
         if step is not None:
