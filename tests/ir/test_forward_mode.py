@@ -111,14 +111,13 @@ def hold_random(numbers: range) -> None:
     assert smooth >= 0.6 * len(numbers)
 
 
-@pytest.mark.parametrize("five", range(2))
-def test_duals_of_random_kernels_are_derivatives(five: int) -> None:
-    hold_random(range(5 * five, 5 * five + 5))
+def test_duals_of_random_kernels_are_derivatives() -> None:
+    hold_random(range(4))
 
 
 @pytest.mark.slow
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("tens", range(1, 30))
+@pytest.mark.parametrize("tens", range(30))
 def test_duals_of_many_random_kernels_are_derivatives(tens: int) -> None:
     hold_random(range(10 * tens, 10 * tens + 10))
 
