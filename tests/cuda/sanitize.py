@@ -30,20 +30,6 @@ frame(0), frame(1)
 ti.sync()
 """
 
-_SLICES = (
-    "algorithms",
-    "boxes",
-    "calls",
-    "device",
-    "filters",
-    "simt",
-    "speedups",
-    "staging",
-    "sums",
-    "together",
-    "together_limits",
-)
-
 
 def programs() -> dict[str, list[str]]:
     """What Python is given for each: every demo, the tests of the device, and those of the language's behaviour."""
@@ -51,10 +37,10 @@ def programs() -> dict[str, list[str]]:
         path.stem for path in (_ROOT / "demos").glob("*.py") if re.search(r"^(def )?build\b", path.read_text(), re.M)
     )
     behaviour = {path.stem.removeprefix("test_"): path for path in sorted(_ROOT.glob("tests/lang/behaviour/test_*.py"))}
-    device = {name: _ROOT / f"tests/cuda/test_{name}.py" for name in _SLICES}
+    device = {path.stem.removeprefix("test_"): path for path in sorted(_ROOT.glob("tests/cuda/test_*.py"))}
     pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-k"]
-    tests = {f"test {name}": [*pytest, "not emulated", str(path)] for name, path in device.items()}
-    tests |= {f"test {name}": [*pytest, "cuda", str(path)] for name, path in behaviour.items()}
+    tests = {f"test cuda {name}": [*pytest, "not emulated", str(path)] for name, path in device.items()}
+    tests |= {f"test lang {name}": [*pytest, "cuda", str(path)] for name, path in behaviour.items()}
     return {f"demo {name}": ["-c", _DEMO.format(name=name)] for name in demos} | tests
 
 
