@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 
 from weft.ir.artifact import CudaTarget
-from weft.runtime import cuda_bindings
+from weft.runtime import cuda_driver
 from weft.runtime.cuda_driver import BROKEN, FORKED, OUT_OF_MEMORY, CudaError, CudaUnavailable, Driver
 from weft.runtime.errors import OutOfMemory
 
@@ -165,7 +165,7 @@ def gpu(index: int) -> Gpu:
     with _lock:
         if index not in _gpus:
             try:
-                _gpus[index] = Gpu(cuda_bindings.driver(), index)
+                _gpus[index] = Gpu(cuda_driver.driver(), index)
             except CudaError as error:
                 if error.status not in BROKEN:
                     raise
@@ -176,7 +176,7 @@ def gpu(index: int) -> Gpu:
 def missing(index: int = 0) -> str:
     """Return why GPU number `index` cannot be used, or "" if it can."""
     try:
-        driver = cuda_bindings.driver()
+        driver = cuda_driver.driver()
         count = driver.device_count()
         if not 0 <= index < count:
             return f"there is no CUDA device {index}: the driver sees {count}"

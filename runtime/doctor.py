@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from weft.runtime import cuda_bindings, system
+from weft.runtime import cuda_driver, system
 from weft.runtime.cache import cache_folder
 from weft.runtime.cuda_driver import CudaError
 from weft.runtime.memory import readable_size
@@ -64,7 +64,7 @@ def cuda_facts() -> CudaFacts:
     """Ask the CUDA driver. Devices that are too old for Weft are listed as well."""
     version = ""
     try:
-        driver = cuda_bindings.open_driver()
+        driver = cuda_driver.open_driver()
         version = f"CUDA {driver.version() // 1000}.{driver.version() % 1000 // 10}"
         driver.start()
         found = [driver.facts(driver.device(number)) for number in range(driver.device_count())]

@@ -2,7 +2,7 @@
 
     python tests/cuda/software_library.py FOLDER [FUNCTION]
 
-makes every call of `BindingsDriver` once, in a process of its own, since a process loads one libcuda. It prints, as
+makes every call of `Driver` once, in a process of its own, since a process loads one libcuda. It prints, as
 JSON, what is wrong with each. A driver that is too old has no FUNCTION. The C signatures are those of the package's own
 `cydriver.pxd`, so that each version of the package is checked against the header of CUDA that it was made for.
 """
@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.runtime.cuda_bindings import BindingsDriver
-from weft.runtime.cuda_driver import CudaError, DeviceFacts
+from weft.runtime.cuda_driver import CudaError, DeviceFacts, Driver
 
 __all__ = ["CASES", "SOURCE"]
 
@@ -135,7 +134,7 @@ class Case(NamedTuple):
     """A call, what the driver is asked for by it and what it gives back; a function for an argument reads or writes it
     and gives what to write down."""
 
-    call: Callable[[BindingsDriver], Any]
+    call: Callable[[Driver], Any]
     calls: list[tuple[Any, ...]]
     result: Any = None
     given: dict[str, dict[int, Any]] = {}  # noqa: RUF012 - nobody changes it
@@ -408,7 +407,7 @@ CASES: dict[str, Case] = {
 }
 
 
-def _problem(library: SoftwareLibrary, driver: BindingsDriver, case: Case) -> str:
+def _problem(library: SoftwareLibrary, driver: Driver, case: Case) -> str:
     library.calls.clear()
     library.given, library.status = case.given, case.status
     try:
@@ -428,7 +427,7 @@ def main(folder: str, *missing: str) -> None:
     library = SoftwareLibrary(Path(folder), missing)
     from cuda.bindings import driver as bindings  # type: ignore[import-not-found]
 
-    driver = BindingsDriver(bindings, library.library)
+    driver = Driver(bindings, library.library)
     driver.start()  # at the first call, the package loads the library
     print(json.dumps({name: _problem(library, driver, case) for name, case in CASES.items()}))
 

@@ -1,4 +1,4 @@
-"""What `BindingsDriver` calls, below NVIDIA's package `cuda.bindings`; and that all drivers have the same methods."""
+"""What `Driver` calls, below NVIDIA's package `cuda.bindings`; and that the driver in software has the same methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ import pytest
 
 from tests.cuda import software_library
 from tests.emulated.driver import CALLS, EmulatedDriver
-from weft.runtime.cuda_bindings import BindingsDriver
 from weft.runtime.cuda_driver import CudaError, Driver
 
 _PACKAGE = find_spec("cuda") is not None and find_spec("cuda.bindings") is not None
@@ -67,7 +66,7 @@ class _Package:
 
 def test_an_error_that_the_package_does_not_know() -> None:
     with pytest.raises(CudaError, match="cuInit: status 4711") as raised:
-        BindingsDriver(_Package, None).start()
+        Driver(_Package, None).start()
     assert raised.value.status == 4711
 
 
@@ -80,8 +79,7 @@ def test_drivers_have_the_same_methods(name: str) -> None:
     def signature(cls: Any) -> inspect.Signature:
         return inspect.signature(getattr(cls, name))
 
-    assert signature(Driver) == signature(BindingsDriver) == signature(EmulatedDriver)
-    assert name in vars(BindingsDriver)
+    assert signature(Driver) == signature(EmulatedDriver)
     assert name in vars(EmulatedDriver)
 
 
@@ -91,7 +89,7 @@ def test_nothing_is_given_back_once_the_process_ends() -> None:
     class Package:
         cuEventDestroy = calls.append
 
-    made = BindingsDriver(Package, None)  # type: ignore[arg-type]
+    made = Driver(Package, None)  # type: ignore[arg-type]
     made._release("cuEventDestroy", 1)
     made._release("cuEventDestroy", 2, ends=lambda: True)
     assert calls == [1]

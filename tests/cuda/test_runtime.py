@@ -16,7 +16,7 @@ import weft
 from tests import emulated
 from tests.emulated.driver import EmulatedDriver
 from weft.lang.program.init import program
-from weft.runtime import cuda_bindings, cuda_gpu, doctor, nvtx
+from weft.runtime import cuda_driver, cuda_gpu, doctor, nvtx
 from weft.runtime.cuda_driver import OUT_OF_MEMORY, CudaError
 from weft.runtime.cuda_graph import graph_of
 from weft.runtime.errors import OutOfMemory
@@ -29,24 +29,24 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     def install(**facts: Any) -> EmulatedDriver:
         made = EmulatedDriver(**facts)
-        monkeypatch.setattr(cuda_bindings, "open_driver", lambda: made)
+        monkeypatch.setattr(cuda_driver, "open_driver", lambda: made)
         return made
 
     monkeypatch.setattr(cuda_gpu, "_gpus", {})
     monkeypatch.setattr(cuda_gpu, "_given_up", set())
-    cuda_bindings.driver.cache_clear()
+    cuda_driver.driver.cache_clear()
     yield install
-    cuda_bindings.driver.cache_clear()
+    cuda_driver.driver.cache_clear()
 
 
 def test_no_driver(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_bindings, "LIBRARY", "libnobodyhas.so.1")
+    monkeypatch.setattr(cuda_driver, "LIBRARY", "libnobodyhas.so.1")
     with pytest.raises(weft.WeftError, match=r"no NVIDIA driver was found .*; install one, or use arch=cpu"):
         weft.init(arch=weft.cuda, enable_fallback=False)
 
 
 def test_a_driver_without_the_package_that_calls_it(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_bindings, "LIBRARY", None)  # the program itself, which is there
+    monkeypatch.setattr(cuda_driver, "LIBRARY", None)  # the program itself, which is there
     for name in ("cuda", "cuda.bindings", "cuda.bindings.driver"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(weft.WeftError, match=r"there is an NVIDIA driver.*type `pip install weft\[cuda\]`"):
@@ -324,7 +324,7 @@ def test_only_tasks_with_something_to_do_are_launched(ti: Any) -> None:
 
 def test_drivers_that_cannot_do_graphs(machine: Any) -> None:
     made = machine()
-    driver = cuda_bindings.driver()
+    driver = cuda_driver.driver()
 
     def graph() -> Any:
         return graph_of(driver, 0, load_runtime(), [(5, 256), (6, 1)], 4, lambda: True)

@@ -1,4 +1,4 @@
-"""The CUDA driver in software: `EmulatedDriver` does what the protocol `Driver` says, with the memory of the host.
+"""The CUDA driver in software: `EmulatedDriver` does what `Driver` says, with the memory of the host.
 
 Tests tell it what machine it is on (`gpus`, `supported`, `capability`, `pools`), make calls fail (`failing`), and look
 at what was called (`calls`). Native code that launches kernels calls it by the addresses of C functions, as it calls
