@@ -252,17 +252,17 @@ class Function:
             self.ret(value, type)
 
     @contextmanager
-    def when(self, condition: Value) -> Generator[None, None, None]:
-        """Run the body of the `with` block if the condition holds."""
+    def when(self, condition: Value, holds: bool = True) -> Generator[None, None, None]:
+        """Run the body of the `with` block if the condition holds; with `holds=False`, if it does not."""
         inside, after = self._name("then"), self._name("after")
-        self._branch(condition, inside, after)
+        self._branch(condition, *((inside, after) if holds else (after, inside)))
         self._start(inside)
         yield
         self._start(after, fall=True)
 
     def unless(self, condition: Value) -> AbstractContextManager[None]:
         """Run the body of the `with` block if the condition does not hold."""
-        return self.when(~condition)
+        return self.when(condition, holds=False)
 
     def dispatch(self, number: Value, cases: Mapping[int, Callable[[], None]]) -> None:
         """Run the case of a number, or nothing if there is no such case."""
