@@ -68,6 +68,7 @@ MOST_NAMED = 64  # parameters of a kernel whose arguments native code finds by n
 _HEAD = object.__basicsize__
 
 _IR = Module()
+_IR.global_text("weft_call", b"__call__\0")
 
 
 @_IR.function("ptr", "ptr", "ptr", "i64", "ptr", exported=True)
@@ -187,7 +188,7 @@ def call_guards(f: Function, first: Value, guards: Value) -> None:
 def call_with(f: Function, plan: Value, behind: Value, rules: Value, args: Value) -> None:
     """The arguments into a context on the stack, and go."""
     slots, trees, arguments = PLAN.read(plan, "slots", "trees", "arguments")
-    ctx = f.set("ptr", f"alloca i64, i64 {(slots + ERROR_WORDS).text}, align 64")
+    ctx = f.room_of(slots + ERROR_WORDS, 64)
     record, first = ctx.at(slots), ctx.at(3)
     with f.count(trees) as k:
         first.at(k).store(behind.at(k).load("i64"))
@@ -241,9 +242,6 @@ def call_conclude(f: Function, plan: Value, outcome: Value) -> None:
     f.ret(answer)
 
 
-_GLOBALS = '@weft_call = internal constant [9 x i8] c"__call__\\00"\n'
-
-
 def call_ir() -> str:
     """LLVM IR of calls and the readers of their arguments."""
-    return _GLOBALS + "".join(module.text() for module in (_IR, *ARGUMENT_IR))
+    return "\n".join(module.text() for module in (_IR, *ARGUMENT_IR))

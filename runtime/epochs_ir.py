@@ -17,11 +17,9 @@ COUNT = (1 << 16) - 1
 _LINE = 8  # words
 _MIX = -7046029254386353131  # 2^64 / golden ratio: neighbouring numbers go far apart
 
-_GLOBALS = f"""
-@calls = internal global [{PLACES * _LINE} x i64] zeroinitializer, align 64
-@sweeper = internal global ptr null
-"""
 _IR = Module()
+_IR.global_variable("calls", f"[{PLACES * _LINE} x i64]", align=64)
+_IR.global_variable("sweeper", "ptr")
 
 
 @_IR.function("ptr")
@@ -69,7 +67,7 @@ def call_sweep(f: Function, sweep: Value, result: Value) -> None:
 @_IR.function("void", "ptr", exported=True)
 def calls_now(f: Function, to: Value) -> None:
     """All words, as they are after everything that this thread did."""
-    f.do("fence seq_cst")
+    f.fence("seq_cst")
     with f.count(PLACES) as k:
         to.at(k).store(f.symbol("calls").at(k * _LINE).load("i64", "seq_cst"))
     f.ret()
@@ -79,18 +77,18 @@ def calls_now(f: Function, to: Value) -> None:
 def calls_sweeper(f: Function, function: Value) -> None:
     """What is called at the end of each call from now on; null: nothing."""
     f.symbol("sweeper").store(function, "seq_cst")
-    f.do("fence seq_cst")
+    f.fence("seq_cst")
     f.ret()
 
 
 @_IR.function("void", exported=True)
 def calls_forget(f: Function) -> None:
     """In a forked child: no other thread is here."""
-    f.call("llvm.memset.p0.i64", f.symbol("calls"), f.constant(0, "i8"), 8 * PLACES * _LINE, False)
+    f.clear(f.symbol("calls"), 8 * PLACES * _LINE)
     f.call("forget_stripes")
     f.ret()
 
 
 def epochs_ir() -> str:
     """LLVM IR of epochs."""
-    return _GLOBALS + _IR.text()
+    return _IR.text()

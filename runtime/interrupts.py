@@ -31,189 +31,149 @@ from typing import TYPE_CHECKING, Any
 
 from weft.ir.artifact import ERROR_WORDS
 from weft.runtime.locks import INTERVAL
-from weft.runtime.native import known
+from weft.runtime.native import Function, Module, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from weft.runtime.jit import Code
 
-__all__ = ["FUNCTIONS", "INTERRUPTED", "INTERRUPTS_IR", "raiser", "watch_main_thread"]
+__all__ = ["FUNCTIONS", "INTERRUPTED", "INTERRUPTS", "raiser", "watch_main_thread"]
 
 INTERRUPTED = 6  # the state in an error record
 _PATIENCE = 25  # intervals without a launch after which the watcher sleeps
 
-_STATE = f"""
-@main.ident = internal global i64 0
-@main.state = internal global ptr null    ; Python's state of the main thread
-@main.watched = internal global ptr null  ; the same while the watcher is awake
-@main.record = internal global [{ERROR_WORDS} x i64] zeroinitializer, align 64
-@launches = internal global i64 0         ; odd: the main thread is in one
-@raised = internal global [3 x ptr] zeroinitializer  ; the exception of the handler
-@watcher.awake = internal global i32 0
-@watcher.started = internal global i32 0
-@never = internal global i32 0
-"""
-
-_WATCHER = f"""
-; Before a launch that is not watched: whether it is the main thread's, which then is watched. `state` is the thread's.
-define internal i1 @watch_begin(ptr %state) {{
-entry:
-  %me = call i64 @PyThread_get_thread_ident()
-  %main = load atomic i64, ptr @main.ident monotonic, align 8
-  %is.main = icmp eq i64 %me, %main
-  br i1 %is.main, label %begin, label %other
-other:
-  ret i1 false
-begin:
-  store atomic ptr %state, ptr @main.state monotonic, align 8
-  store atomic ptr %state, ptr @main.watched seq_cst, align 8
-  store atomic i32 1, ptr @watcher.awake seq_cst, align 4
-  %started = load i32, ptr @watcher.started
-  %fresh = icmp eq i32 %started, 0
-  br i1 %fresh, label %start, label %wake
-start:
-  %handle = call i64 @thread_start(ptr @watch, ptr null)
-  %well = icmp ne i64 %handle, 0
-  %flag = zext i1 %well to i32
-  store i32 %flag, ptr @watcher.started
-  ret i1 true
-wake:
-  call void @thread_wake(ptr @watcher.awake, i32 1)
-  ret i1 true
-}}
-
-define internal ptr @watch(ptr %nothing) {{
-entry:
-  br label %nap
-nap:
-  %seen = phi i64 [ 0, %entry ], [ %now, %tell ], [ %now, %quiet ], [ %later, %still ], [ %now, %rested ]
-  %idle = phi i32 [ 0, %entry ], [ 0, %tell ], [ %idle.next, %quiet ], [ 0, %still ], [ 0, %rested ]
-  call void @thread_wait(ptr @never, i32 0, i32 {INTERVAL})
-  %now = load atomic i64, ptr @launches monotonic, align 8
-  %same = icmp eq i64 %now, %seen
-  %inside = trunc i64 %now to i1
-  %lasts = and i1 %same, %inside
-  br i1 %lasts, label %tell, label %look
-tell:
-  store atomic i32 1, ptr getelementptr (i8, ptr @main.record, i64 4) monotonic, align 4
-  br label %nap
-look:
-  %more = add i32 %idle, 1
-  %idle.next = select i1 %same, i32 %more, i32 0
-  %long = icmp ugt i32 %idle.next, {_PATIENCE}
-  br i1 %long, label %rest, label %quiet
-quiet:
-  br label %nap
-rest:
-  store atomic i32 0, ptr @watcher.awake seq_cst, align 4
-  store atomic ptr null, ptr @main.watched seq_cst, align 8
-  call void @thread_wait(ptr @never, i32 0, i32 {INTERVAL})
-  %later = load atomic i64, ptr @launches seq_cst, align 8
-  %none = icmp eq i64 %later, %now
-  br i1 %none, label %sleep, label %still
-still:  ; a launch began while the watcher went to sleep
-  %main = load atomic ptr, ptr @main.state monotonic, align 8
-  store atomic i32 1, ptr @watcher.awake seq_cst, align 4
-  store atomic ptr %main, ptr @main.watched seq_cst, align 8
-  br label %nap
-sleep:
-  call void @thread_wait(ptr @watcher.awake, i32 0, i32 0)
-  %awake = load atomic i32, ptr @watcher.awake seq_cst, align 4
-  %rested.enough = icmp ne i32 %awake, 0
-  br i1 %rested.enough, label %rested, label %sleep
-rested:
-  br label %nap
-}}
-"""
-
-_POLL = f"""
-; Whether the launch with that record shall end. In the main thread this runs Python's handlers of signals. It keeps all
-; registers, the vectors too: loops have theirs in them.
-define preserve_allcc zeroext i1 @look_for_signals(ptr %record) {{
-entry:
-  %state = load atomic i32, ptr %record acquire, align 4
-  %sound = icmp eq i32 %state, 0
-  br i1 %sound, label %who, label %stop
-stop:
-  ret i1 true
-who:
-  %me = call i64 @PyThread_get_thread_ident()
-  %main = load atomic i64, ptr @main.ident monotonic, align 8
-  %is.main = icmp eq i64 %me, %main
-  br i1 %is.main, label %ask, label %go
-go:
-  ret i1 false
-ask:
-  %told.at = getelementptr i8, ptr %record, i64 4
-  store atomic i32 0, ptr %told.at monotonic, align 4
-  %pause = call ptr @guard_pause()  ; Python is not a kernel
-  %thread = load atomic ptr, ptr @main.state monotonic, align 8
-  call void @PyEval_RestoreThread(ptr %thread)
-  %failed = call i32 @PyErr_CheckSignals()
-  %raised = icmp ne i32 %failed, 0
-  br i1 %raised, label %keep, label %leave
-keep:
-  call void @PyErr_Fetch(ptr @raised, ptr getelementptr (ptr, ptr @raised, i64 1),
-                         ptr getelementptr (ptr, ptr @raised, i64 2))
-  br label %leave
-leave:
-  %again = call ptr @PyEval_SaveThread()
-  call void @guard_resume(ptr %pause)
-  br i1 %raised, label %end, label %go
-end:
-  %pair = cmpxchg ptr %record, i32 0, i32 {INTERRUPTED} acq_rel acquire
-  ret i1 true
-}}
-
-; Raises what a handler raised; gives null.
-define ptr @raise_interrupt() {{
-  %type = load ptr, ptr @raised
-  %value = load ptr, ptr getelementptr (ptr, ptr @raised, i64 1)
-  %trace = load ptr, ptr getelementptr (ptr, ptr @raised, i64 2)
-  store ptr null, ptr @raised
-  call void @PyErr_Restore(ptr %type, ptr %value, ptr %trace)
-  ret ptr null
-}}
-
-; After a watched launch that was not sound: its record to where it would be otherwise. Gives the state.
-define internal i64 @end_watched(ptr %record) {{
-entry:
-  %raised = load ptr, ptr @raised
-  %sound = icmp eq ptr %raised, null
-  %state32 = load i32, ptr @main.record
-  %state64 = zext i32 %state32 to i64
-  %state = select i1 %sound, i64 %state64, i64 {INTERRUPTED}
-  call void @llvm.memcpy.p0.p0.i64(ptr %record, ptr @main.record, i64 {8 * ERROR_WORDS}, i1 false)
-  store i64 %state, ptr %record
-  ret i64 %state
-}}
-"""
-
-_LIFE = """
-; Which thread is the main one. In a forked child, that is the one that forked, and the watcher is not here.
-define void @watch_main(i64 %ident) {
-entry:
-  %before = load i64, ptr @main.ident
-  %same = icmp eq i64 %before, %ident
-  store atomic i64 %ident, ptr @main.ident monotonic, align 8
-  store ptr null, ptr @main.watched
-  store i32 0, ptr @watcher.awake
-  store i32 0, ptr @watcher.started
-  br i1 %same, label %done, label %other
-other:
-  store i64 0, ptr @launches
-  br label %done
-done:
-  ret void
-}
-"""
-
-INTERRUPTS_IR = _STATE + _WATCHER + _POLL + _LIFE
-known({"watch_begin": "i1 (ptr)", "end_watched": "i64 (ptr)", "raise_interrupt": "ptr ()"})
-
-
 FUNCTIONS = ("look_for_signals", "raise_interrupt", "watch_main")  # the functions that the code must export
+
+INTERRUPTS = Module()
+INTERRUPTS.global_variable("main.ident", "i64")
+INTERRUPTS.global_variable("main.state", "ptr")  # Python's state of the main thread
+INTERRUPTS.global_variable("main.watched", "ptr")  # the same while the watcher is awake
+INTERRUPTS.global_variable("main.record", f"[{ERROR_WORDS} x i64]", align=64)
+INTERRUPTS.global_variable("launches", "i64")  # odd while the main thread is in one
+INTERRUPTS.global_variable("raised", "[3 x ptr]")  # the exception of the handler: its type, value and traceback
+INTERRUPTS.global_variable("watcher.awake", "i32")
+INTERRUPTS.global_variable("watcher.started", "i32")
+INTERRUPTS.global_variable("never", "i32")  # a word that nobody changes
+_FLAG = 4  # the offset of the flag in an error record, in bytes
+
+# ---- the watcher -----------------------------------------------------------------------------------------------------
+
+
+@INTERRUPTS.function("i1", "ptr")
+def watch_begin(f: Function, state: Value) -> None:
+    """Before a launch that is not watched, by the thread with that state: start or wake the watcher if it is the main
+    thread. Returns whether it is."""
+    me, awake, started = f.call("PyThread_get_thread_ident"), f.symbol("watcher.awake"), f.symbol("watcher.started")
+    with f.unless(me.eq(f.symbol("main.ident").load("i64", "monotonic"))):
+        f.ret(False, "i1")
+    f.symbol("main.state").store(state, "monotonic")
+    f.symbol("main.watched").store(state, "seq_cst")
+    awake.store(1, "seq_cst", "i32")
+    with f.when(started.load("i32").eq(0)):
+        handle = f.call("thread_start", f.symbol("watch"), None)
+        started.store(handle.ne(0).cast("zext", "i32"))
+        f.ret(True, "i1")
+    f.call("thread_wake", awake, 1)
+    f.ret(True, "i1")
+
+
+@INTERRUPTS.function("ptr", "ptr")
+def watch(f: Function, argument: Value) -> None:
+    """The watcher, which never ends: set the flag of a launch that was running at the last look, too."""
+    del argument
+    launches, awake, watched, never = map(f.symbol, ("launches", "watcher.awake", "main.watched", "never"))
+    seen, idle = f.variable("i64", 0), f.variable("i32", 0)
+    with f.loop():
+        f.call("thread_wait", never, 0, INTERVAL)
+        now = launches.load("i64", "monotonic")
+        same, inside = now.eq(seen.get()), now.cast("trunc", "i1")
+        seen.set(now)
+        with f.when(same & inside):
+            f.symbol("main.record").behind(_FLAG).store(1, "monotonic", "i32")
+            idle.set(0)
+            f.again()
+        idle.set(same.select(idle.get() + 1, f.constant(0, "i32")))
+        with f.unless(idle.get().compare("ugt", _PATIENCE)):
+            f.again()
+        idle.set(0)
+        awake.store(0, "seq_cst", "i32")
+        watched.store(0, "seq_cst", "ptr")
+        f.call("thread_wait", never, 0, INTERVAL)
+        later = launches.load("i64", "seq_cst")
+        with f.unless(later.eq(now)):  # a launch began before it saw that the watcher sleeps
+            state = f.symbol("main.state").load("ptr", "monotonic")
+            awake.store(1, "seq_cst", "i32")
+            watched.store(state, "seq_cst")
+            seen.set(later)
+            f.again()
+        with f.loop():
+            f.call("thread_wait", awake, 0, 0)
+            f.leave_if(awake.load("i32", "seq_cst").ne(0))
+
+
+# ---- kernels and launches --------------------------------------------------------------------------------------------
+
+
+@INTERRUPTS.function("zeroext i1", "ptr", exported=True, convention="preserve_allcc")
+def look_for_signals(f: Function, record: Value) -> None:
+    """Return whether the launch with that record must end. In the main thread, this runs Python's signal handlers. It
+    preserves all registers, the vectors too, because loops hold their values in them."""
+    f.ret_if(record.load("i32", "acquire").ne(0), True, "i1")
+    me = f.call("PyThread_get_thread_ident")
+    with f.unless(me.eq(f.symbol("main.ident").load("i64", "monotonic"))):
+        f.ret(False, "i1")
+    record.behind(_FLAG).store(0, "monotonic", "i32")
+    pause = f.call("guard_pause")  # Python is not a kernel
+    f.call("PyEval_RestoreThread", f.symbol("main.state").load("ptr", "monotonic"))
+    raised = f.call("PyErr_CheckSignals").ne(0)
+    with f.when(raised):
+        f.call("PyErr_Fetch", *(f.symbol("raised").at(k, "ptr") for k in range(3)))
+    f.call("PyEval_SaveThread")
+    f.call("guard_resume", pause)
+    with f.unless(raised):
+        f.ret(False, "i1")
+    record.swap_if(0, INTERRUPTED, "i32", "acq_rel acquire")
+    f.ret(True, "i1")
+
+
+@INTERRUPTS.function("ptr", exported=True)
+def raise_interrupt(f: Function) -> None:
+    """Raise the exception of the handler. Returns null."""
+    exception = f.symbol("raised")
+    type, value, trace = (exception.at(k, "ptr").load("ptr") for k in range(3))
+    exception.store(0, type="ptr")
+    f.call("PyErr_Restore", type, value, trace)
+    f.ret(0, "ptr")
+
+
+@INTERRUPTS.function("i64", "ptr")
+def end_watched(f: Function, record: Value) -> None:
+    """After a watched launch that failed or was ended: copy its error record to where a launch that is not watched has
+    it. Returns the state."""
+    fixed = f.symbol("main.record")
+    sound = f.symbol("raised").load("ptr").eq(0)
+    state = sound.select(fixed.load("i32").cast("zext", "i64"), f.constant(INTERRUPTED))
+    f.copy(record, fixed, 8 * ERROR_WORDS)
+    record.store(state)
+    f.ret(state)
+
+
+# ---- threads and forks -----------------------------------------------------------------------------------------------
+
+
+@INTERRUPTS.function("void", "i64", exported=True)
+def watch_main(f: Function, ident: Value) -> None:
+    """Name the main thread. In a forked child, that is the thread that forked, and there is no watcher."""
+    main = f.symbol("main.ident")
+    same = main.load("i64").eq(ident)
+    main.store(ident, "monotonic")
+    f.symbol("main.watched").store(0, type="ptr")
+    f.symbol("watcher.awake").store(0, type="i32")
+    f.symbol("watcher.started").store(0, type="i32")
+    with f.unless(same):
+        f.symbol("launches").store(0)
+    f.ret()
 
 
 def watch_main_thread(code: Code) -> None:

@@ -31,7 +31,7 @@ from weft.runtime.forks import forkable
 from weft.runtime.graph_ir import graph_ir
 from weft.runtime.guard_ir import FAULTED
 from weft.runtime.guards import Guards, memory_fault, watch
-from weft.runtime.interrupts import FUNCTIONS, INTERRUPTED, INTERRUPTS_IR, raiser, watch_main_thread
+from weft.runtime.interrupts import FUNCTIONS, INTERRUPTED, INTERRUPTS, raiser, watch_main_thread
 from weft.runtime.jit import Code, Loader, emit
 from weft.runtime.launch_ir import (
     ARRAY,
@@ -71,8 +71,8 @@ def load_runtime(emit: Callable[[str], bytes] = emit) -> Code:
 
 def runtime_ir() -> str:
     """The LLVM IR of the runtime's own machine code."""
-    texts = pool_ir(), launch_ir(), launch_locks_ir(), INTERRUPTS_IR, epochs_ir(), call_ir(), graph_ir()
-    return "".join(texts)
+    texts = pool_ir(), launch_ir(), launch_locks_ir(), INTERRUPTS.text(), epochs_ir(), call_ir(), graph_ir()
+    return "\n".join(texts)
 
 
 def _load_runtime(emit: Callable[[str], bytes]) -> Code:

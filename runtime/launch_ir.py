@@ -21,7 +21,7 @@ from collections.abc import Callable
 from functools import partial
 
 from weft.ir.artifact import ERROR_WORDS, SERVICES
-from weft.runtime.native import Block, Function, Module, Value, declare
+from weft.runtime.native import Block, Function, Module, Value
 
 __all__ = [
     "ARRAY",
@@ -97,12 +97,11 @@ if not hasattr(ctypes.pythonapi, "PyDict_GetItemRef"):  # before Python 3.13
     del _API["PyDict_GetItemRef"]
 PYTHON_API: tuple[str, ...] = tuple(_API)
 
-_DECLARATIONS = declare(_API)
-
 # The struct Py_buffer: how large it is, and where its parts are.
 _VIEW, _NDIM, _VIEW_SHAPE, _VIEW_STRIDES = "[10 x i64]", 36, 48, 56
 
 _IR = Module()
+_IR.declare(_API)
 
 
 @_IR.function("ptr", "ptr", "ptr", "i64", exported=True)
@@ -114,7 +113,7 @@ def launch(f: Function, self: Value, args: Value, n: Value) -> None:
         f.ret(f.call("PyBytes_FromStringAndSize", None, 0))
     words = slots + ERROR_WORDS
     with f.when(slots.compare("ule", ON_STACK)):
-        frame = f.set("ptr", f"alloca i64, i64 {words.text}, align 64")
+        frame = f.room_of(words, 64)
         f.ret(f.call("launch_in", descriptor, args, frame))
     block = f.call("PyMem_RawMalloc", words << 3)
     with f.when(block.eq(0)):
@@ -275,4 +274,4 @@ def _return(f: Function, make: Callable[[], Value]) -> None:
 
 def launch_ir() -> str:
     """LLVM IR of launches, and the declarations of Python's functions."""
-    return _DECLARATIONS + _IR.text()
+    return _IR.text()

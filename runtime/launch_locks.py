@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from weft.ir.artifact import Slots
 from weft.ir.types import Array
 from weft.runtime.guard_ir import FAULTED
-from weft.runtime.native import Function, Module, Value, known
+from weft.runtime.native import Function, Module, Value
 from weft.runtime.pool_ir import place
 
 __all__ = ["ALL_MEMORY", "DEVICE_LOCK", "FREE_THREADED", "launch_locks_ir", "memory_of"]
@@ -55,13 +55,9 @@ def memory_of(slots: Slots, prints: bool, apart: bool = FREE_THREADED) -> int:
     return sum(1 << base for base in bases)
 
 
-_GLOBALS = f"""
-declare i64 @llvm.cttz.i64(i64, i1)
-
-@stripes = internal global [{_STRIPES * _LINE} x i8] zeroinitializer, align {_LINE}
-"""
-known({"llvm.cttz.i64": "i64 (i64, i1)"})
 _IR = Module()
+_IR.declare({"llvm.cttz.i64": "i64 (i64, i1)"})
+_IR.global_variable("stripes", f"[{_STRIPES * _LINE} x i8]", align=_LINE)
 
 
 @_IR.function("i64", "ptr", "i64")
@@ -111,7 +107,7 @@ def _each_stripe(f: Function, stripes: Value) -> Generator[Value, None, None]:
 @_IR.function("void")
 def forget_stripes(f: Function) -> None:
     """In a forked child: those who held them are not here."""
-    f.call("llvm.memset.p0.i64", f.symbol("stripes"), f.constant(0, "i8"), _STRIPES * _LINE, False)
+    f.clear(f.symbol("stripes"), _STRIPES * _LINE)
     f.ret()
 
 
@@ -197,4 +193,4 @@ def launch_for(f: Function, handle: Value, body: Value, ctx: Value, box: Value, 
 
 def launch_locks_ir() -> str:
     """LLVM IR of launches that exclude one another."""
-    return _GLOBALS + _IR.text()
+    return _IR.text()

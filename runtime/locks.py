@@ -6,13 +6,20 @@ from weft.ir.artifact import SERVICES
 from weft.runtime import system
 from weft.runtime.native import Function, Module, Value
 
-__all__ = ["INTERVAL", "LOCKS", "PAUSE"]
+__all__ = ["INTERVAL", "LOCKS", "pause"]
 
 INTERVAL = 40  # milliseconds between two checks whether a launch was interrupted (see `interrupts.py`)
-PAUSE = f'call void asm sideeffect "{system.PAUSE}", "~{{memory}}"()' if system.PAUSE else "fence seq_cst"
 _SPINS = 100  # spins of a waiting thread before it sleeps
 
 LOCKS = Module()
+
+
+def pause(f: Function) -> None:
+    """Write what a spinning thread does between two looks."""
+    if system.PAUSE:
+        f.assembly(system.PAUSE, "~{memory}")
+    else:
+        f.fence("seq_cst")
 
 
 @LOCKS.function("i1", "ptr", "ptr")
@@ -22,7 +29,7 @@ def lock_take(f: Function, lock: Value, ctx: Value) -> None:
     with f.count(_SPINS + 1):
         _, free = lock.swap_if(0, 1, "i32", "acquire monotonic")
         f.ret_if(free, True, "i1")
-        f.do(PAUSE)
+        pause(f)
     with f.loop():
         f.ret_if(lock.atomic("xchg", 2, "acquire", "i32").eq(0), True, "i1")
         with f.when(ctx.eq(0)):

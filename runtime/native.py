@@ -13,16 +13,23 @@ A module calls the decorated function when its text is requested. The parameters
 `Value` is a register or a constant with its type, and its operators write instructions. Python integers become
 constants. Control flow nests as in Python: `with f.when(condition):`, `with f.count(n) as k:`, `with f.loop():`.
 Variables are stack slots: the code is compiled without optimization, so slots cost as much as phi nodes.
+
+Globals and functions of other libraries belong to a module, too. Functions refer to them by name:
+
+    IR.global_variable("launches", "i64")
+    IR.declare({"strlen": "i64 (ptr)"})
+        ...
+        count, length = f.symbol("launches").load("i64"), f.call("strlen", text)
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TypeVar
+from types import CodeType
+from typing import NamedTuple, TypeVar
 
-__all__ = ["Block", "Function", "Module", "Value", "Variable", "declare", "known"]
+__all__ = ["Block", "Function", "Module", "Value", "Variable"]
 
 WriteT = TypeVar("WriteT", bound=Callable[..., None])  # writes a function, given it and its arguments
 
@@ -212,22 +219,41 @@ class Function:
             given = "ptr" if one is None else one.type if isinstance(one, Value) else types[k]
             texts.append(f"{given} {'null' if one is None else _text(one, given)}")
         target = f"@{name}" if isinstance(name, str) else name.text
-        text = f"call {mark} {type} {target}({', '.join(texts)})"
+        signature = f"{type} ({', '.join(types)})" if "..." in types else type
+        text = f"call {mark} {signature} {target}({', '.join(texts)})"
         type = type.rpartition(" ")[2]  # without attributes such as zeroext
         if type == "void":
             self.do(text)
             return Value(self, type, "")
         return self.set(type, text)
 
+    def assembly(self, text: str, constraints: str = "", *operands: Value) -> None:
+        """Write inline assembly without a result, in the syntax of AT&T, with LLVM's constraints."""
+        lines = text.replace("\n", "\\0A")
+        given = ", ".join(f"{one.type} {one.text}" for one in operands)
+        self.do(f'call void asm sideeffect "{lines}", "{constraints}"({given})')
+
+    def fence(self, order: str) -> None:
+        """Write a fence."""
+        self.do(f"fence {order}")
+
     def copy(self, to: Value, source: Value, bytes: Value | int) -> None:
         """Copy memory by `memcpy`."""
         self.call("llvm.memcpy.p0.p0.i64", to, source, bytes, False)
+
+    def clear(self, to: Value, bytes: int, byte: int = 0) -> None:
+        """Fill memory with a byte by `memset`."""
+        self.call("llvm.memset.p0.i64", to, self.constant(byte, "i8"), bytes, False)
 
     def room(self, type: str, align: int = 8) -> Value:
         """Allocate stack memory and return its address."""
         name = self._name("%s")
         self._slots.append(f"  {name} = alloca {type}, align {align}")
         return Value(self, "ptr", name)
+
+    def room_of(self, words: Value, align: int) -> Value:
+        """Allocate a number of words on the stack that is known at run time only, and return their address."""
+        return self.set("ptr", f"alloca i64, {words.type} {words.text}, align {align}")
 
     def variable(self, type: str, value: Value | int) -> Variable:
         """Return a new stack slot with that initial value."""
@@ -311,6 +337,11 @@ class Function:
         self._exits.pop()
         self._start(after, fall=True)
 
+    def unreachable(self) -> None:
+        """End the current block at a place that no thread reaches."""
+        self.do("unreachable")
+        self._open = False
+
     def leave(self) -> None:
         """Leave the innermost loop."""
         self._jump(self._exits[-1])
@@ -350,48 +381,67 @@ class Function:
 
 
 class Module:
-    """A sequence of native functions."""
+    """A sequence of native functions, with the globals and declarations that they need."""
 
     def __init__(self) -> None:
-        self._functions: list[tuple[str, str, Callable[..., None]]] = []
+        self._globals: list[str] = []  # lines of text
+        self._functions: list[_Written] = []
 
-    def function(self, result: str, *types: str, exported: bool = False) -> Callable[[WriteT], WriteT]:
-        """Register a writer for a function of that name, with the types of its result and arguments."""
+    def function(
+        self, result: str, *types: str, exported: bool = False, name: str = "", convention: str = "", marks: str = ""
+    ) -> Callable[[WriteT], WriteT]:
+        """Register a writer for a function of its name, or of that `name`, with the types of the result and of the
+        arguments. `convention` is LLVM's calling convention; `marks` are attributes of the function."""
 
         def register(write: WriteT) -> WriteT:
-            _SIGNATURES[write.__name__] = result.rpartition(" ")[2], types
-            linkage = "" if exported else "internal "
-            self._functions.append((f"{linkage}{result}", write.__name__, write))
+            called = name or write.__name__
+            _SIGNATURES[called] = result.rpartition(" ")[2], types
+            head = " ".join(word for word in ("" if exported else "internal", convention, result) if word)
+            self._functions.append(_Written(head, called, marks, write))
             return write
 
         return register
 
+    def declare(self, signatures: Mapping[str, str]) -> None:
+        """Declare functions of other libraries, by name, with signatures such as `i64 (ptr, ptr)`."""
+        for name, signature in signatures.items():
+            result, _, types = signature.partition(" (")
+            _SIGNATURES[name] = result, tuple(types.rstrip(")").split(", ")) if types != ")" else ()
+            self._globals.append(f"declare {result} @{name}({types}")
+
+    def global_variable(self, name: str, type: str, value: int = 0, align: int = 0) -> None:
+        """Define a global variable that only native code sees. `align` is in bytes; 0 is that of the type."""
+        written = f", align {align}" if align else ""
+        self._globals.append(f"@{name} = internal global {type} {value or 'zeroinitializer'}{written}")
+
+    def global_text(self, name: str, text: bytes) -> None:
+        """Define a constant with these bytes."""
+        plain = range(ord(" "), ord("~") + 1)
+        escaped = "".join(chr(byte) if byte in plain and byte not in b'"\\' else f"\\{byte:02X}" for byte in text)
+        self._globals.append(f'@{name} = internal constant [{len(text)} x i8] c"{escaped}"')
+
     def text(self) -> str:
         """Return the LLVM IR."""
-        return "\n".join(_written(head, name, write) for head, name, write in self._functions)
+        return "\n".join([*self._globals, *(one.text() for one in self._functions)])
 
 
-def declare(signatures: Mapping[str, str]) -> str:
-    """Return declarations of functions by name, with signatures such as `i64 (ptr, ptr)`, and make them known to
-    `call`."""
-    for name, signature in signatures.items():
-        result, _, types = signature.partition(" (")
-        _SIGNATURES[name] = result, tuple(types.rstrip(")").split(", "))
-    return "\n".join(f"declare {type.replace(' (', f' @{name}(', 1)}" for name, type in signatures.items()) + "\n"
+class _Written(NamedTuple):
+    """A function of a module."""
 
+    head: str  # linkage, calling convention and type of the result
+    name: str
+    marks: str  # attributes
+    write: Callable[..., None]
 
-def known(signatures: Mapping[str, str]) -> None:
-    """Make functions that are declared or defined elsewhere known to `call`."""
-    declare(signatures)
-
-
-def _written(head: str, name: str, write: Callable[..., None]) -> str:
-    function, (_, types) = Function(), _SIGNATURES[name]
-    names = list(inspect.signature(write).parameters)[1:]
-    args = [Value(function, type, f"%{one}") for one, type in zip(names, types, strict=True)]
-    write(function, *args)
-    given = ", ".join(f"{one.type} {one.text}" for one in args)
-    return f"define {head} @{name}({given}) {{\n{function.body()}\n}}\n"
+    def text(self) -> str:
+        """The LLVM IR."""
+        function, (_, types) = Function(), _SIGNATURES[self.name]
+        code: CodeType = getattr(self.write, "__code__")  # noqa: B009 (a function, of which checkers do not know it)
+        names = code.co_varnames[1 : code.co_argcount]
+        args = [Value(function, type, f"%{one}") for one, type in zip(names, types, strict=True)]
+        self.write(function, *args)
+        given = ", ".join(f"{one.type} {one.text}" for one in args)
+        return f"define {self.head} @{self.name}({given}) {self.marks} {{\n{function.body()}\n}}\n"
 
 
 class Block:

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from weft.runtime import system
-from weft.runtime.guard_ir import GUARD_IR
-from weft.runtime.locks import INTERVAL, LOCKS, PAUSE
-from weft.runtime.native import Function, Module, Value, declare, known
+from weft.runtime.guard_ir import guard_ir
+from weft.runtime.locks import INTERVAL, LOCKS, pause
+from weft.runtime.native import Function, Module, Value
 
 __all__ = ["PLACES", "SCRATCH_GUARD", "place", "pool_ir"]
 
@@ -48,7 +48,8 @@ _OPEN = 1 << 31
 _WAITING = 1 << 30
 _COUNT = _WAITING - 1
 
-_DECLARATIONS = declare(
+_IR = Module()
+_IR.declare(
     {
         "llvm.memset.p0.i64": "void (ptr, i8, i64, i1)",
         "llvm.memcpy.p0.p0.i64": "void (ptr, ptr, i64, i1)",
@@ -56,22 +57,6 @@ _DECLARATIONS = declare(
         "llvm.smax.i64": "i64 (i64, i64)",
     }
 )
-known(  # those of `system_*.py` and `guard_ir.py`
-    {
-        "thread_wait": "void (ptr, i32, i32)",
-        "thread_wake": "void (ptr, i32)",
-        "thread_start": "i64 (ptr, ptr)",
-        "thread_join": "void (i64)",
-        "pages_reserve": "ptr (i64)",
-        "pages_commit": "i1 (ptr, i64)",
-        "pages_release": "void (ptr, i64)",
-        "guard_run": "i64 (ptr, ptr)",
-        "guard_leave": "void (i64)",
-        "guard_pause": "ptr ()",
-        "guard_resume": "void (ptr)",
-    }
-)
-_IR = Module()
 
 
 @_IR.function("void", "i64", "ptr", "ptr", "ptr", "i64", "i64", exported=True)
@@ -129,7 +114,7 @@ def close_and_join(f: Function, pool: Value, ctx: Value) -> None:
     state.atomic("and", ~_OPEN, "acq_rel")
     with f.count(spin + 1):
         f.ret_if((state.load("i64", "acquire") & _COUNT).eq(0))
-        f.do(PAUSE)
+        pause(f)
     with f.loop():
         before = state.atomic("or", _WAITING, "acq_rel")
         f.ret_if((before & _COUNT).eq(0))
@@ -183,7 +168,7 @@ def worker(f: Function, pool: Value) -> None:
         with f.count(spin + 1):
             news.set((state.load("i64", "acquire") >> 32).cast("trunc", "i32").ne(seen.get()))
             f.leave_if(news.get())
-            f.do(PAUSE)
+            pause(f)
         with f.unless(news.get()):
             sleepers.atomic("add", 1, "seq_cst", "i32")
             f.call("thread_wait", epoch, seen.get(), 0)
@@ -300,10 +285,10 @@ def scratch_free(f: Function, pool: Value) -> None:
 def spin(f: Function, count: Value) -> None:
     """For calibration: how long is a spin?"""
     with f.count(count):
-        f.do(PAUSE)
+        pause(f)
     f.ret()
 
 
 def pool_ir() -> str:
     """LLVM IR of the pool, of threads, guards and locks."""
-    return "".join((_DECLARATIONS, system.THREADS_IR, GUARD_IR, LOCKS.text(), _IR.text()))
+    return "\n".join((system.THREADS.text(), guard_ir(system.CATCHES_FAULTS), LOCKS.text(), _IR.text()))

@@ -1,7 +1,7 @@
 """The interface of the runtime to the operating system: one module per system, all with the same names.
 
-THREADS_IR            LLVM IR: starts and joins native threads; waits for a change of a word (for so many milliseconds;
-                      0: without limit) and wakes waiters; reserves, commits and releases pages of memory
+THREADS               native code (see `native.py`) that starts and joins threads; waits for a change of a word (for so
+                      many milliseconds; 0: without limit) and wakes waiters; reserves, commits and releases pages
 VECTOR_MATH           name of the library of vectorized sin, exp, ...; None if there is none
 SCALAR_MATH           name of C's math library; None for the process itself
 SUPPORT               libraries with the helpers that compilers call, such as f64 -> f16
@@ -37,7 +37,7 @@ else:
 __all__ = [
     "CATCHES_FAULTS",
     "PAUSE",
-    "THREADS_IR",
+    "THREADS",
     "commit",
     "cpu_name",
     "physical_memory",
@@ -49,7 +49,7 @@ __all__ = [
     "vector_math_library",
 ]
 
-THREADS_IR, CATCHES_FAULTS = host.THREADS_IR, host.CATCHES_FAULTS
+THREADS, CATCHES_FAULTS = host.THREADS, host.CATCHES_FAULTS
 cpu_name = host.cpu_name
 reserve, commit, release = host.reserve, host.commit, host.release
 

@@ -6,12 +6,13 @@ import ctypes
 import platform
 from typing import Any
 
-from weft.runtime.system_posix import commit, pthreads, release, reserve, stack_limit
+from weft.runtime.native import Function, Module, Value
+from weft.runtime.system_posix import add_threads, commit, release, reserve, stack_limit
 
 __all__ = [
     "CATCHES_FAULTS",
     "SUPPORT",
-    "THREADS_IR",
+    "THREADS",
     "VECTOR_MATH",
     "commit",
     "cpu_name",
@@ -25,29 +26,37 @@ VECTOR_MATH: str | None = None
 CATCHES_FAULTS = False
 SUPPORT: tuple[str, ...] = ()
 
-# Operation 1 compares a 32-bit word and waits. With 0x100, a wake reaches all waiters. `__ulock_wake` cannot wake an
-# exact number: more than one means all, and threads that find no work go back to sleep.
-_WAITING = """
-declare i32 @__ulock_wait(i32, ptr, i64, i32)
-declare i32 @__ulock_wake(i32, ptr, i64)
+_COMPARE_AND_WAIT = 1
+_ALL = 256  # a wake reaches all waiters
 
-define internal void @thread_wait(ptr %word, i32 %expected, i32 %milliseconds) {
-  %value = zext i32 %expected to i64
-  %microseconds = mul i32 %milliseconds, 1000
-  call i32 @__ulock_wait(i32 1, ptr %word, i64 %value, i32 %microseconds)
-  ret void
-}
+THREADS = Module()
+THREADS.declare({"__ulock_wait": "i32 (i32, ptr, i64, i32)", "__ulock_wake": "i32 (i32, ptr, i64)"})
 
-define internal void @thread_wake(ptr %word, i32 %count) {
-  %one = icmp eq i32 %count, 1
-  %operation = select i1 %one, i32 1, i32 257
-  call i32 @__ulock_wake(i32 %operation, ptr %word, i64 0)
-  ret void
-}
-"""
 
-# ILL, TRAP, ABRT, EMT, FPE, BUS and SEGV are faults.
-THREADS_IR = _WAITING + pthreads("i32", f"store i32 {~0x6F8}, ptr %mask", set_mask=3, anonymous=0x1000)
+@THREADS.function("void", "ptr", "i32", "i32")
+def thread_wait(f: Function, word: Value, expected: Value, milliseconds: Value) -> None:
+    """Sleep while the word has that value, for so many milliseconds at most; 0: without limit."""
+    value, microseconds = expected.cast("zext", "i64"), milliseconds * 1000
+    f.call("__ulock_wait", _COMPARE_AND_WAIT, word, value, microseconds)
+    f.ret()
+
+
+@THREADS.function("void", "ptr", "i32")
+def thread_wake(f: Function, word: Value, count: Value) -> None:
+    """Wake one thread that waits for a change of the word, or all. `__ulock_wake` cannot wake an exact number; threads
+    that find no work go back to sleep."""
+    one, all = f.constant(_COMPARE_AND_WAIT, "i32"), f.constant(_COMPARE_AND_WAIT | _ALL, "i32")
+    f.call("__ulock_wake", count.eq(1).select(one, all), word, 0)
+    f.ret()
+
+
+def _fill(f: Function, mask: Value) -> None:
+    """Only the bits of faults (ILL, TRAP, ABRT, EMT, FPE, BUS, SEGV) stay clear."""
+    del f
+    mask.store(~0x6F8, type="i32")
+
+
+add_threads(THREADS, "i32", _fill, set_mask=3, anonymous=0x1000)
 
 
 def _sysctl(name: bytes, size: int) -> bytes:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import platform
 
-from weft.runtime.system_posix import commit, pthreads, release, reserve, stack_limit
+from weft.runtime.native import Function, Module, Value
+from weft.runtime.system_posix import add_threads, commit, release, reserve, stack_limit
 
 __all__ = [
     "CATCHES_FAULTS",
     "SUPPORT",
-    "THREADS_IR",
+    "THREADS",
     "VECTOR_MATH",
     "commit",
     "cpu_name",
@@ -27,36 +28,40 @@ CATCHES_FAULTS = _X86
 
 _FUTEX = 202 if _X86 else 98
 
-# Of the 64 low bits of the mask, only those of faults (ILL, TRAP, ABRT, BUS, FPE, SEGV) stay clear.
-_FILL = f"""call void @llvm.memset.p0.i64(ptr %mask, i8 -1, i64 128, i1 false)
-  store i64 {~0x4F8}, ptr %mask"""
+_WAIT, _WAKE = 128, 129  # FUTEX_WAIT and FUTEX_WAKE, both private to the process
 
-# 128 is FUTEX_WAIT, 129 FUTEX_WAKE, both private to the process.
-_WAITING = f"""
-declare i64 @syscall(i64, ...)
+THREADS = Module()
+THREADS.declare({"syscall": "i64 (i64, ...)"})
 
-define internal void @thread_wait(ptr %word, i32 %expected, i32 %milliseconds) {{
-  %time = alloca [2 x i64]
-  %whole = zext i32 %milliseconds to i64
-  %seconds = udiv i64 %whole, 1000
-  %rest = urem i64 %whole, 1000
-  %nanoseconds = mul i64 %rest, 1000000
-  %nanoseconds.at = getelementptr i64, ptr %time, i64 1
-  store i64 %seconds, ptr %time
-  store i64 %nanoseconds, ptr %nanoseconds.at
-  %forever = icmp eq i32 %milliseconds, 0
-  %limit = select i1 %forever, ptr null, ptr %time
-  call i64 (i64, ...) @syscall(i64 {_FUTEX}, ptr %word, i64 128, i32 %expected, ptr %limit, ptr null, i64 0)
-  ret void
-}}
 
-define internal void @thread_wake(ptr %word, i32 %count) {{
-  call i64 (i64, ...) @syscall(i64 {_FUTEX}, ptr %word, i64 129, i32 %count, ptr null, ptr null, i64 0)
-  ret void
-}}
-"""
+@THREADS.function("void", "ptr", "i32", "i32")
+def thread_wait(f: Function, word: Value, expected: Value, milliseconds: Value) -> None:
+    """Sleep while the word has that value, for so many milliseconds at most; 0: without limit."""
+    time = f.room("[2 x i64]")
+    whole = milliseconds.cast("zext", "i64")
+    seconds, rest = whole.op("udiv", 1000), whole.op("urem", 1000)
+    nanoseconds = rest * 1000000
+    time.store(seconds)
+    time.at(1).store(nanoseconds)
+    limit = milliseconds.eq(0).select(f.constant(0, "ptr"), time)
+    f.call("syscall", _FUTEX, word, f.constant(_WAIT), expected, limit, None, f.constant(0))
+    f.ret()
 
-THREADS_IR = _WAITING + pthreads("[16 x i64]", _FILL, set_mask=2, anonymous=0x20)
+
+@THREADS.function("void", "ptr", "i32")
+def thread_wake(f: Function, word: Value, count: Value) -> None:
+    """Wake so many of the threads that wait for a change of the word."""
+    f.call("syscall", _FUTEX, word, f.constant(_WAKE), count, None, None, f.constant(0))
+    f.ret()
+
+
+def _fill(f: Function, mask: Value) -> None:
+    """Of the 64 low bits, only those of faults (ILL, TRAP, ABRT, BUS, FPE, SEGV) stay clear."""
+    f.clear(mask, 128, -1)
+    mask.store(~0x4F8)
+
+
+add_threads(THREADS, "[16 x i64]", _fill, set_mask=2, anonymous=0x20)
 
 
 def physical_memory() -> int:

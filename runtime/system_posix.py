@@ -4,81 +4,88 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-__all__ = ["commit", "pthreads", "release", "reserve", "stack_limit"]
+from weft.runtime.native import Function, Module, Value
+
+__all__ = ["add_threads", "commit", "release", "reserve", "stack_limit"]
 
 _STACK = 8 << 20  # bytes, for threads of the pool
 _READ_WRITE = 3  # PROT_READ | PROT_WRITE
 _PRIVATE = 2  # MAP_PRIVATE
 
-# Workers block all signals that another thread could handle: %mask has all signals except those of faults.
-_PTHREADS = """
-declare i32 @pthread_create(ptr, ptr, ptr, ptr)
-declare i32 @pthread_join(i64, ptr)
-declare i32 @pthread_attr_init(ptr)
-declare i32 @pthread_attr_setstacksize(ptr, i64)
-declare i32 @pthread_attr_destroy(ptr)
-declare i32 @pthread_sigmask(i32, ptr, ptr)
 
-define internal i64 @thread_start(ptr %function, ptr %argument) {
-  %handle = alloca i64
-  %attributes = alloca [128 x i8], align 16
-  %mask = alloca SIGNALS
-  %saved = alloca SIGNALS
-  store i64 0, ptr %handle
-  FILL
-  call i32 @pthread_sigmask(i32 SET, ptr %mask, ptr %saved)
-  call i32 @pthread_attr_init(ptr %attributes)
-  call i32 @pthread_attr_setstacksize(ptr %attributes, i64 STACK)
-  %failed = call i32 @pthread_create(ptr %handle, ptr %attributes, ptr %function, ptr %argument)
-  call i32 @pthread_attr_destroy(ptr %attributes)
-  call i32 @pthread_sigmask(i32 SET, ptr %saved, ptr null)
-  %value = load i64, ptr %handle
-  %ok = icmp eq i32 %failed, 0
-  %result = select i1 %ok, i64 %value, i64 0
-  ret i64 %result
-}
+def add_threads(
+    module: Module, signals: str, fill: Callable[[Function, Value], None], set_mask: int, anonymous: int
+) -> None:
+    """Add the functions that start and join threads. `signals` is the type of a set of signals. `fill` writes all
+    signals except those of faults into such a set: workers block the signals that another thread could handle.
+    `set_mask` is SIG_SETMASK, `anonymous` is MAP_ANONYMOUS."""
+    module.declare(
+        {
+            "pthread_create": "i32 (ptr, ptr, ptr, ptr)",
+            "pthread_join": "i32 (i64, ptr)",
+            "pthread_attr_init": "i32 (ptr)",
+            "pthread_attr_setstacksize": "i32 (ptr, i64)",
+            "pthread_attr_destroy": "i32 (ptr)",
+            "pthread_sigmask": "i32 (i32, ptr, ptr)",
+        }
+    )
 
-define internal void @thread_join(i64 %handle) {
-  call i32 @pthread_join(i64 %handle, ptr null)
-  ret void
-}
+    @module.function("i64", "ptr", "ptr")
+    def thread_start(f: Function, function: Value, argument: Value) -> None:
+        """Start a thread. Returns its handle, or 0 if there is none."""
+        handle, attributes = f.room("i64"), f.room("[128 x i8]", 16)
+        mask, saved = f.room(signals), f.room(signals)
+        handle.store(0)
+        fill(f, mask)
+        f.call("pthread_sigmask", set_mask, mask, saved)
+        f.call("pthread_attr_init", attributes)
+        f.call("pthread_attr_setstacksize", attributes, _STACK)
+        failed = f.call("pthread_create", handle, attributes, function, argument)
+        f.call("pthread_attr_destroy", attributes)
+        f.call("pthread_sigmask", set_mask, saved, None)
+        started = handle.load("i64")
+        f.ret(failed.eq(0).select(started, f.constant(0)))
 
-declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
-declare i32 @mprotect(ptr, i64, i32)
-declare i32 @munmap(ptr, i64)
+    @module.function("void", "i64")
+    def thread_join(f: Function, handle: Value) -> None:
+        """Wait for the end of a thread."""
+        f.call("pthread_join", handle, None)
+        f.ret()
 
-define internal ptr @pages_reserve(i64 %size) {
-  %address = call ptr @mmap(ptr null, i64 %size, i32 0, i32 ANONYMOUS, i32 -1, i64 0)
-  %failed = icmp eq ptr %address, inttoptr (i64 -1 to ptr)
-  %result = select i1 %failed, ptr null, ptr %address
-  ret ptr %result
-}
-
-define internal i1 @pages_commit(ptr %address, i64 %size) {
-  %failed = call i32 @mprotect(ptr %address, i64 %size, i32 READ_WRITE)
-  %ok = icmp eq i32 %failed, 0
-  ret i1 %ok
-}
-
-define internal void @pages_release(ptr %address, i64 %size) {
-  call i32 @munmap(ptr %address, i64 %size)
-  ret void
-}
-"""
+    _add_pages(module, anonymous)
 
 
-def pthreads(signals: str, fill: str, set_mask: int, anonymous: int) -> str:
-    """Return LLVM IR for threads and pages. `signals` is the type of a set of signals, `fill` fills `%mask`, `set_mask`
-    is SIG_SETMASK, `anonymous` is MAP_ANONYMOUS."""
-    flags = {"ANONYMOUS": str(anonymous | _PRIVATE), "READ_WRITE": str(_READ_WRITE)}
-    parts = {"SIGNALS": signals, "FILL": fill, "SET": str(set_mask), "STACK": str(_STACK), **flags}
-    text = _PTHREADS
-    for name, part in parts.items():
-        text = text.replace(name, part)
-    return text
+def _add_pages(module: Module, anonymous: int) -> None:
+    """Add the functions that reserve, commit and release pages."""
+    module.declare(
+        {
+            "mmap": "ptr (ptr, i64, i32, i32, i32, i64)",
+            "mprotect": "i32 (ptr, i64, i32)",
+            "munmap": "i32 (ptr, i64)",
+        }
+    )
+
+    @module.function("ptr", "i64")
+    def pages_reserve(f: Function, size: Value) -> None:
+        """Reserve addresses without access. Returns null if there is no room."""
+        address = f.call("mmap", None, size, 0, anonymous | _PRIVATE, -1, 0)
+        failed = address.eq(f.constant(-1, "ptr"))
+        f.ret(failed.select(f.constant(0, "ptr"), address))
+
+    @module.function("i1", "ptr", "i64")
+    def pages_commit(f: Function, address: Value, size: Value) -> None:
+        """Make pages readable and writable. Returns whether the system did so."""
+        f.ret(f.call("mprotect", address, size, _READ_WRITE).eq(0))
+
+    @module.function("void", "ptr", "i64")
+    def pages_release(f: Function, address: Value, size: Value) -> None:
+        """Give addresses and their contents back to the system."""
+        f.call("munmap", address, size)
+        f.ret()
 
 
 def stack_limit() -> int:

@@ -7,10 +7,12 @@ import platform
 from functools import cache
 from typing import Any
 
+from weft.runtime.native import Function, Module, Value
+
 __all__ = [
     "CATCHES_FAULTS",
     "SUPPORT",
-    "THREADS_IR",
+    "THREADS",
     "VECTOR_MATH",
     "commit",
     "cpu_name",
@@ -27,66 +29,76 @@ SUPPORT: tuple[str, ...] = ("kernelbase",)  # contains WaitOnAddress
 _RESERVE, _COMMIT, _RELEASE = 0x2000, 0x1000, 0x8000  # MEM_...
 _NO_ACCESS, _READ_WRITE = 0x01, 0x04  # PAGE_...
 
-# With 0x10000, the stack size is the size of the reserved address space. WakeByAddress wakes one thread or all; threads
-# that find no work go back to sleep.
-THREADS_IR = f"""
-declare i32 @WaitOnAddress(ptr, ptr, i64, i32)
-declare void @WakeByAddressSingle(ptr)
-declare void @WakeByAddressAll(ptr)
-declare i64 @CreateThread(ptr, i64, ptr, ptr, i32, ptr)
-declare i32 @WaitForSingleObject(i64, i32)
-declare i32 @CloseHandle(i64)
+_STACK = 8 << 20  # bytes, for threads of the pool
+_RESERVED = 0x10000  # STACK_SIZE_PARAM_IS_A_RESERVATION: the stack size is that of the reserved addresses
+_FOREVER = -1
 
-define internal void @thread_wait(ptr %word, i32 %expected, i32 %milliseconds) {{
-  %compare = alloca i32
-  store i32 %expected, ptr %compare
-  %forever = icmp eq i32 %milliseconds, 0
-  %limit = select i1 %forever, i32 -1, i32 %milliseconds
-  call i32 @WaitOnAddress(ptr %word, ptr %compare, i64 4, i32 %limit)
-  ret void
-}}
+THREADS = Module()
+THREADS.declare(
+    {
+        "WaitOnAddress": "i32 (ptr, ptr, i64, i32)",
+        "WakeByAddressSingle": "void (ptr)",
+        "WakeByAddressAll": "void (ptr)",
+        "CreateThread": "i64 (ptr, i64, ptr, ptr, i32, ptr)",
+        "WaitForSingleObject": "i32 (i64, i32)",
+        "CloseHandle": "i32 (i64)",
+        "VirtualAlloc": "ptr (ptr, i64, i32, i32)",
+        "VirtualFree": "i32 (ptr, i64, i32)",
+    }
+)
 
-define internal void @thread_wake(ptr %word, i32 %count) {{
-  %one = icmp eq i32 %count, 1
-  br i1 %one, label %single, label %all
-single:
-  call void @WakeByAddressSingle(ptr %word)
-  ret void
-all:
-  call void @WakeByAddressAll(ptr %word)
-  ret void
-}}
 
-define internal i64 @thread_start(ptr %function, ptr %argument) {{
-  %handle = call i64 @CreateThread(ptr null, i64 {8 << 20}, ptr %function, ptr %argument, i32 {0x10000}, ptr null)
-  ret i64 %handle
-}}
+@THREADS.function("void", "ptr", "i32", "i32")
+def thread_wait(f: Function, word: Value, expected: Value, milliseconds: Value) -> None:
+    """Sleep while the word has that value, for so many milliseconds at most; 0: without limit."""
+    compare = f.variable("i32", expected)
+    limit = milliseconds.eq(0).select(f.constant(_FOREVER, "i32"), milliseconds)
+    f.call("WaitOnAddress", word, compare.address, 4, limit)
+    f.ret()
 
-define internal void @thread_join(i64 %handle) {{
-  call i32 @WaitForSingleObject(i64 %handle, i32 -1)
-  call i32 @CloseHandle(i64 %handle)
-  ret void
-}}
 
-declare ptr @VirtualAlloc(ptr, i64, i32, i32)
-declare i32 @VirtualFree(ptr, i64, i32)
+@THREADS.function("void", "ptr", "i32")
+def thread_wake(f: Function, word: Value, count: Value) -> None:
+    """Wake one thread that waits for a change of the word, or all: threads that find no work go back to sleep."""
+    with f.when(count.eq(1)):
+        f.call("WakeByAddressSingle", word)
+        f.ret()
+    f.call("WakeByAddressAll", word)
+    f.ret()
 
-define internal ptr @pages_reserve(i64 %size) {{
-  %address = call ptr @VirtualAlloc(ptr null, i64 %size, i32 {_RESERVE}, i32 {_NO_ACCESS})
-  ret ptr %address
-}}
 
-define internal i1 @pages_commit(ptr %address, i64 %size) {{
-  %there = call ptr @VirtualAlloc(ptr %address, i64 %size, i32 {_COMMIT}, i32 {_READ_WRITE})
-  %ok = icmp ne ptr %there, null
-  ret i1 %ok
-}}
+@THREADS.function("i64", "ptr", "ptr")
+def thread_start(f: Function, function: Value, argument: Value) -> None:
+    """Start a thread. Returns its handle, or 0 if there is none."""
+    f.ret(f.call("CreateThread", None, _STACK, function, argument, _RESERVED, None))
 
-define internal void @pages_release(ptr %address, i64 %size) {{
-  call i32 @VirtualFree(ptr %address, i64 0, i32 {_RELEASE})
-  ret void
-}}
-"""
+
+@THREADS.function("void", "i64")
+def thread_join(f: Function, handle: Value) -> None:
+    """Wait for the end of a thread."""
+    f.call("WaitForSingleObject", handle, _FOREVER)
+    f.call("CloseHandle", handle)
+    f.ret()
+
+
+@THREADS.function("ptr", "i64")
+def pages_reserve(f: Function, size: Value) -> None:
+    """Reserve addresses without access. Returns null if there is no room."""
+    f.ret(f.call("VirtualAlloc", None, size, _RESERVE, _NO_ACCESS))
+
+
+@THREADS.function("i1", "ptr", "i64")
+def pages_commit(f: Function, address: Value, size: Value) -> None:
+    """Make pages readable and writable. Returns whether the system did so."""
+    f.ret(f.call("VirtualAlloc", address, size, _COMMIT, _READ_WRITE).ne(0))
+
+
+@THREADS.function("void", "ptr", "i64")
+def pages_release(f: Function, address: Value, size: Value) -> None:
+    """Give addresses and their contents back to the system. Windows releases the whole reservation."""
+    del size
+    f.call("VirtualFree", address, 0, _RELEASE)
+    f.ret()
 
 
 class _MemoryStatus(ctypes.Structure):

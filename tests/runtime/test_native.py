@@ -61,18 +61,78 @@ def second(f: Function, block: Value) -> None:
     f.ret(first)
 
 
+IR.declare({"snprintf": "i32 (ptr, i64, ptr, ...)", "abort": "void ()"})
+IR.declare({"llvm.memset.p0.i64": "void (ptr, i8, i64, i1)", "llvm.memcpy.p0.p0.i64": "void (ptr, ptr, i64, i1)"})
+IR.global_variable("calls", "i64", 5)
+IR.global_variable("line", "[64 x i8]", align=64)
+IR.global_text("format", b'%d "\xc3\xa4" \\ %lld\n\0')
+
+
+@IR.function("i64", "i64", "i64", name="square", convention="fastcc", marks="noinline nounwind")
+def multiply(f: Function, x: Value, unused: Value) -> None:
+    """A function of another name, with a calling convention and attributes."""
+    del unused
+    f.ret(x * x)
+
+
+@IR.function("ptr", "i64", exported=True)
+def formatted(f: Function, number: Value) -> None:
+    """Globals, a constant and a call with any number of arguments."""
+    calls, line = f.symbol("calls"), f.symbol("line")
+    calls.store(calls.load("i64") + 1)
+    f.clear(line, 64, -1)
+    square = f.call("square", number, 0, mark="fastcc")
+    f.call("snprintf", line, 64, f.symbol("format"), calls.load("i64").cast("trunc", "i32"), square)
+    f.ret(line)
+
+
+@IR.function("i64", "ptr", "i64", exported=True)
+def patient(f: Function, block: Value, count: Value) -> None:
+    """Stack memory of a size that the caller chooses, a fence, and a block that ends without a return."""
+    with f.unless(count.compare("ult", 1000)):
+        f.call("abort")
+        f.unreachable()
+    copied = f.room_of(count, 64)
+    f.copy(copied, block, count << 3)
+    f.fence("seq_cst")
+    f.assembly("nop\nnop", "~{memory}")
+    f.ret(copied.at(count - 1).load("i64"))
+
+
 @pytest.fixture(scope="module")
 def code() -> Any:
-    made = Loader().load(emit(IR.text()), ("collatz", "greatest", "which", "second"))
+    made = Loader().load(emit(IR.text()), ("collatz", "greatest", "which", "second", "formatted", "patient"))
     word = ctypes.c_int64
     types = {
         "collatz": (word,),
         "greatest": (ctypes.c_void_p, word),
         "which": (word, word),
         "second": (ctypes.c_void_p,),
+        "formatted": (word,),
+        "patient": (ctypes.c_void_p, word),
     }
     functions = {name: ctypes.CFUNCTYPE(word, *given)(made[name]) for name, given in types.items()}
     return lambda name, *args: (made, functions[name](*args))[1]
+
+
+def test_globals_and_calls_of_a_library(code: Any):
+    for calls, number in enumerate((3, -(2**20)), 6):
+        line = code("formatted", number)
+        assert line % 64 == 0
+        assert ctypes.string_at(line) == f'{calls} "\u00e4" \\ {number * number}\n'.encode()
+
+
+def test_stack_memory_and_assembly(code: Any):
+    words = (ctypes.c_int64 * 9)(*range(9))
+    assert code("patient", ctypes.addressof(words), 9) == 8
+
+
+def test_attributes_and_conventions():
+    text = IR.text()
+    assert "define internal fastcc i64 @square(i64 %x, i64 %unused) noinline nounwind {" in text
+    assert "call fastcc i64 @square(" in text
+    assert "call  i32 (ptr, i64, ptr, ...) @snprintf(" in text
+    assert text.count("unreachable") == 1
 
 
 @pytest.mark.parametrize(("start", "steps"), [(1, 0), (2, 1), (6, 8), (27, 111)])

@@ -16,10 +16,10 @@ import pytest
 
 from weft import codegen, runtime
 from weft.runtime import doctor, system
-from weft.runtime.guard_ir import GUARD_IR, guard_ir
+from weft.runtime.guard_ir import guard_ir
 from weft.runtime.launch import runtime_ir
 
-CONSTANTS = {"THREADS_IR", "VECTOR_MATH", "SUPPORT", "CATCHES_FAULTS"}
+CONSTANTS = {"THREADS", "VECTOR_MATH", "SUPPORT", "CATCHES_FAULTS"}
 NAMES = CONSTANTS | {"physical_memory", "stack_limit", "cpu_name", "reserve", "commit", "release"}
 
 
@@ -38,8 +38,9 @@ def test_native_code_is_valid(name: str, triple: str, pause: str) -> None:
     assert set(module.__all__) == NAMES
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    text = runtime_ir().replace(system.THREADS_IR, module.THREADS_IR)
-    text = text.replace(GUARD_IR, guard_ir(triple.startswith("x86_64-unknown-linux")))
+    text = replaced(runtime_ir(), system.THREADS.text(), module.THREADS.text())
+    guards = guard_ir(triple.startswith("x86_64-unknown-linux"))
+    text = replaced(text, guard_ir(system.CATCHES_FAULTS), guards)
     text = re.sub(r'sideeffect "\w+"', f'sideeffect "{pause}"', text)
     native = llvm.parse_assembly(text)
     native.triple = triple
@@ -48,6 +49,12 @@ def test_native_code_is_valid(name: str, triple: str, pause: str) -> None:
     machine = llvm.Target.from_triple(triple).create_target_machine(opt=0)
     if pause == "pause":  # llvmlite has the assembly parser of the host only
         assert len(machine.emit_object(native)) > 1000
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    """The text with a part of it replaced, which must be there once."""
+    assert text.count(old) == 1
+    return text.replace(old, new)
 
 
 def repeated_labels(text: str) -> list[str]:
