@@ -1,5 +1,5 @@
 """`python -m tests.mutate [--only NAMES] [--sample N] [--seed S] [--processes P] [--budget S] [--minutes M] [--list]
-[--json FILE] [--tests PATHS]`."""
+[--json FILE] [--tests PATHS] [--quick]`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def jobs_of(module: str) -> list[Job]:
 def main() -> int:
     """Run the mutants; 0 if none survived."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="parts of names of modules, separated by commas")
+    parser.add_argument("--only", default="", help="parts of names of modules, separated by commas, in order")
     parser.add_argument("--name", default="", help="a part of the name of the mutants")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument(
@@ -50,6 +50,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=0, help="so many mutants of each module, drawn at random")
     parser.add_argument("--seed", type=int, default=1, help="which sample, and in which order")
     parser.add_argument("--tests", default=" ".join(TESTS), help="where the tests are that may notice")
+    parser.add_argument("--quick", action="store_true", help="without the exhaustive tests")
     parser.add_argument("--record", action="store_true", help="only see which conditions each test meets")
     parser.add_argument("--again", default="", help="only those of which such a file says that no test noticed them")
     parser.add_argument("--keep", action="store_true", help="trust what was recorded before the compiler changed")
@@ -67,6 +68,7 @@ def main() -> int:
             print(f"{job.module}:{job.number} line {job.line}: {job.name}")
         return 0
     random.Random(given.seed).shuffle(jobs)
+    jobs.sort(key=lambda job: next(place for place, part in enumerate(given.only.split(",")) if part in job.module))
     if given.record:
         jobs = []
     verdicts: list[Verdict] = []
@@ -76,7 +78,8 @@ def main() -> int:
     settings.load_profile("mutate")
     # All tests, but with as few examples of each random one as in `make test`, and without the cases on the GPU in
     # software that `make test` leaves to `make test-all`.
-    options = ["-q", "-m", "not exhaustive or not emulated", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    marks = "not exhaustive" if given.quick else "not exhaustive or not emulated"
+    options = ["-q", "-m", marks, "-p", "no:cacheprovider", "-p", "no:xdist"]
     code = pytest.main([*options, *given.tests.split()], plugins=[session])
     if not verdicts:
         return int(code) or 1

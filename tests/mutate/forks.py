@@ -21,7 +21,7 @@ __all__ = ["Outcome", "Task", "run"]
 
 _WAITING = 10  # times as long by the clock
 _TICKS = os.sysconf("SC_CLK_TCK")
-_MEMORY = 8 << 30  # bytes: a broken loop may append for ever
+_MEMORY = 6 << 30  # bytes: a broken loop may append for ever
 
 Send = Callable[[dict[str, Any]], None]
 
