@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import weft as ti
-from tests.fuzz.places import Layout, Place, edges
+from tests.fuzz.places import Layout, Place, edges, near_one
 from tests.fuzz.program import Program
 
 _numbers = count()
@@ -40,7 +40,7 @@ def declarations(program: Program) -> list[str]:
     for name, node in nodes.items():
         if re.search(rf"\b{name}\b", program.code):
             lines += [f"{name} = {node}", f"{name}.place(ti.field(ti.i32))"]
-    return [*lines, "few = ti.field(ti.i32, 3)"]
+    return [program.typed(line) for line in (*lines, "few = ti.field(ti.i32, 3)")]
 
 
 def _declared(place: Place, layout: Layout, shape: tuple[int, ...]) -> str:
@@ -72,10 +72,11 @@ def _block(program: Program, group: int, shape: tuple[int, ...]) -> str:
 
 def _initial(program: Program, place: Place) -> Any:
     random, shape = randomness.Random(f"{program.name} {place.name}"), place.shape(program.extents)
+    drawn = near_one if program.smooth else edges
     if place.form in ("S", "N"):
-        made = {name: edges(random, place.part, type, (*shape, *inner)) for name, (type, inner) in _PARTS.items()}
-        return made if place.form == "S" else {"s": made, "b": edges(random, place.part, "i64", shape)}
-    return edges(random, place.part, place.type, (*shape, *_INNER.get(place.form, ())))
+        made = {name: drawn(random, place.part, type, (*shape, *inner)) for name, (type, inner) in _PARTS.items()}
+        return made if place.form == "S" else {"s": made, "b": drawn(random, place.part, "i64", shape)}
+    return drawn(random, place.part, place.type, (*shape, *_INNER.get(place.form, ())))
 
 
 class Data:
@@ -142,8 +143,9 @@ def _argument_lines(program: Program) -> list[str]:
     """The lines that make the arguments, each of the name of its parameter with "_" behind it."""
     random = randomness.Random(f"{program.name} arguments")
     size = program.extents.count
-    base = edges(random, "own", "i32", (size + 1,))
-    xs, ks = edges(random, "own", "f32", program.extents.box), edges(random, "own", "i32", (size,))
+    drawn = near_one if program.smooth else edges
+    base = drawn(random, "own", "i32", (size + 1,))
+    xs, ks = drawn(random, "own", "f32", program.extents.box), drawn(random, "own", "i32", (size,))
     values = {
         "a": random.choice((-7, 3, 2**31 - 1)), "b": random.choice((0.5, -3.25)), "c": random.choice((5, 2**40 + 3)),
         "e": "V3(1.5, -2.0, 0.25)", "g": "S(k=7, f=0.5, v=[1.0, 2.0, 3.0])",
@@ -152,7 +154,7 @@ def _argument_lines(program: Program) -> list[str]:
         "xs": literal(xs), "ks": literal(ks), "al": "lent[1:]" if program.alias == "shift" else "lent",
         "be": "lent[::-1]" if program.alias == "reverse" else "lent",
     }  # fmt: skip
-    lines = [f"{name}_ = {values[name]}" for name in program.parameters]
+    lines = [program.typed(f"{name}_ = {values[name]}") for name in program.parameters]
     if not {"al", "be"} & {*program.parameters}:
         return lines
     lent = (

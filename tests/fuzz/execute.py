@@ -7,6 +7,7 @@ import io
 import re
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -31,9 +32,10 @@ from weft.ir.text import print_ir
 from weft.ir.transforms.lower_tree import lower_tree
 from weft.lang.translate.entry import translate_kernel
 
-__all__ = ["BY_ORDER", "GOOD", "Judge", "Outcome", "blame", "execute", "execute_fast", "listing"]
+__all__ = ["BY_ORDER", "FINE", "GOOD", "Judge", "Outcome", "blame", "execute", "execute_fast", "listing"]
 
 GOOD = ("same", "faulted", "told")
+FINE = ("rounds by", "refuses")  # how the statuses of other plans begin that are no findings
 
 # Constants of which Python computes what the language refuses.
 _TOLD = re.compile(
@@ -47,15 +49,17 @@ BY_ORDER = "only in another order: "  # how the detail of such a difference begi
 @dataclass
 class Outcome:
     """How a program ended. `status`: "same", "differs", "refused" (by the compiler, with a message for the user),
-    "crash" (an error of ours), "faulted" (both say so), "told" (an error in constants, known before it runs)."""
+    "crash" (an error of ours), "faulted" (both say so), "told" (an error in constants, known before it runs). `counts`:
+    how much was compared, by name."""
 
     status: str
     detail: str = ""
     places: list[str] = field(default_factory=list[str])
+    counts: Counter[str] = field(default_factory=Counter[str])
 
     @property
     def bad(self) -> bool:
-        return self.status not in GOOD and not self.status.startswith("rounds by")
+        return self.status not in GOOD and not self.status.startswith(FINE)
 
 
 # ---- running ---------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ def scalar_of(kind: str) -> str:
 
 def number(w: Writer, depth: int) -> Expr:
     """A number of any type."""
-    return w.expr(w.pick(("int", "int", "real")), depth)
+    return w.expr(w.pick(("int", "int", "real", *("real",) * 4 * w.smooth)), depth)
 
 
 def right(w: Writer, kind: str, depth: int) -> Expr:
@@ -183,7 +183,7 @@ def _cast(w: Writer, kind: str, depth: int) -> Made:
     return text, [w.expr(w.pick(("int", "real", "truth")), depth)]
 
 
-@expression("bit cast", "int", "real")
+@expression("bit cast", "int", "real", where=lambda w: not w.smooth)
 def _bit_cast(w: Writer, kind: str, depth: int) -> Made:
     width = w.pick((32, 64))
     whole, real = w.pick((f"i{width}", f"u{width}")), f"f{width}"

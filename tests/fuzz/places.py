@@ -17,7 +17,19 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FLOATS", "INTS", "NUMBERS", "PLACES", "UNTAKEN", "Extents", "Layout", "Place", "edges", "kind_of"]
+__all__ = [
+    "FLOATS",
+    "INTS",
+    "NUMBERS",
+    "PLACES",
+    "UNTAKEN",
+    "Extents",
+    "Layout",
+    "Place",
+    "edges",
+    "kind_of",
+    "near_one",
+]
 
 INTS = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
 FLOATS = ("f16", "f32", "f64")
@@ -109,6 +121,7 @@ def _all() -> list[Place]:
     made += [Place(f"s_{type}", type, 1, "scatter") for type in ("i32", "f32", "u8", "i64")]
     made += [Place(f"f_{n}", "i32", axes, "flag") for n, axes in enumerate((0, 1))]
     made += [Place("z_add_u32", "u32", 0, "count"), Place("z_slots", "i32", 0, "count")]
+    made.append(Place("a_mul_f64", "f64", 1, "factor"))  # products of reals: in programs to be differentiated
     made += [Place("perm", "i32", 1, "permutation"), Place("perm_2", "i32", 1, "permutation")]
     return made
 
@@ -117,6 +130,19 @@ PLACES: dict[str, Place] = {place.name: place for place in _all()}
 
 _SPECIAL = (0.0, -0.0, 1.5, -2.25, 0.1, 1e4, -3e-5, 7.0, 0.5, 1.0)
 _WILD = (float("inf"), float("-inf"), float("nan"))
+
+
+def near_one(random: randomness.Random, place_part: str, type: str, shape: tuple[int, ...]) -> Any:
+    """Values of a program to be differentiated: f64 for all floats, from 0.2 to 1.8 with any sign, and small whole
+    numbers."""
+    size = int(np.prod(shape, dtype=int))
+    if place_part == "permutation" or type == "u1":
+        return edges(random, place_part, type, shape)
+    if type[0] == "f":
+        signed = [random.choice((1.0, 1.0, -1.0)) * random.uniform(0.2, 1.8) for _ in range(size)]
+        return np.array(signed, np.float64).reshape(shape)
+    whole = np.dtype(f"{type[0]}{int(type[1:]) // 8}")
+    return np.array([random.randrange(8) for _ in range(size)]).astype(whole).reshape(shape)
 
 
 def edges(random: randomness.Random, place_part: str, type: str, shape: tuple[int, ...]) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from tests.fuzz import expressions as expressions  # these fill the table
 from tests.fuzz import loops, statements
+from tests.fuzz import smooth as smooth
 from tests.fuzz.defined import METHODS, definitions
 from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.places import PLACES, Extents, Layout, Place
@@ -48,6 +49,7 @@ class Program:
     layouts: dict[str, Layout]
     alias: str
     safe: bool = False
+    smooth: bool = False
     extents: Extents = field(default_factory=Extents)
 
     @property
@@ -61,7 +63,12 @@ class Program:
         methods = bool(re.search(r"\.(halved|bump)\(", self.code))
         given = ', __struct_methods={"halved": halved, "bump": bump}' if methods else ""
         sizes = f"{self.extents.rows}, {self.extents.cols}, {self.extents.count}, {self.extents.slots}"
-        return (METHODS if methods else "") + HEADER.format(alias=self.alias, methods=given, extents=sizes)
+        text = (METHODS if methods else "") + HEADER.format(alias=self.alias, methods=given, extents=sizes)
+        return self.typed(text)
+
+    def typed(self, text: str) -> str:
+        """The text as it is; in a program to be differentiated, with f64 as the only type of floats."""
+        return re.sub(r"\bti\.f(16|32)\b", "ti.f64", text) if self.smooth else text
 
     @property
     def code(self) -> str:
@@ -69,7 +76,7 @@ class Program:
         lines = [line for one in self.functions for line in (*one.lines(0), "", "")]
         typed = [f"{name}: {PARAMETERS[name]}" for name in self.parameters]
         lines += ["@ti.kernel", f"def run({', '.join(typed)}){arrow(self.result)}:", *self.body.lines(1)]
-        return "\n".join(lines) + "\n"
+        return self.typed("\n".join(lines) + "\n")
 
     @property
     def source(self) -> str:
@@ -79,7 +86,7 @@ class Program:
     @property
     def defined(self) -> str:
         """What it uses of what is defined outside of kernels and their functions."""
-        return definitions(self.code)
+        return self.typed(definitions(self.code))
 
     @property
     def places(self) -> list[Place]:
@@ -147,8 +154,8 @@ def _function(w: Writer, number: int, row: str, pure: bool) -> Function:
     """A function; one that is `pure` is for expressions. At most one parameter is a reference, so that no variable has
     two names."""
     real, again = row != "func", row == "recursive func"
-    result = w.pick(("int", "real", "v3")) if pure else w.pick([r for r in _RESULTS if r or not again])
-    values = ("int", "real") if pure else tuple(w.pick(_VALUES) for _ in range(w.pick((0, 1, 1, 2))))
+    result = w.pick(("int", "real", "v3")) if pure else w.pick([r for r in w.likely_kinds(*_RESULTS) if r or not again])
+    values = ("int", "real") if pure else tuple(w.pick(w.likely_kinds(*_VALUES)) for _ in range(w.pick((0, 1, 1, 2))))
     changed = (f"&{w.pick(('int', 'real', 'v3', 'S'))}",) if not (real or pure) and w.chance(0.3) else ()
     arrays = () if pure else w.pick(((), (), ("xs",), ("ks",), ("xs", "ks")))
     params = (*(("small",) if again else ()), *changed, *values, *arrays)
@@ -194,21 +201,21 @@ def _has_effects(body: Body) -> bool:
 # ---- programs --------------------------------------------------------------------------------------------------------
 
 
-def draw(seed: str, goals: Sequence[Goal] = ()) -> Program:
-    """The program of that seed, which tries to have what the goals name."""
+def draw(seed: str, goals: Sequence[Goal] = (), smooth: bool = False) -> Program:
+    """The program of that seed, which tries to have what the goals name. `smooth`: one to be differentiated."""
     random = randomness.Random(seed)
-    w = Writer(random, goals, random.random() < 0.5)
+    w = Writer(random, goals, random.random() < 0.5, smooth)
     wanted = {name for goal in goals for name in goal[1:]}
     calls = sum("call" in name for name in wanted)
     for number in range(max(w.pick((0, 0, 1, 2)), calls, *(name in wanted for name in FUNCTIONS))):
         asked = [name for name in FUNCTIONS if name in wanted]
-        row = w.pick(asked) if asked and w.chance(0.7) else w.pick(FUNCTIONS)
+        row = w.pick(asked) if asked and w.chance(0.7) else w.pick((*FUNCTIONS, *("func",) * 6 * smooth))
         expressive = [name for name in ("call of a func", "call of a real func") if name in wanted]
         if expressive and number < len(expressive):
             row = {"call of a func": "func", "call of a real func": "real func"}[expressive[number]]
         w.functions.append(_function(w, number, row, bool(expressive) and number < len(expressive)))
     w.budget = w.pick((6, 10, 14))
-    w.scope = Scope(result=w.pick(_KERNEL_RESULTS))
+    w.scope = Scope(result=w.pick(w.likely_kinds(*_KERNEL_RESULTS)))
     w.parallel = lambda w: loops.parallel_loop(w, w.pick(tuple(loops.PARALLEL)), 2, 1)
     body = Body()
     asked = [name for name in loops.PARALLEL if name in wanted]
@@ -223,7 +230,7 @@ def draw(seed: str, goals: Sequence[Goal] = ()) -> Program:
         if w.scope.result:
             body.stmts.append(returned(w, 2))
     stmts = [one.stmt for one in w.functions if one.stmt is not None]
-    return Program(seed, stmts, body, w.scope.result, w.layouts, w.alias, w.safe)
+    return Program(seed, stmts, body, w.scope.result, w.layouts, w.alias, w.safe, smooth)
 
 
 for _name in (*OUTER, "loop config", "private local"):

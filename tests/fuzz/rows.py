@@ -17,7 +17,7 @@ from typing import Any
 from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.places import PLACES, Layout, Place
 
-__all__ = ["KINDS", "ROWS", "Function", "Goal", "Row", "Writer", "expression", "fitted", "statement"]
+__all__ = ["KINDS", "ROWS", "SMOOTH", "Function", "Goal", "Row", "Writer", "expression", "fitted", "statement"]
 
 KINDS = ("int", "real", "truth", "v3", "w2", "m2", "S", "N")
 Goal = tuple[str, str, str]  # "in" or "before", a row, another row
@@ -40,6 +40,7 @@ class Row:
 
 
 ROWS: dict[str, Row] = {}
+SMOOTH: dict[str, Row] = {}  # rows that only programs to be differentiated have, see `smooth.py`
 
 
 def _anywhere(w: Writer) -> bool:
@@ -47,24 +48,33 @@ def _anywhere(w: Writer) -> bool:
 
 
 def expression(
-    name: str, *gives: str, where: Callable[[Writer], bool] = _anywhere, weight: float = 1.0
+    name: str,
+    *gives: str,
+    where: Callable[[Writer], bool] = _anywhere,
+    weight: float = 1.0,
+    table: dict[str, Row] = ROWS,
 ) -> Callable[[Any], Any]:
     """Register `make(w, kind, depth)`, which gives (text, parts)."""
 
     def register(make: Any) -> Any:
-        ROWS[name] = Row(name, make, gives, where, weight)
+        table[name] = Row(name, make, gives, where, weight)
         return make
 
     return register
 
 
 def statement(
-    name: str, *, where: Callable[[Writer], bool] = _anywhere, weight: float = 1.0, opens: bool = False
+    name: str,
+    *,
+    where: Callable[[Writer], bool] = _anywhere,
+    weight: float = 1.0,
+    opens: bool = False,
+    table: dict[str, Row] = ROWS,
 ) -> Callable[[Any], Any]:
     """Register `make(w, depth)`, which gives clauses and expressions, or None where it cannot."""
 
     def register(make: Any) -> Any:
-        ROWS[name] = Row(name, make, (), where, weight, opens)
+        table[name] = Row(name, make, (), where, weight, opens)
         return make
 
     return register
@@ -104,11 +114,14 @@ class Scope:
 
 
 class Writer:
-    """Draws a program. `safe`: nothing divides by zero."""
+    """Draws a program. `safe`: nothing divides by zero. `smooth`: it is to be differentiated, see `smooth.py`."""
 
-    def __init__(self, random: randomness.Random, goals: Sequence[Goal] = (), safe: bool = False) -> None:
-        self.random, self.goals, self.safe = random, [*goals], safe
-        self.weights = {name: row.weight * random.choice((0.3, 1.0, 1.0, 3.0)) for name, row in ROWS.items()}
+    def __init__(
+        self, random: randomness.Random, goals: Sequence[Goal] = (), safe: bool = False, smooth: bool = False
+    ) -> None:
+        self.random, self.goals, self.safe, self.smooth = random, [*goals], safe, smooth
+        self.rows = {**ROWS, **SMOOTH} if smooth else ROWS
+        self.weights = {name: row.weight * random.choice((0.3, 1.0, 1.0, 3.0)) for name, row in self.rows.items()}
         self.scope = Scope()
         self.functions: list[Function] = []
         self.layouts: dict[str, Layout] = {"r_f32": Layout()}  # which some texts name as it is
@@ -172,21 +185,21 @@ class Writer:
         bridges = [name for b in missing for name in _ways_to(b, self.gives(b), kind) if name in names]
         direct = [b for how, a, b in self.goals if b in names and how == "in" and a in around]
         if direct and self.chance(0.8):
-            return ROWS[self.pick(direct)]
+            return self.rows[self.pick(direct)]
         if bridges and self.chance(0.8):
-            return ROWS[self.pick(bridges)]
+            return self.rows[self.pick(bridges)]
         opening = [a for _, a, b in self.goals if a in names]
         opening += [row for _, a, b in self.goals for one in (a, b) for row in OPENERS.get(one, ()) if row in names]
         if opening and self.chance(0.55):
-            return ROWS[self.pick(opening)]
+            return self.rows[self.pick(opening)]
         return self.random.choices(candidates, [self.weights[row.name] for row in candidates])[0]
 
     def gives(self, row: str) -> tuple[str, ...]:
         """The kinds that the row gives in this program: of calls, those of the functions that there are."""
         if row not in CALLS:
-            return ROWS[row].gives
+            return self.rows[row].gives
         kinds = {one.result for one in self.functions if one.real is CALLS[row] and not one.effects}
-        return tuple(kind for kind in ROWS[row].gives if kind in kinds)
+        return tuple(kind for kind in self.rows[row].gives if kind in kinds)
 
     def met(self, row: Row) -> None:
         """What a goal asked for is there: others are next."""
@@ -198,7 +211,7 @@ class Writer:
     def pending(self) -> bool:
         """Whether a goal asks for an expression inside of what is around."""
         around = {*self.chain}
-        return any(how == "in" and a in around and ROWS[b].gives for how, a, b in self.goals)
+        return any(how == "in" and a in around and self.rows[b].gives for how, a, b in self.goals)
 
     @contextmanager
     def inside(self, row: str) -> Iterator[None]:
@@ -210,13 +223,15 @@ class Writer:
 
     def expr(self, kind: str, depth: int) -> Expr:
         """An expression of that kind, about `depth` operators deep."""
-        inside = bool(self.chain) and bool(ROWS[self.chain[-1]].gives)
+        inside = bool(self.chain) and bool(self.rows[self.chain[-1]].gives)
         self.nodes = self.nodes + 1 if inside else 1
         small = self.nodes < _MOST_NODES
         deeper = depth <= 0 and depth > -_MOST_GOAL_DEPTH and self.pending()
         leaf = not small or (depth <= 0 and not (deeper and self.chance(0.8)))
-        rows = [row for row in ROWS.values() if kind in row.gives and (row.weight == 0 or not leaf) and row.where(self)]
-        leaves = [row for row in ROWS.values() if kind in row.gives and row.name in LEAVES and row.where(self)]
+        rows = [
+            row for row in self.rows.values() if kind in row.gives and (row.weight == 0 or not leaf) and row.where(self)
+        ]
+        leaves = [row for row in self.rows.values() if kind in row.gives and row.name in LEAVES and row.where(self)]
         candidates = leaves if leaf else [*rows, *leaves]
         for _ in range(20):
             row = self.choose(candidates, kind)
@@ -234,6 +249,10 @@ class Writer:
         names = [name for names in scope.names for name, kind in names.items() if kind in kinds]
         hidden = {*scope.shared} if scope.parallel or not changing else set[str]()
         return [n for n in names if n not in hidden and not (changing and n in scope.fixed)]
+
+    def likely_kinds(self, *kinds: str) -> tuple[str, ...]:
+        """Kinds of values to pick from. Programs to be differentiated mostly have those that carry derivatives."""
+        return kinds if not self.smooth else (*kinds, *("real", "v3", "m2", "S", "real", "real") * 2)
 
     def let(self, name: str, kind: str) -> None:
         self.scope.names[-1][name] = kind
@@ -299,10 +318,12 @@ class Writer:
             return
         made = self.stmt(depth)
         body.stmts.append(made)
-        after = [b for how, a, b in self.goals if how == "before" and a == made.row and self.allowed(ROWS[b], depth)]
+        after = [
+            b for how, a, b in self.goals if how == "before" and a == made.row and self.allowed(self.rows[b], depth)
+        ]
         if after and self.chance(0.8):
             row = self.pick(after)
-            follower = self.make(ROWS[row], depth)
+            follower = self.make(self.rows[row], depth)
             if follower is not None:
                 body.stmts.append(follower)
                 self.goals = [goal for goal in self.goals if goal != ("before", made.row, row)]
@@ -311,12 +332,12 @@ class Writer:
         return not row.gives and (depth > 0 or not row.opens) and row.where(self)
 
     def stmt(self, depth: int) -> Stmt:
-        candidates = [row for row in ROWS.values() if self.allowed(row, depth) and row.weight]
+        candidates = [row for row in self.rows.values() if self.allowed(row, depth) and row.weight]
         for _ in range(20):
             made = self.make(self.choose(candidates), depth)
             if made is not None:
                 return made
-        made = self.make(ROWS["let"], depth)
+        made = self.make(self.rows["let"], depth)
         assert made is not None
         return made
 

@@ -28,10 +28,14 @@ Edit = Callable[[Program], None]
 
 
 def shrink(
-    program: Program, configuration: Configuration, outcome: Outcome, schedules: Sequence[int] = ()
+    program: Program,
+    configuration: Configuration,
+    outcome: Outcome,
+    schedules: Sequence[int] = (),
+    run: Callable[[Program, Configuration, Sequence[int]], Outcome] = execute,
 ) -> tuple[Program, Configuration, Outcome]:
-    """The smallest program and configuration found that fail like this one, and how they do."""
-    keeper = _Keeper(program, configuration, outcome, schedules)
+    """The smallest program and configuration found that fail like this one, and how they do. `run` judges them."""
+    keeper = _Keeper(program, configuration, outcome, schedules, run)
     for options in _simpler(configuration):
         keeper.attempt(keeper.program, options(keeper.configuration))
     again = True
@@ -54,8 +58,14 @@ class _Keeper:
     """The smallest failure so far."""
 
     def __init__(
-        self, program: Program, configuration: Configuration, outcome: Outcome, schedules: Sequence[int]
+        self,
+        program: Program,
+        configuration: Configuration,
+        outcome: Outcome,
+        schedules: Sequence[int],
+        run: Callable[[Program, Configuration, Sequence[int]], Outcome],
     ) -> None:
+        self.run = run
         self.schedules = schedules if outcome.detail.startswith(BY_ORDER) else ()
         self.program, self.configuration, self.outcome = program, configuration, outcome
         self.tries = 0
@@ -67,7 +77,7 @@ class _Keeper:
             return False
         self.tries += 1
         for _ in range(2 if "threads" in str(configuration.options) else 1):  # what races may be right by chance
-            found = execute(program, configuration, self.schedules)
+            found = self.run(program, configuration, self.schedules)
             if _key(found) == _key(self.outcome):
                 self.program, self.configuration, self.outcome = program, configuration, found
                 return True

@@ -44,7 +44,7 @@ def _augmented(w: Writer, target: str, kind: str) -> str:
     """`x =`, or `x +=` and the like. In memory the latter are atomics, and sums of floats by atomics may be made in any
     order: there `x[i] = x[i] +` says it."""
     operator = w.pick(("", "", "+", "-", "*"))
-    if operator and kind not in ("int", "w2") and "[" in target:
+    if operator and kind not in ("int", "w2") and "[" in target and not w.smooth:
         return f"{target} = {target} {operator}"
     return f"{target} {operator}="
 
@@ -54,7 +54,7 @@ def _augmented(w: Writer, target: str, kind: str) -> str:
 
 @statement("let", weight=3.0)
 def _let(w: Writer, depth: int) -> Made:
-    kind = w.pick(("int", "int", "real", "real", *KINDS))
+    kind = w.pick(w.likely_kinds("int", "int", "real", "real", *KINDS))
     value, name = w.expr(kind, 2), w.fresh()
     if kind in _NUMBERS and w.chance(0.6):
         type = w.pick(INTS if kind == "int" else FLOATS)
@@ -162,7 +162,8 @@ def _swizzled(w: Writer, depth: int) -> Made:
 
 @statement("own store", weight=4.0)
 def _own(w: Writer, depth: int) -> Made:
-    place = w.pick(w.places("own", *KINDS, axes=w.pick((1, 1, 2))))
+    kinds, axes = (w.pick(w.likely_kinds(*KINDS)),) if w.smooth else KINDS, w.pick((1, 1, 2))
+    place = w.pick(w.places("own", *kinds, axes=axes) or w.places("own", *kinds))
     return update(w, w.own(place), place.kind)
 
 
@@ -219,7 +220,7 @@ def _scatter(w: Writer, depth: int) -> Made:
 def summand(w: Writer, kind: str, family: str, type: str) -> Expr | None:
     """A value that gives the same, summed up in any order: small quarters, whole numbers without a sign of zero. None
     where there would be too many for halves, which have whole numbers up to 2048."""
-    if kind in ("int", "w2", "truth"):
+    if kind in ("int", "w2", "truth") or w.smooth:
         return w.expr(kind, 2)
     if kind == "v3":
         return Expr("cast", "ti.Vector([{0} & 15, {1} & 15, {0} & 7], ti.f32) * 0.25", "v3",

@@ -10,7 +10,7 @@ from tests.fuzz.program import OUTER, Program
 from tests.fuzz.refused import OPEN, REFUSED
 from tests.fuzz.rows import ROWS, Goal
 
-__all__ = ["BLOCKS", "CELLS", "EXPRESSIONS", "STATEMENTS", "count", "goals_of", "shown"]
+__all__ = ["BLOCKS", "CELLS", "EXPRESSIONS", "STATEMENTS", "constructs", "count", "goals_of", "shown"]
 
 _GOALS = 6  # cells that one program tries to fill
 
@@ -45,6 +45,15 @@ def count(programs: Iterable[Program]) -> Counter[Goal]:
     for program in programs:
         met.update({*_pairs(program)})
     return met
+
+
+def constructs(program: Program) -> set[str]:
+    """The constructs that a program has."""
+    found = {row for row, _ in program.roots()}
+    for _, body in program.roots():
+        for stmt in body.stmts:
+            found |= {stmt.row, *contents(stmt)}
+    return found
 
 
 def _pairs(program: Program) -> Iterable[Goal]:

@@ -16,10 +16,11 @@ from typing import Any
 
 from tests.fuzz.configurations import Configuration, drawn
 from tests.fuzz.data import script
-from tests.fuzz.execute import GOOD, Outcome, blame, execute, execute_fast, listing
+from tests.fuzz.derivatives import execute_derivatives
+from tests.fuzz.execute import FINE, GOOD, Outcome, blame, execute, execute_fast, listing
 from tests.fuzz.program import Program, draw
 from tests.fuzz.shrink import shrink
-from tests.fuzz.table import goals_of
+from tests.fuzz.table import constructs, goals_of
 
 __all__ = ["Plan", "Report", "program_of", "run"]
 
@@ -27,6 +28,7 @@ _PATIENCE = 120.0  # seconds of a processor for one program
 _LONGEST = 1200.0  # seconds, where it waits for something, or for a processor
 _START = "spawn"  # how processes begin: as they would be without this one
 _LIFE = 1500  # programs that a process runs
+_COMPILED = 3  # of every so many derivatives, one is compiled to machine code, which takes most of the time
 
 
 @dataclass(frozen=True)
@@ -44,16 +46,20 @@ class Plan:
     shrinks: bool = True
     scheduled: int = 10  # every which program runs under schedules as well; 0: none
     fast: bool = False  # compare fast_math with exact arithmetic, not with the evaluator
+    modes: tuple[str, ...] = ()  # check the derivatives of these modes, not the programs
 
 
 @dataclass
 class Report:
-    """How programs ended, what was found (name and detail), and one program for each cause of rounding."""
+    """How programs ended, what was found (name and detail), and one program for each cause of rounding. Of derivatives,
+    `counts`: what was compared; `met`: for each construct, how the programs ended that have it."""
 
     ended: Counter[str] = field(default_factory=Counter[str])
     found: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     rounded: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     seconds: float = 0.0
+    counts: Counter[str] = field(default_factory=Counter[str])
+    met: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
 
     @property
     def count(self) -> int:
@@ -63,7 +69,8 @@ class Report:
 def program_of(plan: Plan, number: int) -> tuple[Program, Configuration]:
     """The program of that number, and how it is compiled."""
     name = f"{plan.seed}-{number}"
-    program = draw(name, goals_of(number))
+    smooth = bool(plan.modes)
+    program = draw(name, () if smooth and number % 2 else goals_of(number)[: 2 if smooth else None], smooth)
     return program, drawn(name, plan.arch, program.safe, plan.verify)
 
 
@@ -141,15 +148,19 @@ class _Crew:
             return False
         return spent > _LONGEST or _used(self.process.pid) - self.before > _PATIENCE
 
-    def take(self, message: tuple[str, int, str, str], report: Report, tell: Callable[[str], None]) -> None:
-        what, number, status, detail = message
+    def take(self, message: tuple[Any, ...], report: Report, tell: Callable[[str], None]) -> None:
+        what, number, status, detail, *counts = message
         self.since = time.monotonic()
         if what == "begins":
             self.running, self.next = number, number + self.plan.processes
             self.before = _used(self.process.pid)
         elif what == "ended":
             report.ended[status] += 1
-            if status.startswith("rounds by"):
+            report.counts.update(*counts)
+            if self.plan.modes:
+                for row in constructs(program_of(self.plan, number)[0]):
+                    report.met.setdefault(row, Counter())[status.partition(":")[0]] += 1
+            if status.startswith(FINE):
                 report.rounded.setdefault(status, (f"{self.plan.seed}-{number}", detail))
             elif status not in GOOD:
                 report.found.append((f"{self.plan.seed}-{number}", f"{status}\n{detail}"))
@@ -191,9 +202,20 @@ def _work(plan: Plan, first: int, pipe: Any) -> None:
         pipe.send(("begins", number, "", ""))
         program, configuration = program_of(plan, number)
         schedules = schedules_of(plan, number)
-        outcome = execute_fast(program, configuration) if plan.fast else execute(program, configuration, schedules)
+        outcome = execution(plan, number)(program, configuration, schedules)
         detail = explain(plan, program, configuration, outcome, schedules) if outcome.bad else outcome.detail
-        pipe.send(("ended", number, outcome.status, detail))
+        pipe.send(("ended", number, outcome.status, detail, outcome.counts))
+
+
+Execution = Callable[[Program, Configuration, Sequence[int]], Outcome]
+
+
+def execution(plan: Plan, number: int) -> Execution:
+    """What runs program number `number` of a plan and judges it."""
+    if plan.modes:
+        machine = plan.arch if number % _COMPILED == 0 else ""
+        return lambda program, configuration, _: execute_derivatives(program, configuration, plan.modes, machine)
+    return (lambda program, configuration, _: execute_fast(program, configuration)) if plan.fast else execute
 
 
 def explain(
@@ -201,7 +223,9 @@ def explain(
 ) -> str:
     """What is told of a failure, once it is small and written down."""
     if plan.shrinks and not plan.fast:
-        program, configuration, outcome = shrink(program, configuration, outcome, schedules)
+        number = int(program.name.rpartition("-")[2]) if plan.modes else 0
+        run = execution(plan, number)
+        program, configuration, outcome = shrink(program, configuration, outcome, schedules, run)
     by = ""
     if (
         outcome.status == "differs" and outcome.places and plan.arch == "cpu" and not plan.fast

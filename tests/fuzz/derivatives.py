@@ -1,0 +1,450 @@
+"""Derivatives of random programs against the truth: forward mode against central differences, reverse mode against
+forward mode.
+
+A program is taken as CHI. Its numbers are a vector: each f64 in the memory of fields, in arrays and in parameters, and
+behind the kernel each f64 in memory, in arrays and in results. Forward mode gives J v for a random direction v. It is
+compared with differences of the kernel without a mode, for each number where the kernel is smooth: differences of two
+widths, ahead and behind, agree. Reverse mode gives J^T w. It is right if <J v, w> = <v, J^T w>; no smoothness is
+needed.
+
+Each derivative runs in the evaluator as `differentiate` leaves it, under a schedule of an adversary, lowered with and
+without optimizations, and as machine code. What a derivative refuses is counted as refused, with its message.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+import weft as ti
+from tests.fuzz.configurations import Configuration, applied
+from tests.fuzz.execute import Judge, Outcome, prepared
+from tests.fuzz.machines import Machine
+from tests.fuzz.places import PLACES
+from tests.fuzz.program import Program
+from weft.ir.adversary import Schedule
+from weft.ir.autodiff.companions import carries
+from weft.ir.config import CompileConfig
+from weft.ir.core import ops_of
+from weft.ir.errors import CompilationError, InternalError
+from weft.ir.evaluate import Fault, evaluate
+from weft.ir.memory_model import Memory
+from weft.ir.ops import FieldPtr, Kernel, StructFor
+from weft.ir.parse import parse
+from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
+from weft.ir.symbols import COMPANIONS, FieldSymbol, Param
+from weft.ir.text import print_ir
+from weft.ir.types import Array, Prim, Struct, Tensor, Type, f64, flatten
+
+__all__ = ["Numbers", "Subject", "execute_derivatives", "with_companions"]
+
+_STEPS = (1e-4, 1e-5)  # the widths of differences
+_LARGE = 1e8  # larger values are not compared: their differences are rounding
+_DOT = 1e-12  # of the sum of the terms' absolute values
+
+Run = Callable[[list[Any], list[Any]], list[Any]]  # of trees and arguments, gives results
+
+
+# ---- kernels ---------------------------------------------------------------------------------------------------------
+
+
+def with_companions(kernel: Kernel, mode: str, trees: int) -> Kernel:
+    """The kernel in that mode. Each field and parameter of floats has a dual, or each field and array a gradient. Those
+    of fields are in trees of their own, numbered from `trees` on."""
+    kind = COMPANIONS[mode]
+    made: dict[FieldSymbol, FieldSymbol] = {}
+    fields: list[FieldSymbol] = []
+    for symbol in kernel.fields:
+        made[symbol] = symbol
+        if carries(symbol.dtype) and not symbol.hidden:
+            other = replace(symbol, name=f"{symbol.name}.{kind}", tree=trees + symbol.tree)
+            made[symbol] = replace(symbol, **{kind: other})
+            fields.append(other)
+        fields.append(made[symbol])
+    for op in ops_of(kernel.body):
+        if isinstance(op, (FieldPtr, StructFor)):
+            op.field = made[op.field]
+    hidden = [Param(f"{one.name}.{kind}", one.type, kind) for one in kernel.params if _takes_part(one, mode)]
+    kernel.fields, kernel.params, kernel.mode = tuple(fields), (*kernel.params, *hidden), mode
+    return kernel
+
+
+def _takes_part(param: Param, mode: str) -> bool:
+    """Reverse mode takes parameters that are no arrays for constants."""
+    return _has_floats(param.type) and (mode == "jvp" or isinstance(param.type, Array))
+
+
+def _has_floats(type: Type) -> bool:
+    return carries(type.elem) if isinstance(type, Array) else carries(type)
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Numbers:
+    """What a kernel starts from or leaves: the bytes of its trees, its arguments, and its results."""
+
+    trees: list[Any]
+    args: list[Any]
+    results: list[Any] = field(default_factory=list[Any])
+
+    def copy(self) -> Numbers:
+        return Numbers([tree.copy() for tree in self.trees], [_copied(arg) for arg in self.args])
+
+
+def _copied(arg: Any) -> Any:
+    return arg.copy() if isinstance(arg, (np.ndarray, list)) else arg
+
+
+class Space:
+    """Where the f64 of a kernel are. `at`: their bytes in each tree. `params`: the parameters that have some. `loose`:
+    for each of those in memory, whether its place depends on the order of iterations."""
+
+    def __init__(self, kernel: Kernel, trees: int) -> None:
+        self.params = {k: one.type for k, one in enumerate(kernel.params) if _has_floats(one.type)}
+        self.results = [type for type in kernel.results if carries(type)]
+        found: list[set[int]] = [set() for _ in range(trees)]
+        loose: list[set[int]] = [set() for _ in range(trees)]
+        memory = Memory([np.zeros(0, np.uint8)] * trees)
+        for symbol in kernel.fields:
+            for point in np.ndindex(*symbol.shape):
+                place = memory.place(symbol, [i + start for i, start in zip(point, symbol.offset or (0,) * len(point))])
+                at = {start for start, prim in zip(place.offsets, place.prims) if prim is f64}
+                found[symbol.tree] |= at
+                if symbol.name in PLACES and PLACES[symbol.name].unordered:
+                    loose[symbol.tree] |= at
+        self.at = [np.array(sorted(one), int)[:, None] + np.arange(8) for one in found]
+        self.loose = [at in loose[tree] for tree, one in enumerate(found) for at in sorted(one)]
+
+    def ordered(self, count: int) -> Any:
+        """Of so many numbers, those that do not depend on the order of iterations."""
+        return ~np.array([*self.loose, *[False] * (count - len(self.loose))], bool)
+
+    def in_memory(self, numbers: Numbers) -> Any:
+        """Of a vector of inputs, which are in fields or arrays."""
+        parts = [np.full(len(at), True) for at in self.at]
+        for k, type in self.params.items():
+            parts.append(np.full(_floats(numbers.args[k], type).size, isinstance(type, Array)))
+        return np.concatenate(parts or [np.zeros(0, bool)])
+
+    def read(self, numbers: Numbers, inputs: bool) -> Any:
+        """The vector of those numbers; of inputs, with all parameters, otherwise with arrays and results."""
+        parts = [tree[at].reshape(-1).view(np.float64) for tree, at in zip(numbers.trees, self.at)]
+        for k, type in self.params.items():
+            if isinstance(type, Array) or inputs:
+                parts.append(_floats(numbers.args[k], type))
+        parts += [_floats(value, type) for value, type in zip(numbers.results, self.results, strict=False)]
+        return np.concatenate([np.asarray(part, np.float64).reshape(-1) for part in parts] or [np.zeros(0)])
+
+    def write(self, numbers: Numbers, vector: Any, inputs: bool = True) -> None:
+        """Put the numbers of such a vector there. Behind parameters come those of results, which are not written."""
+        start = 0
+
+        def take(count: int) -> Any:
+            nonlocal start
+            start += count
+            return vector[start - count : start]
+
+        for tree, at in zip(numbers.trees, self.at):
+            tree[at] = take(len(at)).copy().view(np.uint8).reshape(-1, 8)
+        for k, type in self.params.items():
+            if isinstance(type, Array) or inputs:
+                count = _floats(numbers.args[k], type).size
+                numbers.args[k] = _with_floats(numbers.args[k], type, list(take(count)))
+
+
+def _floats(value: Any, type: Type) -> Any:
+    if isinstance(type, Array):
+        return np.asarray(value, np.float64).reshape(-1)
+    return np.array([x for x, prim in zip(_scalars(value, type), flatten(type)) if prim.is_float], np.float64)
+
+
+def _scalars(value: Any, type: Type) -> list[Any]:
+    if isinstance(type, Prim):
+        return [value]
+    if isinstance(type, Struct):
+        members = [value[name] for name, _ in type.members] if isinstance(value, dict) else list(value)
+        return [x for one, (_, inner) in zip(members, type.members) for x in _scalars(one, inner)]
+    return list(np.asarray(value, object).reshape(-1))
+
+
+def _with_floats(value: Any, type: Type, floats: list[Any]) -> Any:
+    """The same value with other floats, which are taken from the list."""
+    if isinstance(type, Array):
+        value.reshape(-1)[:] = floats
+        return value
+    if isinstance(type, Struct):
+        parts = [value[name] for name, _ in type.members] if isinstance(value, dict) else list(value)
+        made = []
+        for one, (_, inner) in zip(parts, type.members):
+            count = _floats_in(inner)
+            made.append(_with_floats(one, inner, floats[:count]))
+            del floats[:count]
+        return made
+    if not carries(type):
+        return value
+    return floats[0] if isinstance(type, Prim) else np.array(floats).reshape(type.shape)
+
+
+def _nothing(value: Any, type: Type) -> Any:
+    """A companion of an argument, all 0."""
+    if isinstance(type, Array):
+        return np.zeros_like(value)
+    if isinstance(type, Struct):
+        parts = [value[name] for name, _ in type.members] if isinstance(value, dict) else list(value)
+        return [_nothing(one, inner) for one, (_, inner) in zip(parts, type.members)]
+    return np.zeros(type.shape, type.elem.np) if isinstance(type, Tensor) else type.np.type(0)
+
+
+# ---- one program -----------------------------------------------------------------------------------------------------
+
+
+class Subject:
+    """A program as CHI with its numbers. `config`: what it is compiled with."""
+
+    def __init__(self, judge: Judge, seed: str, config: CompileConfig, machine: Machine | None = None) -> None:
+        chi, self.functions = judge.lowered()
+        judge.data.fill()
+        self.text, self.config, self.machine = chi, config, machine
+        self.saved = frozenset[str]()  # the fields and arrays whose old values reverse mode needs
+        unpacked = judge.kernel._unpacked(judge.data.arguments())
+        args = [value.to_dict() if hasattr(value, "to_dict") else value for value in unpacked]
+        self.start = Numbers([np.array(tree.buffer(), np.uint8) for tree in judge.translation.trees], args)
+        self.trees = len(self.start.trees)
+        self.space = Space(chi, self.trees)
+        self.random = np.random.default_rng(list(seed.encode()))
+        self.base = self.space.read(self.start, True)
+
+    def copy(self) -> Kernel:
+        """The kernel without a mode."""
+        return parse(print_ir(self.text))
+
+    def primal(self, vector: Any) -> Numbers:
+        """What the kernel leaves behind, started from those numbers."""
+        numbers = self.start.copy()
+        self.space.write(numbers, vector)
+        memory = Memory(numbers.trees)
+        numbers.results = evaluate(self.copy(), numbers.args, memory, self.config, functions=self.functions)
+        numbers.results = _carrying(numbers.results, self.text.results)
+        return numbers
+
+    def differentiated(self, mode: str) -> Kernel:
+        """The kernel in that mode, not differentiated yet. It has the lines of the program."""
+        return with_companions(parse(print_ir(self.text)), mode, self.trees)
+
+    def launch(self, mode: str, run: Run, numbers: Numbers, others: Numbers) -> None:
+        """Run a kernel in a mode on numbers and on their companions. Both are changed."""
+        hidden = [others.args[k] for k, one in enumerate(self.text.params) if _takes_part(one, mode)]
+        results = run([*numbers.trees, *others.trees], [*numbers.args, *hidden])
+        if mode == "jvp":
+            count = len(self.text.results)
+            numbers.results = _carrying(results[:count], self.text.results)
+            others.results = results[count:]
+
+    def companions(self, vector: Any, inputs: bool) -> Numbers:
+        """Companions that hold such a vector, and 0 elsewhere."""
+        args = [_nothing(arg, one.type) for arg, one in zip(self.start.args, self.text.params)]
+        others = Numbers([np.zeros_like(tree) for tree in self.start.trees], args)
+        self.space.write(others, vector, inputs)
+        return others
+
+    def before(self, after: Numbers) -> Numbers:
+        """What memory holds for reverse mode: what the kernel left, and what it started from where `saved` says so."""
+        made = Numbers([tree.copy() for tree in after.trees], [_copied(arg) for arg in after.args])
+        old, new = Memory(self.start.trees), Memory(made.trees)
+        for symbol in self.text.fields:
+            if symbol.name in self.saved:
+                new.write(symbol, old.read(symbol))
+        for k, param in enumerate(self.text.params):
+            if param.name in self.saved or not isinstance(param.type, Array):
+                made.args[k] = _copied(self.start.args[k])
+        return made
+
+
+def _floats_in(type: Type) -> int:
+    return sum(prim.is_float for prim in flatten(type))
+
+
+def _carrying(results: Sequence[Any], types: Sequence[Type]) -> list[Any]:
+    return [value for value, type in zip(results, types, strict=True) if carries(type)]
+
+
+def runs(subject: Subject, mode: str, seed: int) -> Iterator[tuple[str, Run]]:
+    """The ways in which a derivative runs. Raises CompilationError where it is refused."""
+
+    def in_evaluator(kernel: Kernel, config: CompileConfig, functions: Sequence[Kernel], **how: Any) -> Run:
+        return lambda trees, args: evaluate(kernel, args, Memory(trees), config, functions=functions, **how)
+
+    config = subject.config
+    made = run_passes(subject.differentiated(mode), ("differentiate",), config)
+    subject.saved = frozenset(getattr(made, "saved", ()))
+    yield "chi", in_evaluator(made, config, subject.functions)
+    yield "adversary", in_evaluator(made, config, subject.functions, schedule=Schedule(seed))
+    for name, advanced in (("optimized", True), ("not optimized", False)):
+        other = replace(config, advanced_optimization=advanced)
+        low, *functions = (
+            run_passes(one, TO_TASKS + TO_LOWERED, other)
+            for one in (subject.differentiated(mode), *(parse(print_ir(one)) for one in subject.functions))
+        )
+        yield name, in_evaluator(low, other, functions)
+        yield f"{name}, adversary", in_evaluator(low, other, functions, schedule=Schedule(seed))
+        if subject.machine is not None:
+            yield f"{name}, machine code", subject.machine(subject.differentiated(mode), subject.functions, other)
+
+
+# ---- forward mode ----------------------------------------------------------------------------------------------------
+
+
+def _smooth_differences(subject: Subject, direction: Any, here: Any) -> tuple[Any, Any, Any]:
+    """Differences along a direction, their tolerances, and where the kernel is smooth."""
+    slopes: list[Any] = []
+    with np.errstate(all="ignore"):
+        for step in _STEPS:
+            ahead, behind = (
+                subject.space.read(subject.primal(subject.base + sign * step * direction), False) for sign in (1, -1)
+            )
+            slopes += [(ahead - here) / step, (here - behind) / step, (ahead - behind) / (2 * step)]
+        wide, near, size = slopes[2], slopes[5], np.abs(here)
+        noise = 1e-15 * (1 + size) / _STEPS[1]
+        curved = np.abs(wide - near)
+        jumps = np.maximum(np.abs(slopes[3] - slopes[4]), np.abs(slopes[0] - slopes[1]) * 0.1)
+        scale = 1e-3 + 1e-3 * np.abs(near)
+        smooth = np.isfinite(near) & np.isfinite(wide) & (size < _LARGE) & (noise < scale * 0.1)
+        smooth &= (curved < scale) & (jumps < 10 * scale)
+        return near, 4 * curved + 20 * noise + 1e-6 + 1e-6 * np.abs(near), smooth
+
+
+def check_forward(subject: Subject, seed: int, counts: Counter[str]) -> str:
+    """What is wrong with forward mode, "" if nothing is."""
+    space, direction = subject.space, subject.random.uniform(-1, 1, subject.base.size)
+    ways = runs(subject, "jvp", seed)
+    first = next(ways)  # refuses before anything runs
+    here = subject.space.read(subject.primal(subject.base), False)
+    slope, tolerance, smooth = _smooth_differences(subject, direction, here)
+    counts["differences"] += int(smooth.sum())
+    counts["differences other than 0"] += int((smooth & (slope != 0)).sum())
+    counts["not smooth"] += int((~smooth).sum())
+    for name, run in (first, *ways):
+        numbers, others = subject.start.copy(), subject.companions(direction, True)
+        try:
+            subject.launch("jvp", run, numbers, others)
+        except Fault as fault:
+            return f"{name}: only forward mode faults: {fault.message}"
+        values, duals = subject.space.read(numbers, False), subject.space.read(others, False)
+        with np.errstate(all="ignore"):
+            apart = ~((np.abs(values - here) <= 1e-9 * (1 + np.abs(here))) | (values == here) | (here != here))
+            wrong = smooth & ~(np.abs(duals - slope) <= tolerance)
+        if "adversary" in name or "machine" in name:
+            apart, wrong = apart & space.ordered(apart.size), wrong & space.ordered(apart.size)
+        if (apart & (np.abs(here) < _LARGE)).any():
+            k = int(np.argmax(apart))
+            return f"{name}: the value of {subject_place(subject, k)} is {values[k]}, without a mode {here[k]}"
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            return f"{name}: the dual of {subject_place(subject, k)} is {duals[k]}, differences say {slope[k]}"
+    return ""
+
+
+def subject_place(subject: Subject, number: int) -> str:
+    """Which number of an output that is, in words."""
+    for tree, at in enumerate(subject.space.at):
+        if number < len(at):
+            names = [one.name for one in subject.text.fields if one.tree == tree]
+            return f"number {number} of {' or '.join(names)}"
+        number -= len(at)
+    return f"number {number} of arrays and results"
+
+
+# ---- reverse mode ----------------------------------------------------------------------------------------------------
+
+
+def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
+    """What is wrong with reverse mode, by the dot products of forward mode, "" if nothing is.
+
+    Memory holds what the kernel has left, except for the fields and arrays that the derivative names in `saved`."""
+    space, random = subject.space, subject.random
+    direction = random.uniform(-1, 1, subject.base.size) * space.in_memory(subject.start)
+    ways = runs(subject, "vjp", seed)
+    first = next(ways)
+    numbers, others = subject.start.copy(), subject.companions(direction, True)
+    subject.launch("jvp", next(runs(subject, "jvp", seed))[1], numbers, others)
+    duals = space.read(others, False)
+    held = duals.size - sum(_floats_in(type) for type in space.results)
+    weights = random.uniform(-1, 1, duals.size) * space.ordered(duals.size)
+    weights[held:] = 0  # results have no gradient in memory
+    terms = duals * weights
+    for name, run in (first, *ways):
+        after, gradients = subject.before(numbers), subject.companions(weights[:held], False)
+        try:
+            subject.launch("vjp", run, after, gradients)
+        except Fault as fault:
+            return f"{name}: reverse mode faults: {fault.message}"
+        back = space.read(gradients, True) * direction
+        size = np.abs(terms).sum() + np.abs(back).sum()
+        if not np.isfinite(terms).all() or size > _LARGE:
+            counts["dot products that are not finite"] += 1
+            continue
+        counts["dot products"] += 1
+        counts["dot products other than 0"] += bool(np.abs(terms).sum())
+        if not abs(terms.sum() - back.sum()) <= _DOT * size:
+            return f"{name}: <Jv, w> = {terms.sum()!r}, but <v, J^T w> = {back.sum()!r}; the terms add up to {size:.3g}"
+    return ""
+
+
+CHECKS: dict[str, Callable[[Subject, int, Counter[str]], str]] = {"jvp": check_forward, "vjp": check_reverse}
+
+
+def execute_derivatives(
+    program: Program, configuration: Configuration, modes: Sequence[str] = ("jvp",), machine: str = ""
+) -> Outcome:
+    """Check the derivatives of a program. `machine`: whose machine code runs as well, none if empty. The status says
+    what a mode refuses."""
+    configuration = replace(configuration, arch="cpu", default_fp="f64")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            with applied(configuration), prepared(program, False) as (data, kernel):
+                judge = Judge(kernel, data, ti.lang.program.init.program().config)
+                return _judged(program, judge, modes, Machine(configuration, machine) if machine else None)
+        except Fault as fault:
+            return Outcome("faulted", fault.message)
+        except InternalError as error:
+            return Outcome("crash", f"InternalError: {error}\n{traceback.format_exc()[-2500:]}")
+        except CompilationError as error:
+            return Outcome("told", f"{type(error).__name__}: {error}")
+        except Exception as error:
+            return Outcome("crash", f"{type(error).__name__}: {error}\n{traceback.format_exc()[-2500:]}")
+
+
+def _judged(program: Program, judge: Judge, modes: Sequence[str], machine: Machine | None) -> Outcome:
+    seed = int(re.sub(r"\D", "", program.name) or 0) % 1000
+    counts, refused = Counter[str](), dict[str, str]()
+    for mode in modes:
+        subject = Subject(judge, f"{program.name} {mode}", judge.config, machine)
+        try:
+            wrong = CHECKS[mode](subject, seed, counts)
+        except InternalError:
+            raise
+        except CompilationError as error:
+            refused[mode] = str(error)
+            continue
+        if wrong:
+            return Outcome("differs", f"{mode}, {wrong}")
+    if not refused:
+        return Outcome("same", "", counts=counts)
+    status = f"refuses {', '.join(refused)}: {' | '.join(dict.fromkeys(map(_words, refused.values())))}"
+    return Outcome(status, "\n".join(refused.values()), counts=counts)
+
+
+def _words(message: str) -> str:
+    """The first line of a message, without names and numbers."""
+    text = message.partition("\n")[0]
+    return re.sub(r"'[^']*'", "'...'", re.sub(r"\d+", "N", text))
