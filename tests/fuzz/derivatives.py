@@ -13,11 +13,13 @@ without optimizations, and as machine code. What a derivative refuses is counted
 
 from __future__ import annotations
 
+import io
 import re
 import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -408,7 +410,7 @@ def execute_derivatives(
     """Check the derivatives of a program. `machine`: whose machine code runs as well, none if empty. The status says
     what a mode refuses."""
     configuration = replace(configuration, arch="cpu", default_fp="f64")
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         try:
             with applied(configuration), prepared(program, False) as (data, kernel):

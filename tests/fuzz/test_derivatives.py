@@ -1,0 +1,91 @@
+"""The derivatives of random programs agree with differences, and what checks that finds a wrong derivative."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.configurations import Configuration
+from tests.fuzz.derivatives import execute_derivatives
+from tests.fuzz.nodes import Body, Expr, Stmt
+from tests.fuzz.program import Program, draw
+from tests.fuzz.workers import Plan, explain, program_of
+from weft.ir.autodiff import companions
+from weft.ir.autodiff.rules import DERIVATIVES
+from weft.ir.rewrite import expressions
+
+EXACT = Configuration(options={"fast_math": False, "offline_cache": False, "cpu_max_num_threads": 1})
+PLAN = Plan("tests", 1, modes=("jvp",))
+
+
+def hold(number: int, machine: str = "") -> int:
+    """How many differences the program of that number was compared with."""
+    program, configuration = program_of(PLAN, number)
+    outcome = execute_derivatives(program, configuration, PLAN.modes, machine)
+    assert not outcome.bad, f"{configuration}\n{program.code}\n{outcome.status}: {outcome.detail}"
+    return outcome.counts["differences other than 0"]
+
+
+def test_forward_mode_of_random_programs_agrees_with_differences() -> None:
+    assert sum(hold(number, "cpu" if number == 0 else "") for number in range(4)) > 200
+
+
+@pytest.mark.emulated
+def test_forward_mode_of_a_random_program_on_an_emulated_gpu() -> None:
+    assert hold(4, "emulated") > 20
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("tens", range(20))
+def test_forward_mode_of_many_random_programs_agrees_with_differences(tens: int) -> None:
+    for number in range(100 + 10 * tens, 110 + 10 * tens):
+        hold(number, "cpu" if number % 3 == 0 else "")
+
+
+def small(target: str, value: str) -> Program:
+    """A program of one parallel loop with one assignment."""
+    stmt = Stmt("own store", [(f"{target} = {{0}}", None)], [Expr("function", value, "real")])
+    other = Stmt("own store", [("o_i32[i] = {0}", None)], [Expr("index array", "perm[i]", "int")])
+    loop = Stmt("parallel range", [("for i in range(COUNT):", Body([other, stmt]))])
+    return Program("small-0", [], Body([loop]), "", {}, "same", smooth=True)
+
+
+def test_a_wrong_derivative_is_found_and_shown_in_a_small_program(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = small("o_f64[i]", "ti.sin(o_f64[i] * xs[0, 1])")
+    assert execute_derivatives(program, EXACT).status == "same"
+    wrong = replace(DERIVATIVES["sin"], partials=expressions(DERIVATIVES["cos"].partials[0]))
+    monkeypatch.setitem(companions.DERIVATIVES, "sin", wrong)
+    outcome = execute_derivatives(program, EXACT)
+    assert outcome.status == "differs"
+    assert outcome.detail.startswith("jvp, chi: the dual of number")
+    told = explain(replace(PLAN, folder=tmp_path), program, EXACT, outcome)
+    assert "ti.sin" in told
+    assert "o_i32[i]" not in (tmp_path / "small-0.py").read_text()
+
+
+def test_points_that_are_not_smooth_are_left_out() -> None:
+    """The parameter `pack.x` is 2.5."""
+    for value in ("o_f64[i] * abs(pack.x - 2.5)", "o_f64[i] if pack.x == 2.5 else 1.0", "ti.sqrt(pack.x - 2.5)"):
+        outcome = execute_derivatives(small("o_f64[i]", value), EXACT)
+        assert outcome.status == "same", value
+        assert outcome.counts["not smooth"] == 24, value
+
+
+def test_a_refusal_is_no_success() -> None:
+    """It is counted by its message, which names no field or number."""
+    program = small("o_f64[i]", "trade_f(o_f64[i], 2.0)")
+    outcome = execute_derivatives(program, EXACT)
+    assert outcome.status.startswith("refuses jvp: forward mode cannot differentiate a call of the real function '...'")
+    assert not outcome.bad
+
+
+def test_programs_to_be_differentiated_have_f64_only() -> None:
+    for number in range(30):
+        source = draw(f"smooth-{number}", smooth=True).source
+        assert "ti.f32" not in source
+        assert "ti.f16" not in source
