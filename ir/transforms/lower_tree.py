@@ -148,7 +148,7 @@ def _return(low: Lowering, node: tree.Return) -> None:
         _return_from_call(low, low.calls[-1], node)
         return
     if any(isinstance(frame.op, PARALLEL) for frame in low.frames):
-        raise CompilationError("'return' inside a parallel loop: its iterations run in any order", node.span)
+        raise CompilationError("a parallel loop cannot contain 'return': its iterations run in any order", node.span)
     low.add(ops.Return(low.values(node.values)))
 
 

@@ -101,7 +101,7 @@ def _is_array(value: Value) -> bool:
 
 @lowers(tree.Simt)
 def _simt(low: Lowering, node: tree.Simt) -> Value:
-    low.require_block(f"'{node.kind}' is something that the threads of a block do")
+    low.require_block(f"'{node.kind}' is an operation of the threads of a block")
     return low.add(ops.Simt(node.kind, low.values(node.values), type=node.type))
 
 

@@ -42,7 +42,7 @@ class ValueMethod(Unfinished):
     @property
     def phrase(self) -> str:  # type: ignore[override]
         """The name of this meaning in messages."""
-        return f"the method {self.name}, without the parentheses of a call,"
+        return f"the method {self.name} (without a call)"
 
 
 def _what_it_has(kind: Tensor, name: str) -> str:
@@ -214,9 +214,11 @@ def _of_object(t: Translator, base: Any, node: ast.Attribute) -> Any:
             raise UnknownName(str(error), t.span(node)) from None
         if isinstance(base, MatrixField) and (swizzle(node.attr) is not None or _is_method(node.attr)):
             right = f"{dotted(node.value)}[{_example(base)}].{node.attr}"
-            raise UnknownName(f"a field has no '{node.attr}', its elements have: write {right}", t.span(node)) from None
+            raise UnknownName(
+                f"a field has no '{node.attr}', but its elements have it: write {right}", t.span(node)
+            ) from None
         if t.source.file.startswith(LIBRARY):  # inside of Weft's functions, the argument is wrong
-            raise t.error(f"{t.source.name} does not take {kind_of(base)}", node, TypeMismatch) from None
+            raise t.error(f"{t.source.name} cannot take {kind_of(base)}", node, TypeMismatch) from None
         raise UnknownName(
             f"{_owner(base, node)} has no attribute '{node.attr}'{_meant(base, node)}", t.span(node)
         ) from None

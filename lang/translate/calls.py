@@ -54,7 +54,7 @@ def _call(t: Translator, node: ast.Call) -> Any:
     for keyword in node.keywords:
         value = following(t, values, t.expr, keyword.value)
         if keyword.arg is None and not isinstance(value, dict):
-            raise t.error("'**' takes a dict known at compile time", keyword)
+            raise t.error("the dict after '**' must be known at compile time", keyword)
         given = value if keyword.arg is None else {keyword.arg: value}
         names += given
         values += given.values()
@@ -173,7 +173,7 @@ def _unbound(method: Callable[[Translator, Any, Call], Any]) -> Callable[[Transl
 
     def handle(t: Translator, c: Call) -> Any:
         if not c.args:
-            raise t.error("a method of vectors or matrices needs one as its first argument", c.node, TypeMismatch)
+            raise t.error("the first argument of this method must be a vector or a matrix", c.node, TypeMismatch)
         first, *rest = c.args
         return method(t, to_expr(t, first, c.node), replace(c, args=rest))
 
@@ -222,7 +222,8 @@ def _python_call(t: Translator, function: Any, c: Call) -> Any:
     name = getattr(function, "__name__", "")
     instead = f"; write ti.{name}" if name in FUNCTIONS and name in BUILTINS else ""
     raise t.error(
-        f"{kind_of(function)} is Python's, not Weft's: in a kernel it takes only values known at compile time{instead}",
+        f"{kind_of(function)} is a Python function, not a Weft function: in a kernel, all its arguments must "
+        f"be known at compile time{instead}",
         c.node,
         TypeMismatch,
     )
@@ -240,9 +241,9 @@ def _check_growth(t: Translator, function: Any, c: Call) -> None:
     if isinstance(owner, ast.Name) and t.lives_here(owner.id):
         return
     raise t.error(
-        f"'{ast.unparse(owner)}' is a Python {type(function.__self__).__name__}, which lives while the kernel is "
-        f"compiled: it cannot grow when the kernel runs. Write to a field, at a place of its own for each value, as "
-        f"ti.atomic_add(count[None], 1) gives",
+        f"'{ast.unparse(owner)}' is a Python {type(function.__self__).__name__}, which exists only while the "
+        "kernel is compiled: a running kernel cannot add to it. Write the values to a field; "
+        "ti.atomic_add(count[None], 1) returns a new index for each value",
         c.node,
     )
 
@@ -262,8 +263,9 @@ def _warn_of_draw(t: Translator, c: Call) -> None:
     SyntaxWarning."""
     span = t.span(c.node)
     text = (
-        f"\n{span.render()}\n{ast.unparse(c.node.func)} is called once, when the kernel is compiled: the number is the "
-        "same in each iteration and call; write ti.random() to draw in the kernel"
+        f"\n{span.render()}\nthe compiler calls {ast.unparse(c.node.func)} once, when it compiles the kernel, "
+        "so each iteration and each call gets the same number; write ti.random() to draw a number when the "
+        "kernel runs"
     )
     if text not in t.unit.warned:
         space = getattr(t.names.function, "__globals__", {})

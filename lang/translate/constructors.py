@@ -45,7 +45,11 @@ def _tensor(t: Translator, kind: Tensor, c: Call) -> tree.Expr:
     """Make a tensor from one scalar, from all scalars, or from parts that together have as many scalars."""
     pieces = c.args
     if c.keywords:
-        raise t.error(f"{kind} takes its elements in order, and no '{min(c.keywords)}'", c.node, TypeMismatch)
+        raise t.error(
+            f"{kind} takes its elements as positional arguments; it has no argument '{min(c.keywords)}'",
+            c.node,
+            TypeMismatch,
+        )
     if len(pieces) == 1 and isinstance(pieces[0], (list, tuple)):
         pieces = list(pieces[0])
     values = [to_expr(t, piece, c.node) for piece in pieces]
@@ -87,7 +91,7 @@ def _member(t: Translator, annotation: Any, value: Any, name: str, c: Call) -> t
     try:
         return coerce(t, expr, wanted, c.node)
     except TypeMismatch:
-        raise t.error(f"member '{name}' is {wanted}, got {expr.type}", c.node, TypeMismatch) from None
+        raise t.error(f"member '{name}' must be of type {wanted}, not {expr.type}", c.node, TypeMismatch) from None
 
 
 # ---- Vector, Matrix, Struct ------------------------------------------------------------------------------------------
@@ -97,10 +101,10 @@ def _matrix(t: Translator, c: Call) -> tree.Expr:
     """`Matrix(rows, dt)`, `Vector(elements, dt)`."""
     arr, dtype = arguments(t, c, 1, 2, "arr", "dt")
     if isinstance(arr, (list, tuple)) and not arr:
-        raise t.error("a vector or matrix has at least one element", c.node, TypeMismatch)
+        raise t.error("a vector or matrix must have at least one element", c.node, TypeMismatch)
     if is_number(arr) or (isinstance(arr, tree.Expr) and not shape_of(arr.type)):
         raise t.error(
-            f"a list of elements is needed, not {kind_of(arr)}: write ti.Vector([x, y, ...])", c.node, TypeMismatch
+            f"expected a list of elements, not {kind_of(arr)}: write ti.Vector([x, y, ...])", c.node, TypeMismatch
         )
     if not isinstance(arr, (list, tuple, tree.Expr, Matrix)):
         arr = run_now(t, c.node, Matrix, arr)
@@ -161,7 +165,7 @@ def _count(shape: Sequence[int]) -> int:
 
 def _constant(t: Translator, numbers: list[int], shape: tuple[int, ...], prim: Prim, node: ast.AST) -> tree.Expr:
     if min(shape) < 1:
-        raise t.error(f"an extent is at least 1, got {min(shape)}", node, TypeMismatch)
+        raise t.error(f"an extent must be at least 1, got {min(shape)}", node, TypeMismatch)
     values = [scalar_of(t, float(x) if prim.is_float else x, prim, node) for x in numbers]
     return tree.MakeTensor(list(values), type=tensor(prim, shape), span=t.span(node))
 

@@ -25,8 +25,8 @@ def refuse_open_end(t: Translator) -> None:
     last = _open(t.out)
     span = t.source.header() if last is None or last.span is None else last.span
     raise CompilationError(
-        f"'{t.source.name}' returns a value, but not on every path: after this it ends without one; "
-        f"end every path with a 'return'",
+        f"'{t.source.name}' returns a value, but not on every path: it can end after this line without a "
+        "'return'; end every path with a 'return'",
         span,
     )
 

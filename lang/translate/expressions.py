@@ -24,7 +24,7 @@ __all__ = ["iterate", "meaning", "unpack", "unpack_item"]
 @translates(ast.Constant)
 def _constant(t: Translator, node: ast.Constant) -> Any:
     if isinstance(node.value, (complex, bytes)) or node.value is ...:
-        raise t.error(f"{node.value!r} is not a value in a kernel", node, TypeMismatch)
+        raise t.error(f"{node.value!r} cannot be used as a value in a kernel", node, TypeMismatch)
     return node.value
 
 
@@ -102,18 +102,18 @@ def unpack(t: Translator, value: Any, node: ast.AST) -> list[Any]:
         width = value.type.shape[1]
         return [scalars[k : k + width] for k in range(0, len(scalars), width)]
     if isinstance(value, (tree.Expr, Record)):
-        raise t.error(f"{kind_of(value)} cannot be taken apart into several values", node, TypeMismatch)
+        raise t.error(f"{kind_of(value)} cannot be unpacked into several values", node, TypeMismatch)
     if getattr(value, "phrase", "").startswith("a range"):
         raise t.error(
-            "a list is made at compile time, but the ends of this range are known only when the kernel runs: loop over "
-            "the range, or give it ends known at compile time",
+            "a list is made at compile time, but the bounds of this range are known only when the kernel runs: "
+            "loop over the range, or give it bounds known at compile time",
             node,
             TypeMismatch,
         )
     try:
         return list(value)
     except TypeError:
-        raise t.error(f"{kind_of(value)} cannot be taken apart into several values", node, TypeMismatch) from None
+        raise t.error(f"{kind_of(value)} cannot be unpacked into several values", node, TypeMismatch) from None
 
 
 def iterate(t: Translator, target: ast.expr, value: Any) -> None:
@@ -124,11 +124,13 @@ def iterate(t: Translator, target: ast.expr, value: Any) -> None:
     if isinstance(target, (ast.Tuple, ast.List)):
         items = unpack(t, value, target)
         if len(items) != len(target.elts):
-            raise t.error(f"{len(target.elts)} loop variables, but an item has {len(items)}", target, TypeMismatch)
+            raise t.error(
+                f"{len(target.elts)} loop variables, but an item has {len(items)} values", target, TypeMismatch
+            )
         for part, item in zip(target.elts, items, strict=True):
             iterate(t, part, item)
         return
-    raise t.error("a loop variable is a name", target)
+    raise t.error("a loop variable must be a name", target)
 
 
 @translates(ast.ListComp)
@@ -189,7 +191,7 @@ def _bin_op(t: Translator, node: ast.BinOp) -> Any:
         no_field(t, right, node.right)
         return run_now(t, node, function, left, right)
     if isinstance(left, (list, tuple)) and kind == "mul" and isinstance(right, tree.Expr):
-        raise t.error("how long a list is must be known at compile time", node.right, TypeMismatch)
+        raise t.error("the length of a list must be known at compile time", node.right, TypeMismatch)
     if isinstance(left, (list, tuple)) and (isinstance(right, (list, tuple)) or kind == "mul"):
         return run_now(t, node, function, left, right)
     if isinstance(left, str) and kind == "mod":

@@ -59,7 +59,7 @@ class Call:
 class RangeOf(Unfinished):
     """`range(begin, end, step)` with a bound or a step that is known only at run time."""
 
-    phrase = "a range whose ends are known only at run time"
+    phrase = "a range whose bounds are known only at run time"
 
     bounds: tuple[Any, ...]
 
@@ -68,7 +68,7 @@ class RangeOf(Unfinished):
 class Grouped(Unfinished):
     """`grouped(over)`: a loop whose indices are one vector."""
 
-    phrase = "what ti.grouped gives, which only a loop can use,"
+    phrase = "the result of ti.grouped (which only a loop can use)"
 
     over: Any
 
@@ -120,7 +120,11 @@ def _unary_handler(kind: str) -> Handler:
             return run_now(t, c.node, BUILTINS[kind].python, x)
         value = to_expr(t, x, _place(c, 0))
         if kind == "round" and isinstance(dtype, int):
-            raise t.error("round to digits is not available in a kernel: scale, round, and scale back", c.node)
+            raise t.error(
+                "'round' with a number of digits cannot be used in a kernel: multiply by a power of ten, "
+                "round, and divide by it",
+                c.node,
+            )
         if rounding and not element_type(t, value, c.node).is_float:
             result = value
         else:
@@ -136,7 +140,7 @@ _OF_BITS = ("bit_shr", "clz", "popcnt")  # the results of these for a constant d
 def element_type(t: Translator, value: tree.Expr, node: ast.AST) -> Prim:
     """The primitive type of a scalar or tensor. Raises TypeMismatch for a struct."""
     if not isinstance(value.type, (Prim, Tensor)):
-        raise t.error(f"a number, vector or matrix is needed, not {kind_of(value)}", node, TypeMismatch)
+        raise t.error(f"expected a number, vector or matrix, not {kind_of(value)}", node, TypeMismatch)
     return element(value.type)
 
 
@@ -155,7 +159,9 @@ def _nary_handler(kind: str) -> Handler:
     def handle(t: Translator, c: Call) -> Any:
         values = c.args
         if c.keywords:
-            raise t.error(f"{kind} takes values, and no '{min(c.keywords)}', in a kernel", c.node, TypeMismatch)
+            raise t.error(
+                f"in a kernel, {kind} takes only values; it has no argument '{min(c.keywords)}'", c.node, TypeMismatch
+            )
         if one_sequence := len(values) == 1 and isinstance(values[0], (list, tuple)):
             values = list(values[0])
         if not values:
@@ -243,8 +249,8 @@ def cast_to(t: Translator, prim: Prim, c: Call) -> tree.Expr:
         low, high = range_of(prim)
         if not low <= x <= high:
             raise t.error(
-                f"the integer {x} does not fit {prim}, whose numbers are {low} to {high}: "
-                f"ti.cast({x}, ti.{prim}) keeps its lowest {prim.bits} bits",
+                f"the integer {x} does not fit {prim}, whose range is {low} to {high}: write ti.cast({x}, "
+                f"ti.{prim}) to keep its lowest {prim.bits} bits",
                 c.node,
                 TypeMismatch,
             )
@@ -260,7 +266,11 @@ def _bit_cast(t: Translator, c: Call) -> Any:
     value, prim = to_expr(t, x, _place(c, 0)), run_now(t, c.node, primitive, dtype)
     own = element_type(t, value, c.node)
     if own.size != prim.size:
-        raise t.error(f"bit_cast keeps the size: {own} ({own.bits} bits) cannot become {prim}", c.node, TypeMismatch)
+        raise t.error(
+            f"bit_cast needs types of the same size: {own} has {own.bits} bits, {prim} has {prim.bits}",
+            c.node,
+            TypeMismatch,
+        )
     return tree.BitCast(value, type=with_element(value.type, prim), span=t.span(c.node))
 
 
@@ -360,7 +370,7 @@ def _atomic_handler(kind: str) -> Handler:
         place = to_expr(t, target, _place(c, 0))
         if not assignable(place, t):
             raise t.error(
-                f"atomic_{kind} changes an element of a field or array, or a variable: this is neither", _place(c, 0)
+                f"atomic_{kind} must be given an element of a field or array, or a variable, to change", _place(c, 0)
             )
         if kind in ("and", "or", "xor") and element_type(t, place, c.node).is_float:
             raise t.error(f"atomic_{kind} takes integers, not {place.type}", _place(c, 0), TypeMismatch)
@@ -385,10 +395,10 @@ for _kind in ATOMICS:
 def _static(t: Translator, c: Call) -> Any:
     values = c.args
     if not values or c.keywords:
-        raise t.error("ti.static takes one or more values, without names", c.node, TypeMismatch)
+        raise t.error("ti.static takes one or more positional arguments", c.node, TypeMismatch)
     for position, value in enumerate(values):
         if isinstance(value, (RangeOf, tree.Expr, Record)) and not _is_alias(value):
-            what = "the bounds of a static range" if isinstance(value, RangeOf) else "what static() takes"
+            what = "the bounds of a static range" if isinstance(value, RangeOf) else "an argument of ti.static"
             raise t.error(
                 f"{what} must be known at compile time: a literal, a global, a template() parameter or a shape, "
                 f"not something computed when the kernel runs",
@@ -442,7 +452,7 @@ def _loop_config(t: Translator, c: Call) -> Any:
     }
     least = next((name for name, number in numbers.items() if number < 0), None)
     if least is not None:
-        raise t.error(f"{least} must be 0 (for no choice) or more, not {numbers[least]}", c.node)
+        raise t.error(f"{least} must be 0 (let the compiler choose) or more, not {numbers[least]}", c.node)
     t.loop_config = LoopConfig(serialize=bool(c.keywords.get("serialize", False)), **numbers)
 
 

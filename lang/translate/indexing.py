@@ -50,23 +50,26 @@ def _subscript(t: Translator, node: ast.Subscript) -> Any:
         raise t.error(HOW, node, TypeMismatch)
     if base is None:
         of = " (a field has gradients if it was made with needs_grad=True)" if _names_gradient(node.value) else ""
-        raise t.error(f"this is None, which has no elements{of}", node.value, TypeMismatch)
+        raise t.error(f"None has no elements{of}", node.value, TypeMismatch)
     if not is_known(key):
         if isinstance(base, np.ndarray):
             raise t.error(
-                "a numpy array from outside is a constant in a kernel: give it to the kernel as an argument, annotated "
-                "ti.types.ndarray(), or copy it to a field with from_numpy",
+                "a kernel cannot index a numpy array from outside with a value that is known only at run time: "
+                "pass the array as an argument, annotated ti.types.ndarray(), or copy it to a field with "
+                "from_numpy",
                 node.value,
             )
         raise t.error(
-            f"{kind_of(base)} exists at compile time only, so its index must be known too: "
-            f"loop with ti.static(range(...)), or keep the values in a vector or field",
+            f"{kind_of(base)} exists only at compile time, so its index must be known at compile time too: "
+            "loop with ti.static(range(...)), or keep the values in a vector or field",
             node.slice,
         )
     if not hasattr(base, "__getitem__"):
         raise t.error(f"{kind_of(base)} has no elements", node, TypeMismatch)
     if isinstance(base, (list, tuple)) and isinstance(key, int) and not -len(base) <= key < len(base):
-        raise t.error(f"index {key} lies outside of a {type(base).__name__} of {len(base)} items", node, WrongIndex)
+        raise t.error(
+            f"index {key} is out of bounds for a {type(base).__name__} of {len(base)} items", node, WrongIndex
+        )
     return run_now(t, node, operator.getitem, base, key)
 
 
@@ -84,7 +87,7 @@ def _key(t: Translator, node: ast.expr) -> Any:
     if isinstance(node, ast.Slice):
         parts = [None if part is None else t.expr(part) for part in (node.lower, node.upper, node.step)]
         if not is_known(parts):
-            raise t.error("the ends of a slice must be known at compile time", node)
+            raise t.error("the bounds of a slice must be known at compile time", node)
         return slice(*parts)
     if isinstance(node, ast.Tuple):
         return tuple(_keys(t, node.elts))
@@ -100,7 +103,9 @@ def _indices(t: Translator, node: ast.expr) -> list[tree.Expr]:
     indices: list[tree.Expr] = []
     for part in nodes:
         if isinstance(part, ast.Slice):
-            raise t.error("a field or array takes an index for each axis, not a slice", part)
+            raise t.error(
+                "a field or array needs an integer index for each axis; it cannot be sliced in a kernel", part
+            )
         indices.extend(following(t, indices, _indices_of, t, part, len(nodes) == 1))
     return indices
 
@@ -119,7 +124,7 @@ def _indices_of(t: Translator, node: ast.expr, alone: bool) -> list[tree.Expr]:
 def _scalar_indices(t: Translator, value: Any, node: ast.AST) -> list[tree.Expr]:
     index = to_expr(t, value, node)
     if not isinstance(index.type, (Prim, Tensor)) or element(index.type).is_float:
-        raise t.error(f"an index is an integer, not {index.type}; cast it with int(...)", node, TypeMismatch)
+        raise t.error(f"an index must be an integer, not {index.type}; cast it with int(...)", node, TypeMismatch)
     return tensor_elements(t, index)
 
 
@@ -296,7 +301,7 @@ def _beside(t: Translator, key: Any, kind: Tensor, axis: int, node: ast.expr) ->
     """The index of an axis that has no slice, next to an axis that has one."""
     found = _scalar_indices(t, key, node)
     if len(found) != 1 or shape_of(getattr(key, "type", i32)):
-        raise t.error("next to a slice, an index is one integer", node, TypeMismatch)
+        raise t.error("an index beside a slice must be a single integer", node, TypeMismatch)
     index, extent = found[0], kind.shape[axis]
     _check_constant(t, index, axis, kind, node)
     if isinstance(index, tree.Const):
@@ -308,7 +313,11 @@ def _check_constant(t: Translator, index: tree.Expr, axis: int, kind: Tensor, no
     """Raise WrongIndex if a constant index is out of bounds."""
     extent = kind.shape[axis]
     if isinstance(index, tree.Const) and not -extent <= index.value < extent:
-        raise t.error(f"index {index.value} of axis {axis} lies outside of {kind}: 0 to {extent - 1}", node, WrongIndex)
+        raise t.error(
+            f"index {index.value} of axis {axis} is out of bounds for {kind}: it must be from 0 to {extent - 1}",
+            node,
+            WrongIndex,
+        )
 
 
 def _element_at(t: Translator, base: tree.Expr, indices: list[tree.Expr], node: ast.AST) -> tree.Expr:

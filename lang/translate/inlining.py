@@ -92,8 +92,9 @@ def _open(t: Translator, source: Source, key: tuple[Any, ...], c: Call) -> None:
     calls = t.unit.open_calls
     if key in calls or len(calls) >= DEEPEST:
         raise t.error(
-            f"'{source.name}' calls itself: functions are inlined, so recursion would never end; use a loop, "
-            f"or end it with ti.static on a template() parameter",
+            f"'{source.name}' calls itself, but a @func is inlined, so the recursion would never end; use a "
+            "loop, @ti.real_func, or a condition ti.static(...) on a template() parameter that ends the "
+            "recursion",
             c.node,
         )
     calls.append(key)
@@ -118,7 +119,9 @@ def _matched_slowly(t: Translator, function: Callable[..., Any], source: Source,
     for name in c.keywords:
         if name not in made.parameters and not source.node.args.kwarg:
             raise t.error(
-                f"'{source.name}' takes ({', '.join(made.parameters)}): it has no '{name}'", c.node, TypeMismatch
+                f"'{source.name}' has no parameter '{name}'; its parameters are ({', '.join(made.parameters)})",
+                c.node,
+                TypeMismatch,
             )
     try:
         bound = made.bind(*c.args, **c.keywords)
@@ -180,7 +183,9 @@ def _by_value(
             expr = coerce(t, expr, wanted, c.node)
         except TypeMismatch:
             raise t.error(
-                f"argument '{name}' of '{child.source.name}' is {wanted}, got {expr.type}", c.node, TypeMismatch
+                f"argument '{name}' of '{child.source.name}' must be of type {wanted}, not {expr.type}",
+                c.node,
+                TypeMismatch,
             ) from None
         kind = annotation if isinstance(annotation, StructType) else kind
     variable = tree.Variable(name, expr.type)
@@ -192,13 +197,13 @@ def _by_value(
 def check_reference(t: Translator, function: str, name: str, value: Any, annotation: Ref, c: Call) -> None:
     """Raise TypeMismatch unless the argument of a `ref` parameter is an lvalue of that type."""
     wanted, node = (
-        f"argument '{name}' of '{function}' is a reference to {annotation.dtype}",
+        f"argument '{name}' of '{function}' must be a reference to {annotation.dtype}",
         argument_node(c, name, value),
     )
     if not assignable(value, t):
-        raise t.error(f"{wanted}: give it a variable, or an element of a field or array", node, TypeMismatch)
+        raise t.error(f"{wanted}: pass a variable, or an element of a field or array", node, TypeMismatch)
     if value.type is not annotation.dtype:
-        raise t.error(f"{wanted}, got one of type {value.type}", node, TypeMismatch)
+        raise t.error(f"{wanted}, not to {value.type}", node, TypeMismatch)
 
 
 def argument_node(c: Call, name: str, value: Any) -> ast.AST:
@@ -264,7 +269,8 @@ class _Result:
         if all(returned.value is None for returned in returns):
             if self.wanted:
                 raise self.t.error(
-                    f"'{self.child.source.name}' says that it returns a value ('-> ...') but has no 'return' of one",
+                    f"'{self.child.source.name}' is annotated to return a value ('-> ...'), but has no "
+                    "'return' with a value",
                     self.node,
                 )
             self._no_value()
@@ -272,7 +278,9 @@ class _Result:
         refuse_open_end(self.child)
         for returned in returns:
             if returned.value is None:
-                raise self.child.error("this 'return' gives no value, but another one does", returned.node)
+                raise self.child.error(
+                    "this 'return' has no value, but another 'return' of the function has one", returned.node
+                )
         if len(returns) == 1 and self.child.out and self.child.out[-1] is returns[0].stmt:
             return self._single(returns[0])
         if any(isinstance(returned.value, (list, tuple)) for returned in returns):
@@ -315,7 +323,9 @@ class _Result:
         """Several returns of tuples: use a struct with a member for each item."""
         rows = [list(r.value) if isinstance(r.value, (list, tuple)) else [r.value] for r in returns]
         if len({len(row) for row in rows}) != 1:
-            raise TypeMismatch("all returns must give the same number of values", self.child.span(returns[-1].node))
+            raise TypeMismatch(
+                "all 'return' statements must return the same number of values", self.child.span(returns[-1].node)
+            )
         columns: list[list[tree.Expr]] = []
         for position in range(len(rows[0])):
             exprs = [to_expr(self.child, row[position], r.node) for row, r in zip(rows, returns, strict=True)]
@@ -347,7 +357,7 @@ class _Result:
             return declared
         for expr, returned in zip(exprs[1:], returns[1:], strict=True):
             if isinstance(type, Tensor) != isinstance(expr.type, Tensor):
-                message = f"the returns of '{self.child.source.name}' differ: {type} before, {expr.type} here"
+                message = f"'{self.child.source.name}' returns different types: {type} before, {expr.type} here"
                 raise self.child.error(message, returned.node, TypeMismatch)
             type = common_type(self.child, type, expr.type, returned.node)
         if len(returns) > 1:

@@ -70,7 +70,7 @@ def translate(
     t.body(source.node.body)
     if results and not unit.returned:
         raise CompilationError(
-            f"kernel '{source.name}' says that it returns a value ('-> ...') but has no 'return'", source.header()
+            f"kernel '{source.name}' is annotated to return a value ('-> ...'), but has no 'return'", source.header()
         )
     if results:
         refuse_open_end(t)

@@ -34,7 +34,7 @@ UNROLL_LIMIT = 4096
 @translates(ast.While)
 def _while(t: Translator, node: ast.While) -> None:
     if node.orelse:
-        raise t.error("'else' of a loop cannot be used in a kernel", node.orelse[0], UnsupportedSyntax)
+        raise t.error("a loop in a kernel cannot have an 'else'", node.orelse[0], UnsupportedSyntax)
     test = t.guarded(node.test, tested)
     if is_known(test) and not run_now(t, node.test, bool, test):
         return
@@ -59,7 +59,7 @@ def _fill(t: Translator, into: list[tree.Stmt], statements: list[ast.stmt], kind
 @translates(ast.For)
 def _for(t: Translator, node: ast.For) -> None:
     if node.orelse:
-        raise t.error("'else' of a loop cannot be used in a kernel", node.orelse[0], UnsupportedSyntax)
+        raise t.error("a loop in a kernel cannot have an 'else'", node.orelse[0], UnsupportedSyntax)
     over = t.expr(node.iter)
     if is_static_call(t, node.iter):
         _static_for(t, node, over)
@@ -96,7 +96,7 @@ def _static_for(t: Translator, node: ast.For, over: Any) -> None:
 
 def _static_items(t: Translator, over: Any, node: ast.expr) -> Any:
     if is_number(over):
-        raise t.error(f"a loop over the number {over}: write range({over})", node, TypeMismatch)
+        raise t.error(f"a loop cannot run over the number {over}: write range({over})", node, TypeMismatch)
     if isinstance(over, Grouped):
         return [Matrix(list(point), i32) for point in _points(t, over.over, node)]
     if isinstance(over, (Field, StructField)):
@@ -158,11 +158,11 @@ class _Runtime:
         """Raise the error that says what a loop can iterate over."""
         t, node = self.t, self.node.iter
         if isinstance(over, (SNode, Root)):
-            raise t.error("the root has one cell: loop over a node below it, or over a field", node)
+            raise t.error("the root has only one cell: loop over a node below it, or over a field", node)
         if isinstance(over, (list, tuple, dict)) or (isinstance(over, tree.Expr) and isinstance(over.type, Tensor)):
             raise t.error(f"a loop over {_phrase(over)} must be unrolled: write ti.static(...) around it", node)
         if is_number(over):
-            raise t.error(f"a loop over the number {over}: write range({over})", node, TypeMismatch)
+            raise t.error(f"a loop cannot run over the number {over}: write range({over})", node, TypeMismatch)
         if isinstance(over, (tree.Expr, Record)) or over is None:
             raise t.error(
                 f"{kind_of(over)} cannot be looped over: use range, ti.ndrange, a field or an array", node, TypeMismatch
@@ -179,12 +179,12 @@ class _Runtime:
         for name in names:
             if name != "_" and self.t.names.find(name) is not None:
                 raise self.t.error(
-                    f"'{name}' is a variable of this function already, and a loop variable lives in its loop alone: "
-                    f"give it another name",
+                    f"'{name}' is already a variable of this function, but a loop variable exists only inside "
+                    "its loop: give the loop variable another name",
                     target,
                 )
         if len(names) != len(parts):
-            raise self.t.error("a loop variable is a name", target, UnsupportedSyntax)
+            raise self.t.error("a loop variable must be a name", target, UnsupportedSyntax)
         if len(names) != count:
             hint = "; or take them as one vector, with ti.grouped(...)" if len(names) == 1 else ""
             plural = "" if count == 1 else "s"
@@ -201,7 +201,7 @@ class _Runtime:
         variable = self.variable(name, prim)
         first, last, by = exprs
         if isinstance(by, tree.Const) and by.value == 0:
-            raise self.t.error("the step of a range is not 0", self.node.iter)
+            raise self.t.error("the step of a range must not be 0", self.node.iter)
         made = tree.RangeFor(variable, first, last, by, [], self.parallel, self.config, span=self.t.span(self.node))
         self.t.emit(made)
         self.fill(made.body, lambda: self.t.bind(name, variable, "loop index"))
@@ -214,7 +214,9 @@ class _Runtime:
         for expr in exprs:
             if not isinstance(expr.type, Prim) or expr.type.is_float:
                 raise t.error(
-                    f"the bounds of a loop are integers, not {expr.type}; cast with int(...)", node, TypeMismatch
+                    f"the bounds of a loop must be integers, not {expr.type}; cast them with int(...)",
+                    node,
+                    TypeMismatch,
                 )
         prim = i32 if all(map(_fits_i32, values, exprs)) else i64
         return [_as_type(expr, prim) for expr in exprs], prim
@@ -229,7 +231,9 @@ class _Runtime:
         """A loop over `ndrange`, with one variable for each axis, or one vector."""
         axes = len(over.bounds)
         if axes == 0 and not grouped:
-            raise self.t.error("ti.ndrange() without axes gives no index: write ti.grouped(...)", self.node.iter)
+            raise self.t.error(
+                "a loop over ti.ndrange() without axes has no index: write ti.grouped(...)", self.node.iter
+            )
         names = self.names(1 if grouped else axes, f"{'grouped ' if grouped else ''}ndrange of {axes} axes")
         if axes == 0:  # a grouped loop: the index vector is empty
             self.once(names[0])
@@ -252,7 +256,7 @@ class _Runtime:
             assert isinstance(over.type, Array)
             axes, index = over.type.ndim, over.type.index
         if axes == 0 and not grouped:
-            raise self.t.error("a 0-D field has one element: write x[None] in place of a loop", self.node.iter)
+            raise self.t.error("a 0-D field has only one element: write x[None] instead of a loop", self.node.iter)
         names = self.names(1 if grouped else axes, f"a loop over a field of {axes} ax{'i' if axes == 1 else 'e'}s")
         if axes == 0:  # a grouped loop: the index vector is empty
             self.once(names[0])

@@ -51,7 +51,7 @@ def _cast(t: Translator, x: tree.Expr, c: Call) -> Any:
 def _fill(t: Translator, x: tree.Expr, c: Call) -> Any:
     (value,) = arguments(t, c, 1, 1, "val")
     if not in_memory(x):
-        raise t.error("fill changes a variable or an element of a field: this is neither", c.node, TypeMismatch)
+        raise t.error("'fill' needs a variable or an element of a field to change", c.node, TypeMismatch)
     filled = coerce(t, to_expr(t, value, c.node), with_element(x.type, element(x.type)), c.node)
     t.emit(tree.Assign(x, filled, span=t.span(c.node)))
 

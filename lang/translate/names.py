@@ -72,8 +72,8 @@ class Names:
     def _missing(self, name: str) -> str:
         if name in self.gone:
             return (
-                f"'{name}' is not defined here: it was first assigned inside a block (an if, a loop) that has ended; "
-                f"assign it before that block"
+                f"'{name}' is not defined here: its first assignment is inside a block (an if, a loop) that "
+                "has ended; assign it before that block"
             )
         if name in self.function.__code__.co_freevars:
             return f"'{name}' is a variable of the enclosing function that has no value yet: assign it before the call"

@@ -88,9 +88,13 @@ def _assigned(definition: ast.FunctionDef) -> Iterator[str]:
 @translates(ast.FunctionDef)
 def _definition(t: Translator, node: ast.FunctionDef) -> None:
     if node.args.vararg or node.args.kwarg:
-        raise t.error(f"'{node.name}', inside a kernel, has a fixed number of parameters", node, UnsupportedSyntax)
+        raise t.error(
+            f"'{node.name}' is defined inside a kernel, so it must have a fixed number of parameters",
+            node,
+            UnsupportedSyntax,
+        )
     if any(not _is_marker(mark) for mark in node.decorator_list):
-        raise t.error("a function inside a kernel has no decorators", node, UnsupportedSyntax)
+        raise t.error("a function inside a kernel cannot have decorators", node, UnsupportedSyntax)
     t.bind(node.name, NestedFunction(replace(t.source, name=node.name, node=node), t), "compile-time value")
 
 

@@ -55,17 +55,19 @@ def check_assignable(t: Translator, made: Made, target: ast.Attribute) -> None:
     """Raise an error unless an assignment to this attribute only stores a value. A property or `__setattr__` would run
     code."""
     if getattr(made.kind, "__setattr__", None) is not object.__setattr__:
-        raise t.error(f"{made.phrase} made in a kernel cannot change its attributes: its class is frozen", target)
+        raise t.error(f"the attributes of {made.phrase} cannot be assigned: its class is frozen", target)
     if isinstance(inspect.getattr_static(made.kind, target.attr, None), property):
-        raise t.error(f"'{target.attr}' is a property, and a kernel does not run setters: call a method", target)
+        raise t.error(
+            f"'{target.attr}' is a property, and kernels do not call property setters: use a method instead", target
+        )
 
 
 def add_attribute(t: Translator, made: Made, target: ast.Attribute, value: Any, node: ast.AST) -> None:
     """Translate the first assignment `object.name = value`."""
     if t.out is not made.home:
         raise t.error(
-            f"{made.phrase} would get its '{target.attr}' here, in a block or a function of its own: assign it first "
-            f"in __init__, outside of ifs and loops",
+            f"{made.phrase} cannot get a new attribute '{target.attr}' in a block or in another function: "
+            "assign it first in __init__, outside of ifs and loops",
             target,
         )
     made.attributes[target.attr] = kept(t, target.attr, value, node)
@@ -97,7 +99,7 @@ def _check_ordinary(t: Translator, made: Made, c: Call) -> None:
     frozen = getattr(getattr(made.kind, "__dataclass_params__", None), "frozen", False)
     for name in ("__getattribute__", "__getattr__", *(() if frozen else ("__setattr__",))):
         if getattr(made.kind, name, None) is not getattr(object, name, None):
-            raise t.error(f"{made.phrase} cannot be made in a kernel: its class has a '{name}' of its own", c.node)
+            raise t.error(f"a kernel cannot make {made.phrase}: its class defines '{name}'", c.node)
 
 
 def initialize(t: Translator, made: Made, init: Any, c: Call) -> None:
@@ -132,7 +134,7 @@ def _fill_dataclass(t: Translator, made: Made, owner: type, c: Call) -> None:
     for field in fields:
         value = given.get(field.name, field.default)
         if value is dataclasses.MISSING:
-            raise t.error(f"{made.phrase} made in a kernel needs a value for '{field.name}'", c.node, TypeMismatch)
+            raise t.error(f"{made.phrase} needs a value for '{field.name}'", c.node, TypeMismatch)
         if after is not None and is_number(value):  # `__post_init__` may change it
             value = to_expr(t, value, c.node)
         made.attributes[field.name] = kept(t, field.name, value, c.node)

@@ -96,7 +96,7 @@ def run_now(t: Translator, node: ast.AST, function: Callable[..., Any], *args: A
         raise CompilationError(str(error), t.span(node)) from error
     except Exception as fault:
         kind = next((ours for theirs, ours in _KINDS if isinstance(fault, theirs)), CompilationError)
-        message = f"{type(fault).__name__} at compile time: {fault}"
+        message = f"this raised {type(fault).__name__} at compile time: {fault}"
         raise kind(message, t.span(node)) from beneath_compiler(fault)
 
 
@@ -151,7 +151,10 @@ def matmul(t: Translator, a: tree.Expr, b: tree.Expr, node: ast.AST) -> tree.Exp
         a = tree.MakeTensor(tensor_elements(t, a), type=tensor(element(a.type), left), span=a.span)
     if left[1] != right[0]:
         raise t.error(
-            f"'@' of shapes {left} and {right}: {left[1]} columns cannot meet {right[0]} rows", node, TypeMismatch
+            f"'@' of shapes {left} and {right}: the left side has {left[1]} columns, but the right side has "
+            f"{right[0]} rows",
+            node,
+            TypeMismatch,
         )
     prim = binary_type("mul", element(a.type), element(b.type), t.unit.config.default_fp)[2]
     return tree.MatMul(a, b, type=tensor(prim, (left[0], *right[1:])), span=t.span(node))
@@ -256,7 +259,7 @@ def truth(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
     """Convert `value` to u1, a tensor element by element."""
     x = to_expr(t, value, node)
     if not isinstance(x.type, (Prim, Tensor)):
-        raise t.error(f"a value of type {x.type} is neither true nor false", node, TypeMismatch)
+        raise t.error(f"a value of type {x.type} has no truth value", node, TypeMismatch)
     if element(x.type) is u1:
         return x
     return tree.Cast(x, type=with_element(x.type, u1), span=x.span)
@@ -266,7 +269,7 @@ def condition(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
     """Convert `value` to the scalar u1 that an if, while or assert takes."""
     x = truth(t, value, node)
     if isinstance(x.type, Tensor):
-        raise t.error(f"a condition is a scalar, not {x.type}: use .all() or .any()", node, TypeMismatch)
+        raise t.error(f"a condition must be a scalar, not {x.type}: use .all() or .any()", node, TypeMismatch)
     return x
 
 
@@ -361,7 +364,7 @@ def _if_exp(t: Translator, node: ast.IfExp) -> Any:
     a, b = t.guarded(node.body), t.guarded(node.orelse)
     if isinstance(a, Record) and isinstance(b, Record):
         if a.type is not b.type:
-            raise t.error(f"'if ... else' of {kind_of(a)} and {kind_of(b)}", node, TypeMismatch)
+            raise t.error(f"'if ... else' cannot choose between {kind_of(a)} and {kind_of(b)}", node, TypeMismatch)
         left, right = to_expr(t, a, node.body), to_expr(t, b, node.orelse)
         return Record(a.type, tree.IfExp(decide, left, right, type=left.type, span=t.span(node)))
     left, right = to_expr(t, a, node.body), to_expr(t, b, node.orelse)
@@ -378,7 +381,11 @@ def select(t: Translator, decide: tree.Expr, a: tree.Expr, b: tree.Expr, node: a
     kind = common_type(t, a.type, b.type, node)
     shape = shape_of(decide.type)
     if shape and shape_of(kind) not in ((), shape):
-        raise t.error(f"select of a condition {decide.type} and values {kind}: the shapes differ", node, TypeMismatch)
+        raise t.error(
+            f"'select' has a condition of type {decide.type} and values of type {kind}: the shapes differ",
+            node,
+            TypeMismatch,
+        )
     if shape and not shape_of(kind):
         kind = tensor(element(kind), shape)
     if shape_of(kind) and not shape:

@@ -97,7 +97,9 @@ class Passing:
                 expr = coerce(self.t, expr, wanted, self.node)
             except TypeMismatch:
                 raise self.t.error(
-                    f"argument '{name}' of '{self.function}' is {wanted}, got {expr.type}", self.node, TypeMismatch
+                    f"argument '{name}' of '{self.function}' must be of type {wanted}, not {expr.type}",
+                    self.node,
+                    TypeMismatch,
                 ) from None
             kind = annotation if isinstance(annotation, StructType) else kind
         return self.given_value(name, expr, kind)
@@ -120,7 +122,7 @@ class Passing:
     def array(self, name: str, value: tree.Expr, annotation: Any) -> Passed:
         """An array. It is passed as one parameter and not copied. Two parameters may be the same array."""
         if not isinstance(value, tree.ParamRef):
-            raise self.t.error("this array cannot be passed on", self.node)
+            raise self.t.error("this array cannot be passed to another function", self.node)
         assert isinstance(value.type, Array)
         kind = exposed(value.type)
         structs = self.t.unit.of_structs.get(value.index)
@@ -144,7 +146,7 @@ class Passing:
         for what, wanted, found in (("elements", *elements), ("axes", annotation.ndim, kind.ndim)):
             if wanted is not None and wanted != found:
                 raise self.t.error(
-                    f"argument '{name}' of '{self.function}' is an array with {what} {wanted}, got {found}",
+                    f"argument '{name}' of '{self.function}' must be an array with {what} {wanted}, not {found}",
                     self.node,
                     TypeMismatch,
                 )

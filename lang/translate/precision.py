@@ -102,10 +102,13 @@ def _warn(t: Translator, what: str, place: Prim, value: tree.Expr | None, found:
         written = ast.unparse(node)
     written = written if len(written) <= 40 else "..."
     if isinstance(value, tree.Const):
-        message = f"{what} is {place}, the value {value.value}: {_literal_loss(place, value.value)}"
+        message = f"{what} has type {place}, but the value is {value.value}: {_literal_loss(place, value.value)}"
     else:
-        message = f"{what} is {place}, the {'result' if value is None else 'value'} {found}: {_loss(place, found)}"
-    message += f"; if that is meant, write {target}ti.cast({written}, ti.{place})"
+        message = (
+            f"{what} has type {place}, but the {'result' if value is None else 'value'} has type {found}: "
+            f"{_loss(place, found)}"
+        )
+    message += f"; if this is what you want, write {target}ti.cast({written}, ti.{place})"
     span = t.span(node)
     text = f"\n{span.render()}\n{message}"
     if text in t.unit.warned:  # the body of a static loop, for example, is translated more than once
@@ -116,16 +119,16 @@ def _warn(t: Translator, what: str, place: Prim, value: tree.Expr | None, found:
 
 def _loss(place: Prim, found: Prim) -> str:
     if place is u1:
-        return "all but 0 becomes 1"
+        return "every value except 0 becomes 1"
     if place.is_int and found.is_float:
-        return "its fraction is lost"
-    return "digits are lost" if place.is_float else "what does not fit wraps around"
+        return "the fraction is lost"
+    return "precision may be lost" if place.is_float else "values out of range wrap around"
 
 
 def _literal_loss(place: Prim, number: float) -> str:
     if place.is_float:
         return "it becomes infinite"
     if math.isfinite(number) and number != int(number):
-        return "its fraction is lost"
+        return "the fraction is lost"
     low, high = range_of(place)
-    return f"{place} goes from {low} to {high}"
+    return f"the range of {place} is {low} to {high}"

@@ -44,7 +44,7 @@ def _formatted_value(t: Translator, part: ast.FormattedValue) -> list[Piece]:
     value = t.expr(part.value)
     spec = "" if part.format_spec is None else t.expr(part.format_spec)
     if not isinstance(spec, str):
-        raise t.error("a format must be known at compile time", part)
+        raise t.error("the format must be known at compile time", part)
     return _formatted(t, value, spec, part.conversion == ord("r"), part)
 
 
@@ -61,7 +61,7 @@ def format_percent(t: Translator, text: str, values: Any, node: ast.AST) -> Any:
     slots = run_now(t, node, parse_percent, text)
     wanted = sum(not isinstance(slot, str) for slot in slots)
     if len(given) > wanted:
-        raise t.error(f"this text takes {wanted} values after '%', got {len(given)}", node, TypeMismatch)
+        raise t.error(f"this format string needs {wanted} values after '%', got {len(given)}", node, TypeMismatch)
     return _filled(t, slots, given, {}, node)
 
 
@@ -79,7 +79,9 @@ def _filled(t: Translator, slots: Any, values: Any, named: Any, node: ast.AST) -
         try:
             value = values[slot.key] if isinstance(slot.key, int) else named[slot.key]
         except LookupError:
-            raise t.error(f"there is no value for the slot {slot.key!r} of this text", node, TypeMismatch) from None
+            raise t.error(
+                f"this format string has a placeholder {slot.key!r}, but no value for it", node, TypeMismatch
+            ) from None
         value = _whole(t, value, node) if slot.whole else value
         pieces.extend(_formatted(t, value, slot.spec, slot.quoted, node))
     joined = _joined(pieces)
@@ -101,7 +103,11 @@ def _pieces(t: Translator, value: Any, spec: str, node: ast.AST) -> list[Piece]:
     if isinstance(value, Pieces):
         return list(value)
     if isinstance(value, (Field, StructField)):
-        raise t.error("a field is not a value: print its elements here, or the whole of it outside", node, TypeMismatch)
+        raise t.error(
+            "a kernel cannot print a whole field: print its elements here, or print the field in Python",
+            node,
+            TypeMismatch,
+        )
     if is_known(value) and not isinstance(value, (Matrix, PyStruct)) and not is_number(value):
         return [run_now(t, node, str, value)]
     if isinstance(value, (list, tuple)):
@@ -113,7 +119,7 @@ def _pieces(t: Translator, value: Any, spec: str, node: ast.AST) -> list[Piece]:
         return _enclosed([(f"{name}: ", whole.member(name)) for name in value.type.members], "{}", t, spec, node)
     expr = to_expr(t, value, node)
     if isinstance(expr.type, Struct):
-        raise t.error(f"a value of type {expr.type} cannot be printed whole", node, TypeMismatch)
+        raise t.error(f"a kernel cannot print a value of type {expr.type}", node, TypeMismatch)
     if spec and isinstance(expr.type, (Prim, Tensor)):
         _check_spec(t, element(expr.type), spec, node)
     return [(expr, spec)]
@@ -124,7 +130,9 @@ def _check_spec(t: Translator, prim: Prim, spec: str, node: ast.AST) -> None:
     try:
         format(prim.np.type(1).item(), spec)
     except ValueError as error:
-        raise t.error(f"a value of type {prim} has no format '{spec}': {error}", node, TypeMismatch) from None
+        raise t.error(
+            f"a value of type {prim} cannot be formatted with '{spec}': {error}", node, TypeMismatch
+        ) from None
 
 
 def _enclosed(items: list[tuple[str, Any]], ends: str, t: Translator, spec: str, node: ast.AST) -> list[Piece]:
@@ -139,10 +147,10 @@ def print_call(t: Translator, c: Call) -> None:
     """`print(..., sep=" ", end="\\n")`."""
     unknown = sorted(set(c.keywords) - {"sep", "end", "flush"})
     if unknown:
-        raise t.error(f"print in a kernel takes sep and end, not '{unknown[0]}'", c.node, TypeMismatch)
+        raise t.error(f"in a kernel, print has no argument '{unknown[0]}', only sep and end", c.node, TypeMismatch)
     separator, end = c.keywords.get("sep", " "), c.keywords.get("end", "\n")
     if not isinstance(separator, str) or not isinstance(end, str):
-        raise t.error("sep and end are strings", c.node, TypeMismatch)
+        raise t.error("sep and end must be strings", c.node, TypeMismatch)
     pieces: list[Piece] = []
     for position, value in enumerate(c.args):
         if position:
@@ -197,7 +205,7 @@ def _message(t: Translator, node: ast.Assert) -> tuple[str, list[tree.Expr]]:
         return value, []
     if isinstance(value, Pieces):
         return "".join(map(_slot, value)), [piece[0] for piece in value if not isinstance(piece, str)]
-    raise t.error("the message of an assertion is a string", node.msg, TypeMismatch)
+    raise t.error("the message of an assertion must be a string", node.msg, TypeMismatch)
 
 
 def _slot(piece: Piece) -> str:

@@ -65,7 +65,7 @@ def _len(t: Translator, c: Call) -> Any:
     if isinstance(x, tree.Expr):
         raise t.error(f"{kind_of(x)} has no len()", c.node, TypeMismatch)
     if isinstance(x, (Field, StructField)):
-        raise t.error("a field has no len(): its extents are its shape, as in x.shape[0]", c.node, TypeMismatch)
+        raise t.error("a field has no len(): use its shape, as in x.shape[0]", c.node, TypeMismatch)
     return run_now(t, c.node, len, x)
 
 
@@ -118,8 +118,8 @@ def _at_once(container: Callable[..., Any]) -> Handler:
         if any(isinstance(x, (Field, StructField)) for x in args):
             name = ast.unparse(c.node.args[0])
             raise t.error(
-                f"{container.__name__} takes what is known at compile time, not a field: loop over the field, "
-                f"as in 'for I in ti.grouped({name})', and read {name}[I]",
+                f"{container.__name__} takes a sequence that is known at compile time, not a field: loop over "
+                f"the field, as in 'for I in ti.grouped({name})', and read {name}[I]",
                 c.node,
                 TypeMismatch,
             )

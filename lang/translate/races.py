@@ -50,9 +50,9 @@ def _warn(t: Translator, loop: Loop, write: tree.Assign | tree.AugAssign) -> Non
     assert variable is not None
     line = "" if loop.span is None else f" in line {loop.span.line}"
     message = (
-        f"the iterations of the parallel loop{line} all assign '{variable.name}', a variable from outside of the loop: "
-        f"which of their values it keeps is not defined; write '+=', ti.atomic_max or another atomic for a reduction, "
-        f"or ti.loop_config(serialize=True) before the loop to run its iterations in order"
+        f"all iterations of the parallel loop{line} assign '{variable.name}', which is defined outside of the "
+        "loop: it is undefined which value remains; write '+=', ti.atomic_max or another atomic for a "
+        "reduction, or ti.loop_config(serialize=True) before the loop to run its iterations in order"
     )
     if t.unit.config.debug:
         raise CompilationError(message, span)

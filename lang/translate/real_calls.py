@@ -92,8 +92,9 @@ def _translate(t: Translator, function: Callable[..., Any], source: Source, inst
     """Translate the function to a tree of its own."""
     if len(t.unit.open_calls) >= DEEPEST:
         raise t.error(
-            f"'{source.name}' calls itself with other compile-time arguments each time, so there is no end to the "
-            f"instances to compile: pass what changes at run time, or end it with ti.static",
+            f"'{source.name}' calls itself with different compile-time arguments each time, so it would have "
+            "to be compiled without end: make the arguments that change ordinary parameters, or end the "
+            "recursion with ti.static",
             c.node,
         )
     unit = Unit(instance.name, t.unit.config, results=instance.results, is_function=True)
@@ -107,7 +108,7 @@ def _translate(t: Translator, function: Callable[..., Any], source: Source, inst
     child.body(source.node.body)
     if instance.results and not unit.returned:
         raise CompilationError(
-            f"function '{source.name}' says that it returns a value ('-> ...') but has no 'return'", source.header()
+            f"function '{source.name}' is annotated to return a value ('-> ...'), but has no 'return'", source.header()
         )
     if instance.results:
         refuse_open_end(child)

@@ -18,9 +18,9 @@ from weft.lang.values.types import MatrixType, StructType
 
 __all__ = ["why_refused"]
 
-_PLACES = "fields and arrays are made in Python's scope, before the kernel is called"
-_PROGRAM = "the program is set up in Python's scope, outside of kernels"
-_PYTHON = "what talks to the world outside or to the interpreter stays in Python's scope"
+_PLACES = "create fields and arrays in Python, before the kernel is called"
+_PROGRAM = "call it in Python, outside of kernels"
+_PYTHON = "kernels cannot do input or output, run code, or change Python objects; call it in Python"
 
 _REASONS: dict[Any, str] = {
     **dict.fromkeys(
@@ -59,7 +59,7 @@ def why_refused(function: Any) -> str:
     owner = getattr(function, "__self__", None)
     if isinstance(owner, _OWNERS) and name not in _LOOKS:
         what = "a field" if isinstance(owner, (Field, StructField)) else f"a {type(owner).__name__}"
-        return f"'{name}' of {what} belongs to Python's scope: {_INSTEAD.get(name, 'call it outside of the kernel')}"
+        return f"'{name}' of {what} works only in Python: {_INSTEAD.get(name, 'call it outside of the kernel')}"
     try:
         reason = _REASONS.get(plain, "")
     except TypeError:  # not hashable

@@ -63,8 +63,8 @@ def _refuse_other_arches(t: Translator, c: Call) -> None:
     arch = t.unit.config.arch
     if not BACKENDS[arch].blocks:
         raise t.error(
-            f"{ast.unparse(c.node.func)} is something that the threads of a GPU do together: it works on arch=ti.cuda, "
-            f"and this is arch=ti.{arch}",
+            f"{ast.unparse(c.node.func)} works only on arch=ti.cuda, because threads of a GPU execute it "
+            f"together; this is arch=ti.{arch}",
             c.node,
         )
 
@@ -110,7 +110,7 @@ def _identity(t: Translator, c: Call) -> Any:
     value, kind = arguments(t, c, 2, 2, "value", "kind")
     expr = to_expr(t, value, c.node)
     if not isinstance(expr.type, Prim):
-        raise t.error(f"a number is needed, not {kind_of(expr)}", c.node, TypeMismatch)
+        raise t.error(f"expected a number, not {kind_of(expr)}", c.node, TypeMismatch)
     return scalar_of(t, identity(kind, expr.type), expr.type, c.node)
 
 
@@ -122,10 +122,12 @@ def _shared_array(t: Translator, c: Call) -> Any:
         as_int(t, n, c.node, "an extent") for n in (shape if isinstance(shape, (tuple, list)) else (shape,))
     )
     if not extents or min(extents) < 1:
-        raise t.error(f"the extents of a SharedArray are at least 1, got {extents}", c.node, TypeMismatch)
+        raise t.error(f"the extents of a SharedArray must be at least 1, got {extents}", c.node, TypeMismatch)
     kind = run_now(t, c.node, to_ir, dtype)
     if not isinstance(kind, (Prim, Tensor)):
-        raise t.error(f"a SharedArray holds numbers, vectors or matrices, not {kind}", c.node, TypeMismatch)
+        raise t.error(
+            f"the elements of a SharedArray must be numbers, vectors or matrices, not {kind}", c.node, TypeMismatch
+        )
     made = tree.Shared("", extents, type=array(kind, len(extents), True), span=t.span(c.node))
     t.emit(tree.Eval(made, span=made.span))
     return made

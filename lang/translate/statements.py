@@ -104,11 +104,13 @@ def _assign_to(t: Translator, target: ast.expr, value: Any, static: bool, node: 
 
 def _assign_several(t: Translator, target: ast.Tuple | ast.List, value: Any, static: bool, node: ast.AST) -> None:
     if any(isinstance(part, ast.Starred) for part in target.elts):
-        raise t.error("'*' cannot be used on the left of '='", target, UnsupportedSyntax)
+        raise t.error("'*' is not supported on the left of '='", target, UnsupportedSyntax)
     items = unpack(t, value, node)
     if len(items) != len(target.elts):
         raise t.error(
-            f"{len(target.elts)} names on the left of '=', {len(items)} values on the right", node, TypeMismatch
+            f"{len(target.elts)} names are on the left of '=', but {len(items)} values are on the right",
+            node,
+            TypeMismatch,
         )
     fresh = all(isinstance(part, ast.Name) and t.names.find(part.id) is None for part in target.elts)
     if not fresh:  # an item may read what an earlier assignment writes, as in a, b = b, a
@@ -118,11 +120,11 @@ def _assign_several(t: Translator, target: ast.Tuple | ast.List, value: Any, sta
 
 
 _WHY: dict[str, str] = {
-    "loop index": "is the index of a loop, which cannot be changed: assign to a variable of another name",
-    "kernel parameter": "is a kernel parameter, which cannot be changed: assign it to a new variable first",
-    "template parameter": "is a template parameter, fixed at compile time: assign to a variable of another name",
-    "static loop variable": "is the variable of a static loop, fixed at compile time: use another name",
-    "compile-time value": "is known at compile time and cannot be changed when the kernel runs: use another name",
+    "loop index": "is the index of a loop, which cannot be assigned: use another name",
+    "kernel parameter": "is a kernel parameter, which cannot be assigned: copy it to a new variable first",
+    "template parameter": "is a template parameter, which is fixed at compile time: use another name",
+    "static loop variable": "is the variable of a static loop, which is fixed at compile time: use another name",
+    "compile-time value": "is a compile-time value, which cannot change when the kernel runs: use another name",
 }
 
 
@@ -158,7 +160,7 @@ def _assign_binding(t: Translator, name: str, binding: Binding, value: Any, node
     if isinstance(known, (list, tuple)):
         items = unpack(t, value, node)
         if len(items) != len(known):
-            raise t.error(f"'{name}' has {len(known)} items, the new value {len(items)}", node, TypeMismatch)
+            raise t.error(f"'{name}' has {len(known)} items, but the new value has {len(items)}", node, TypeMismatch)
         for old, new in zip(known, [settled(t, item) for item in items], strict=True):
             store(t, old, new, node)
         return
@@ -172,7 +174,9 @@ def _annotated(t: Translator, node: ast.AnnAssign) -> None:
         raise t.error("only a variable can be annotated", node.target, UnsupportedSyntax)
     if node.value is None:
         raise t.error(
-            f"'{node.target.id}' needs a value: a variable is made by its first assignment", node, UnsupportedSyntax
+            f"'{node.target.id}' needs a value: an annotation without a value does not create a variable",
+            node,
+            UnsupportedSyntax,
         )
     annotation = t.expr(node.annotation)
     wanted = run_now(t, node.annotation, to_ir, annotation)
@@ -184,7 +188,9 @@ def _annotated(t: Translator, node: ast.AnnAssign) -> None:
     known = getattr(binding.value, "type", None)
     if known is not wanted and getattr(known, "ir", None) is not wanted:
         raise t.error(
-            f"'{node.target.id}' is {known} since its first assignment, not {wanted}: leave out the annotation", node
+            f"'{node.target.id}' has type {known} from its first assignment, which cannot change to {wanted}: "
+            "leave out the annotation",
+            node,
         )
     assign_name(t, node.target, value, False, node)
 
@@ -221,7 +227,7 @@ def _refuse_item_of_tuple(t: Translator, target: ast.expr) -> None:
     """Raise an error: as in Python, items of a tuple cannot be assigned."""
     of = target.value if isinstance(target, ast.Subscript) else None
     if isinstance(of, (ast.Name, ast.Subscript, ast.Tuple)) and isinstance(t.expr(of), tuple):
-        what = "a tuple's items cannot be assigned: make it a list, [a, b], or a ti.Vector"
+        what = "the items of a tuple cannot be assigned: use a list, [a, b], or a ti.Vector"
         raise t.error(what, target, TypeMismatch)
 
 
@@ -251,7 +257,7 @@ def _parts(t: Translator, target: ast.expr) -> Callable[[], list[tree.Expr]] | N
         return None
     base = t.expr(target.value)
     if not isinstance(base, tree.Expr) or not isinstance(base.type, Tensor):
-        raise t.error("only a vector or matrix can be sliced on the left of '='", target, UnsupportedSyntax)
+        raise t.error("on the left of '=', only vectors and matrices can be sliced", target, UnsupportedSyntax)
     return lambda: sliced(t, settled_place(t, base), keys_of(t, target), target)[0]
 
 
@@ -270,9 +276,11 @@ def store(t: Translator, place: Any, value: Any, node: ast.AST, name: str = "") 
     expr = to_expr(t, value, right_of(node))
     what = f"'{name}'" if name else "the target"
     if isinstance(place.type, Struct) != isinstance(expr.type, Struct):
-        raise t.error(f"{what} is {place.type}, the value {expr.type}", node, TypeMismatch)
+        raise t.error(f"{what} has type {place.type}, but the value has type {expr.type}", node, TypeMismatch)
     if not isinstance(expr.type, Struct) and shape_of(expr.type) not in ((), shape_of(place.type)):
-        raise t.error(f"{what} is {place.type}, the value {expr.type}: their shapes differ", node, TypeMismatch)
+        raise t.error(
+            f"{what} has type {place.type}, but the value has type {expr.type}: their shapes differ", node, TypeMismatch
+        )
     warn_of_loss(t, what, place.type, expr, right_of(node))
     t.emit(tree.Assign(place, expr, span=t.span(node)))
 
@@ -286,12 +294,18 @@ def _refuse(t: Translator, place: Any, node: ast.AST) -> None:
     if isinstance(root, tree.ParamRef):
         name = t.unit.params[root.index].name
         raise t.error(
-            f"'{name}' is a kernel parameter, which cannot be changed: assign it to a new variable first", node
+            f"'{name}' is a kernel parameter, which cannot be assigned: copy it to a new variable first", node
         )
     if not isinstance(place, (tree.Expr, Record)):
-        raise t.error(f"{kind_of(place)} is a constant in a kernel: keep what changes in a field", node)
+        raise t.error(
+            f"{kind_of(place)} is a constant in a kernel and cannot be assigned: use a field for values that change",
+            node,
+        )
     if isinstance(root, tree.Var):
-        what = "this is a value, read where ti.static(...) stands: assign to the variable or the element itself"
+        what = (
+            "the result of ti.static(...) is a value, which cannot be assigned: assign to the variable or the "
+            "element itself"
+        )
         raise t.error(what, node)
     raise t.error("only variables, fields and arrays, their elements and members can be assigned", node)
 
@@ -303,7 +317,7 @@ def _store_struct(t: Translator, place: Record, value: Any, node: ast.AST) -> No
         return
     kind = struct_kind(value)
     if kind is None or list(kind.members) != list(place.type.members):
-        raise t.error(f"the target is {kind_of(place)}, the value {kind_of(value)}", node, TypeMismatch)
+        raise t.error(f"the target is {kind_of(place)}, but the value is {kind_of(value)}", node, TypeMismatch)
     if place.whole is not None:
         if not assignable(place.whole, t):
             _refuse(t, place.whole, node)
@@ -329,7 +343,11 @@ def _aug_assign(t: Translator, node: ast.AugAssign) -> None:
             value, _ = t.names.outer(node.target.id)  # raises an error if there is none
             if isinstance(value, (Field, StructField)):
                 to_expr(t, value, node.target)  # raises an error if an index is missing
-            raise t.error(f"'{node.target.id}' is a constant in a kernel: keep what changes in a field", node.target)
+            raise t.error(
+                f"'{node.target.id}' is a constant in a kernel and cannot be assigned: use a field for values "
+                "that change",
+                node.target,
+            )
         if binding.role == "compile-time value" and is_known(value := t.expr(node.value)):
             t.bind(node.target.id, run_now(t, node, function, binding.value, value), binding.role)
             return
@@ -375,7 +393,11 @@ def _update(t: Translator, kind: str, symbol: str, place: Any, value: tree.Expr,
         return
     binary(t, kind, place, value, node)  # raises the errors of the operator
     if shape_of(value.type) and not shape_of(place.type):
-        raise t.error(f"the target is {place.type}, the value {value.type}: their shapes differ", node, TypeMismatch)
+        raise t.error(
+            f"the target has type {place.type}, but the value has type {value.type}: their shapes differ",
+            node,
+            TypeMismatch,
+        )
     if shape_of(place.type) and not shape_of(value.type):
         value = coerce(t, value, _with_shape(place.type, value.type), node)
     what = f"'{place.variable.name}'" if isinstance(place, tree.Var) else "the target"
@@ -418,7 +440,9 @@ def _static_if(t: Translator, node: ast.If, holds: bool) -> None:
 def _return(t: Translator, node: ast.Return) -> None:
     if any(loop.kind == "parallel" for loop in t.loops):
         raise t.error(
-            "'return' inside a parallel loop: its iterations run in any order, so none can end the kernel", node
+            "a parallel loop cannot contain 'return': its iterations run in any order, so none of them can end "
+            "the kernel",
+            node,
         )
     value = None if node.value is None else t.expr(node.value)
     stmt = tree.Return([], span=t.span(node))
@@ -437,19 +461,30 @@ def _kernel_return(t: Translator, stmt: tree.Return, value: Any, node: ast.Retur
     if not wanted:
         if value is not None:
             assert node.value is not None
-            raise t.error(f"this {word} returns a value, but has no '-> type' after its parameters", node.value)
+            raise t.error(
+                f"this {word} returns a value, but has no return annotation: write '-> type' after its parameters",
+                node.value,
+            )
         stmt.values += t.unit.current()
         t.emit(stmt)
         return
     if value is None:
-        raise t.error(f"the {word} returns {', '.join(map(repr, wanted))}, but this 'return' has no value", node)
+        raise t.error(
+            f"the {word} is annotated to return {', '.join(map(repr, wanted))}, but this 'return' has no value", node
+        )
     values = [value] if len(wanted) == 1 else unpack(t, value, node)
     if len(values) != len(wanted):
-        raise t.error(f"the {word} returns {len(wanted)} values, this 'return' {len(values)}", node, TypeMismatch)
+        raise t.error(
+            f"the {word} is annotated to return {len(wanted)} values, but this 'return' has {len(values)}",
+            node,
+            TypeMismatch,
+        )
     for item, annotation in zip(values, wanted, strict=True):
         expr, type = to_expr(t, item, node), to_ir(annotation)
         if shape_of(type) and not shape_of(expr.type):
-            raise t.error(f"the {word} returns {type}, this 'return' {expr.type}", node, TypeMismatch)
+            raise t.error(
+                f"the {word} is annotated to return {type}, but this 'return' has {expr.type}", node, TypeMismatch
+            )
         warn_of_loss(t, "the result", type, expr, node.value or node)
         stmt.values.append(coerce(t, expr, type, node))
     stmt.values += t.unit.current()
@@ -466,16 +501,16 @@ def _jump(t: Translator, node: ast.Break | ast.Continue) -> None:
     if loop.kind == "static":
         if t.depth != loop.depth:
             raise t.error(
-                f"'{word}' of a static loop under a condition that is known only when the kernel runs: "
-                f"make the condition static, or the loop an ordinary one",
+                f"'{word}' of a static loop depends on a condition that is known only when the kernel runs: "
+                "make the condition static, or leave out the ti.static of the loop",
                 node,
             )
         t.jump = word
         return
     if loop.kind == "parallel" and word == "break":
         raise t.error(
-            "'break' in a parallel loop: its iterations run in any order. Loops at the top level of a kernel are "
-            "parallel; write ti.loop_config(serialize=True) before the loop to run it in order",
+            "a parallel loop cannot contain 'break': its iterations run in any order. Loops at the top level "
+            "of a kernel are parallel; write ti.loop_config(serialize=True) before the loop to run it in order",
             node,
         )
     t.emit((tree.Break if word == "break" else tree.Continue)(span=t.span(node)))
@@ -490,5 +525,6 @@ def _assert(t: Translator, node: ast.Assert) -> None:
 @translates(ast.Raise)
 def _raise(t: Translator, node: ast.Raise) -> None:
     raise t.error(
-        f"the translation reached '{ast.unparse(node)}': it may stand only where ti.static rules it out", node
+        f"kernels cannot raise exceptions: '{ast.unparse(node)}' is allowed only in a branch that ti.static leaves out",
+        node,
     )

@@ -290,7 +290,7 @@ class Translator:
 
 
 _DEFINE_OUTSIDE = "define it outside of the kernel"
-_ERRORS = "what must hold is said by 'assert'; its error reaches the caller of the kernel"
+_ERRORS = "use 'assert' to check a condition; the caller of the kernel gets the error"
 
 # The names of syntax that kernels do not support, and what to write instead.
 _UNSUPPORTED: dict[str, tuple[str, str]] = {
@@ -302,16 +302,19 @@ _UNSUPPORTED: dict[str, tuple[str, str]] = {
     "YieldFrom": ("'yield from'", "store the values in a field"),
     "Try": ("'try'", _ERRORS),
     "TryStar": ("'try'", _ERRORS),
-    "With": ("'with'", "enter the context around the call of the kernel"),
+    "With": ("'with'", "put the 'with' around the call of the kernel"),
     "AsyncWith": ("'async with'", ""),
     "AsyncFor": ("'async for'", ""),
     "AsyncFunctionDef": ("'async def'", ""),
     "ClassDef": ("a class definition", _DEFINE_OUTSIDE),
     "Import": ("'import'", "import outside of the kernel"),
     "ImportFrom": ("'import'", "import outside of the kernel"),
-    "Global": ("'global'", "globals are constants in a kernel: keep what changes in a field"),
-    "Nonlocal": ("'nonlocal'", "outer variables are constants in a kernel: keep what changes in a field"),
-    "Delete": ("'del'", "a variable ends with the block that it was first assigned in"),
+    "Global": ("'global'", "global variables are constants in a kernel; use a field for values that change"),
+    "Nonlocal": (
+        "'nonlocal'",
+        "variables of outer functions are constants in a kernel; use a field for values that change",
+    ),
+    "Delete": ("'del'", "a variable exists until the end of the block that assigns it first"),
     "Match": ("'match'", "write if/elif"),
     "Starred": ("'*' outside of a call", ""),
     "Slice": ("a slice of this", ""),

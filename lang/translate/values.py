@@ -142,7 +142,7 @@ def to_expr(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
     """Convert `value` to a run-time expression. Raises TypeMismatch if kernels have no such values."""
     if isinstance(value, tree.Expr):
         if isinstance(value.type, Array):
-            raise t.error("an array is not a value here: write an index, as in a[i]", node, TypeMismatch)
+            raise t.error("an array cannot be used as a value here: write an index, as in a[i]", node, TypeMismatch)
         return value
     if isinstance(value, Record):
         return _record(t, value, node)
@@ -160,10 +160,10 @@ def to_expr(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
 def _no_value(value: Any) -> str:
     if isinstance(value, (Field, StructField)):
         index = "None" if not value.shape else ", ".join("ijkl"[: len(value.shape)])
-        return f"a field is not a value here: write an index, as in x[{index}]"
+        return f"a field cannot be used as a value here: write an index, as in x[{index}]"
     if value is None:
-        return "None is not a value in a kernel: this call or name gives nothing"
-    return f"{kind_of(value)} is not a value in a kernel"
+        return "None cannot be used as a value in a kernel: this call or name has no value"
+    return f"{kind_of(value)} cannot be used as a value in a kernel"
 
 
 def kind_of(value: Any) -> str:
@@ -206,7 +206,7 @@ def _literal(t: Translator, value: Any, node: ast.AST) -> tree.Expr:
                 f"the integer {number} does not fit default_ip, {prim}: write ti.i64({number}), ti.u32({number}) ..., "
                 f"or choose another default_ip in ti.init()"
                 if abs(number) < 2**64
-                else "an integer of more than 64 bits fits no type",
+                else "an integer of more than 64 bits does not fit any type",
                 node,
                 TypeMismatch,
             )
@@ -271,10 +271,12 @@ def sequence_of(t: Translator, value: Any, wanted: Prim | None, node: ast.AST) -
         for item in value
     ]
     if any(isinstance(row.type, Struct) for row in rows):
-        raise t.error("a list of structs is not a value in a kernel", node, TypeMismatch)
+        raise t.error("a list of structs cannot be used as a value in a kernel", node, TypeMismatch)
     shapes = {shape_of(row.type) for row in rows}
     if len(shapes) != 1 or len(next(iter(shapes))) > 1:
-        raise t.error("the rows of a matrix must all be equally long vectors, or all scalars", node, TypeMismatch)
+        raise t.error(
+            "the rows of a matrix must be vectors of the same length, or all of them scalars", node, TypeMismatch
+        )
     prim = element(rows[0].type)
     for row in rows[1:]:
         prim = promote(prim, element(row.type))
@@ -320,7 +322,7 @@ def coerce(t: Translator, value: tree.Expr, wanted: Type, node: ast.AST) -> tree
         return tree.Cast(value, type=wanted, span=value.span)
     if isinstance(wanted, Struct) and isinstance(value.type, Struct) and _same_names(wanted, value.type):
         return _member_casts(t, value, wanted, node)
-    raise t.error(f"a value of type {value.type} does not fit {wanted}", node, TypeMismatch)
+    raise t.error(f"a value of type {value.type} cannot be converted to {wanted}", node, TypeMismatch)
 
 
 def _same_names(a: Struct, b: Struct) -> bool:
@@ -469,5 +471,5 @@ def as_int(t: Translator, value: Any, node: ast.AST, what: str) -> int:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return int(value)
     if isinstance(value, tree.Expr):
-        raise t.error(f"{what} must be known at compile time, but this is computed when the kernel runs", node)
+        raise t.error(f"{what} must be known at compile time, but this is known only when the kernel runs", node)
     raise CompilationError(f"{what} must be an integer, not {kind_of(value)}", t.span(node))

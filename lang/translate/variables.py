@@ -31,7 +31,7 @@ def define(
         t.bind(name, value, "compile-time value")
         return
     if value is None:
-        raise t.error(f"'{name}' would be None: what is on the right gives no value", node, TypeMismatch)
+        raise t.error(f"'{name}' would be None: the expression on the right has no value", node, TypeMismatch)
     if wanted is None and not _is_value(value):
         t.bind(name, value, "compile-time value")
         return
@@ -42,7 +42,7 @@ def _variable(t: Translator, name: str, value: Any, node: ast.AST, wanted: Type 
     kind = kind or struct_kind(value)
     expr = to_expr(t, value, right_of(node))
     if expr.type is VOID:
-        raise t.error(f"'{name}' would be None: what is on the right gives no value", node, TypeMismatch)
+        raise t.error(f"'{name}' would be None: the expression on the right has no value", node, TypeMismatch)
     if wanted is not None:
         warn_of_literal(t, f"'{name}'", wanted, expr, right_of(node))
         expr = coerce(t, expr, wanted, node)

@@ -30,7 +30,7 @@ class Refusal:
 
 def _returns() -> dict[Cell, Refusal]:
     text = "@ti.kernel\ndef run(a: ti.types.ndarray(ti.i32, 1)) -> ti.i32:\n    {}\n        return 1\n    return 2\n"
-    message = "'return' inside a parallel loop"
+    message = "a parallel loop cannot contain 'return'"
     found: dict[Cell, Refusal] = {
         ("in", row, "return"): Refusal(text.format(head), message) for row, head in _HEADS.items()
     }
@@ -69,13 +69,13 @@ def _breaks() -> dict[Cell, Refusal]:
     is what leaves an ordinary loop. So the two kinds of `break` stand in no body together."""
     head = "@ti.kernel\ndef run(a: ti.types.ndarray(ti.i32, 1)):\n"
     text = head + "    {}\n        if x[1] > 3:\n            break\n"
-    found = {("directly in", row, "break"): Refusal(text.format(loop), "'break' in a parallel loop")
+    found = {("directly in", row, "break"): Refusal(text.format(loop), "a parallel loop cannot contain 'break'")
              for row, loop in _HEADS.items()}  # fmt: skip
     for word in ("break", "continue"):
         lines = ("for i in range(4):", "    for c in ti.static(range(3)):", "        if ti.static(c == 1):",
                  f"            {word}", "        if x[i] > 3:", f"            {word}")  # fmt: skip
         program = head + "".join(f"    {line}\n" for line in lines)
-        refusal = Refusal(program, f"'{word}' of a static loop under a condition")
+        refusal = Refusal(program, f"'{word}' of a static loop depends on a condition")
         found["before", "static break", word] = found["before", word, "static break"] = refusal
     return found
 

@@ -118,7 +118,7 @@ def test_once_for_each_place() -> None:
 
 def test_it_can_be_silenced_and_made_an_error() -> None:
     assert warned("i32s[0] = a", action="ignore") == []
-    with pytest.raises(ti.PrecisionWarning, match="its fraction is lost"):
+    with pytest.raises(ti.PrecisionWarning, match="the fraction is lost"):
         warned("i32s[0] = a", action="error")
 
 

@@ -217,7 +217,7 @@ def test_warnings_come_once_and_show_the_users_lines(ti):
         y += x
         return y
 
-    with pytest.warns(UserWarning, match="its fraction is lost") as caught:
+    with pytest.warns(UserWarning, match="the fraction is lost") as caught:
         assert whole(np.array([1.5])).tolist() == [1]
     assert len(caught) == 1
     assert "generated" not in str(caught[0].message)

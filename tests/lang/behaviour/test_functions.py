@@ -404,7 +404,7 @@ def test_a_keyword_that_a_function_does_not_have(ti):
     def run() -> ti.i32:
         return add(1, c=2)
 
-    with pytest.raises(TypeError, match=r"'add' takes \(a, b\): it has no 'c'"):
+    with pytest.raises(TypeError, match=r"'add' has no parameter 'c'; its parameters are \(a, b\)"):
         run()
 
 

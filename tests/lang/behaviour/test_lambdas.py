@@ -235,7 +235,7 @@ def test_mistakes(ti):
             f = lambda v: v + 1
         return f(n)
 
-    with pytest.raises(CompilationError, match="'f' is known at compile time"):
+    with pytest.raises(CompilationError, match="'f' is a compile-time value"):
         chosen_too_late(3)
     with pytest.raises(CompilationError, match="parameter 'n' of kernel '<lambda>' has no type"):
         ti.kernel(lambda n: n + 1)(3)

@@ -309,7 +309,7 @@ def test_a_box_without_axes_has_one_index(ti):
         for i in ti.ndrange():
             x[None] = i
 
-    with pytest.raises(CompilationError, match="without axes gives no index"):
+    with pytest.raises(CompilationError, match="without axes has no index"):
         without_vector()
 
 

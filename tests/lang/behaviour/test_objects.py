@@ -151,7 +151,7 @@ def test_an_attribute_made_in_a_block(ti):
             ray.far = a
         return ray.origin
 
-    with pytest.raises(CompilationError, match="would get its 'far' here, in a block"):
+    with pytest.raises(CompilationError, match="cannot get a new attribute 'far' in a block"):
         run(1)
 
 
@@ -234,9 +234,9 @@ def test_what_dataclasses_do_after_their_fields(ti):
 @pytest.mark.parametrize(
     ("kind", "name", "message"),
     [
-        (Runner, "double", "is a property, and a kernel does not run setters"),
+        (Runner, "double", "is a property, and kernels do not call property setters"),
         (Frozen, "x", "its class is frozen"),
-        (Guarded, "x", "its class has a '__setattr__' of its own"),
+        (Guarded, "x", "its class defines '__setattr__'"),
     ],
 )
 def test_assignments_that_would_run_something_else(ti, kind, name, message):

@@ -160,7 +160,7 @@ def test_a_step_of_zero(ti):
         for _ in range(0, 5, ti.i64(0)):
             x[None] += 1
 
-    with pytest.raises(ti.CompilationError, match="the step of a range is not 0"):
+    with pytest.raises(ti.CompilationError, match="the step of a range must not be 0"):
         known()
 
 

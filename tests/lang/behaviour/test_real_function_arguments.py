@@ -256,9 +256,9 @@ def test_what_is_no_reference(ti, is_real):
         add(a, 4)
 
     for kernel, message in (
-        (a_number, "argument 'to' of 'add' is a reference to i32: give it a variable, or an element"),
-        (a_result, "argument 'to' of 'add' is a reference to i32: give it a variable, or an element"),
-        (another_type, "argument 'to' of 'add' is a reference to i32, got one of type f32"),
+        (a_number, "argument 'to' of 'add' must be a reference to i32: pass a variable, or an element"),
+        (a_result, "argument 'to' of 'add' must be a reference to i32: pass a variable, or an element"),
+        (another_type, "argument 'to' of 'add' must be a reference to i32, not to f32"),
     ):
         with pytest.raises(TypeMismatch, match=message):
             kernel()

@@ -343,10 +343,10 @@ def test_mistakes(ti):
     if ti.cfg.arch == "python":
         pytest.skip("arch=python finds mistakes of types as Python does: when it runs the line")
     for call, message in (
-        (k1, "argument 'v' of 'f' is"),
-        (k2, "this function returns a value, but has no '-> type'"),
-        (lambda: k3(np.zeros(3, np.float32)), "argument 'a' of 'h' is an array with axes 2, got 1"),
-        (k4, "no end to the instances"),
+        (k1, "argument 'v' of 'f' must be of type f32x3"),
+        (k2, "this function returns a value, but has no return annotation"),
+        (lambda: k3(np.zeros(3, np.float32)), "argument 'a' of 'h' must be an array with axes 2, not 1"),
+        (k4, "would have to be compiled without end"),
         (k5, "argument 'a' of 'h' must be an array"),
     ):
         with pytest.raises(CompilationError, match=message):

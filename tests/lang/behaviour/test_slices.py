@@ -143,10 +143,10 @@ def test_out_of_bounds(ti):
 @pytest.mark.parametrize(
     ("index", "message"),
     [
-        ("m[0, n:]", "the ends of a slice must be known"),
-        ("m[ti.Vector([n, 1]), :]", "an index is one integer"),
-        ("m[5, :]", r"index 5 of axis 0 lies outside"),
-        ("m[1.5, :]", "an index is an integer, not f32"),
+        ("m[0, n:]", "the bounds of a slice must be known"),
+        ("m[ti.Vector([n, 1]), :]", "an index beside a slice must be a single integer"),
+        ("m[5, :]", r"index 5 of axis 0 is out of bounds"),
+        ("m[1.5, :]", "an index must be an integer, not f32"),
         ("m[n, 1:1]", "this slice is empty"),
         ("m[n, :, 0]", "takes 2 indices, got 3"),
     ],

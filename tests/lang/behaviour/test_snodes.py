@@ -54,7 +54,7 @@ def test_the_root_cannot_be_looped_over(ti):
         for i in ti.root:
             print(i)
 
-    with pytest.raises(CompilationError, match="the root has one cell"):
+    with pytest.raises(CompilationError, match="the root has only one cell"):
         run()
 
 

@@ -176,11 +176,11 @@ def test_values_cannot_be_assigned(ti):
         for x in ti.static([k[0], k[1]]):
             change(x)
 
-    wanted = r"this is a value, read where ti.static\(...\) stands"
+    wanted = r"the result of ti.static\(...\) is a value, which cannot be assigned"
     for kernel in (a_name, an_item, updated, passed):
         with pytest.raises(ti.TaichiCompilationError, match=wanted):
             kernel()
-    with pytest.raises(ti.TaichiCompilationError, match="changes an element of a field or array"):
+    with pytest.raises(ti.TaichiCompilationError, match="must be given an element of a field or array"):
         atomic()
     assert k.to_numpy().tolist() == [1, 2, 3, 4]
 

@@ -54,9 +54,17 @@ def test_other_arches(arch: str) -> None:
         return total
 
     for kernel, said, marked in (
-        (waits, "ti.simt.block.sync is something that the threads of a GPU do together", "ti.simt.block.sync()"),
-        (shares, f"it works on arch=ti.cuda, and this is arch=ti.{arch}", "ti.simt.block.SharedArray(8, ti.f32)"),
-        (votes, "ti.simt.warp.ballot is something", "ti.simt.warp.ballot(i)"),
+        (
+            waits,
+            "ti.simt.block.sync works only on arch=ti.cuda, because threads of a GPU execute it together",
+            "ti.simt.block.sync()",
+        ),
+        (
+            shares,
+            f"because threads of a GPU execute it together; this is arch=ti.{arch}",
+            "ti.simt.block.SharedArray(8, ti.f32)",
+        ),
+        (votes, "ti.simt.warp.ballot works only on arch=ti.cuda", "ti.simt.warp.ballot(i)"),
     ):
         with pytest.raises(CompilationError) as caught:
             kernel()
@@ -142,14 +150,14 @@ def with_a_wrong_index() -> None:
     ("body", "said"),
     [
         (before_the_loop, "a SharedArray belongs to a block of threads: use it in a parallel loop"),
-        (in_a_serial_loop, "'warp_sync' is something that the threads of a block do: use it in a parallel loop"),
+        (in_a_serial_loop, "'warp_sync' is an operation of the threads of a block: use it in a parallel loop"),
         (of_unknown_shape, "an extent must be known at compile time"),
-        (of_no_shape, r"the extents of a SharedArray are at least 1, got \(4, 0\)"),
-        (of_structs, "a SharedArray holds numbers, vectors or matrices, not"),
+        (of_no_shape, r"the extents of a SharedArray must be at least 1, got \(4, 0\)"),
+        (of_structs, "the elements of a SharedArray must be numbers, vectors or matrices, not"),
         (with_too_few, "ti.simt.warp.shfl_sync_i32 takes 3 arguments, got 2"),
         (of_vectors, "ti.simt.warp.shfl_sync_f32 takes numbers, not a value of type i32x2"),
         (with_too_many_threads, "block_dim=2048: a block has at most 1024 threads"),
-        (as_a_value, "an array is not a value here: write an index"),
+        (as_a_value, "an array cannot be used as a value here: write an index"),
         (as_a_loop, "a loop over an array cannot be unrolled"),
         (with_a_wrong_index, "array .pad. has 2 axes, got 1"),
     ],
