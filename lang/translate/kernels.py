@@ -16,6 +16,7 @@ from weft.lang.program.init import program
 from weft.lang.translate import (
     attributes,
     calls,
+    control,
     expressions,
     indexing,
     loops,
@@ -36,7 +37,7 @@ from weft.lang.values.types import StructType
 __all__ = ["translate"]
 
 # Imported because they register handlers.
-_HANDLERS = (attributes, calls, expressions, indexing, loops, named_expressions, operators, statements)
+_HANDLERS = (attributes, calls, control, expressions, indexing, loops, named_expressions, operators, statements)
 
 
 def translate(
