@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Without setuptools' banner about editable installations: no folder of the repository is named weft.
+INSTALL := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip install --quiet
 
 .PHONY: demo test test-all verify mutate check bench docs links clean
 
@@ -44,7 +46,7 @@ docs: $(VENV)/.docs
 	@echo "the site is build/docs/index.html"
 
 $(VENV)/.docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	$(INSTALL) --editable ".[docs]"
 	@touch $@
 
 $(VENV)/peers/.installed:
@@ -58,8 +60,8 @@ links:
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(INSTALL) --upgrade pip
+	$(INSTALL) --editable ".[dev]"
 	@touch $@
 
 clean:

@@ -66,11 +66,11 @@ class Filters:
             self.sharp[i, j] = total / weights
 
     def __call__(self, number):
-        strength = 0.5 - 0.5 * np.cos(2 * np.pi * number / FRAMES)
-        sigma = 0.4 + 3.6 * strength
+        strength = 0.5 + 0.5 * np.sin(2 * np.pi * number / FRAMES)  # each frame smooths: the weakest by 1.2 pixels
+        sigma = 1.2 + 2.8 * strength
         self.gauss(self.noisy, self.row, sigma, 0, 1)
         self.gauss(self.row, self.soft, sigma, 1, 0)
-        self.bilateral(sigma, 0.05 + 0.4 * strength)
+        self.bilateral(sigma, 0.3 + 0.15 * strength)
         gap = np.ones((self.height, 8, 3), np.float32)
         return np.concatenate([self.noisy.to_numpy(), gap, self.soft.to_numpy(), gap, self.sharp.to_numpy()], axis=1)
 

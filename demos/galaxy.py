@@ -5,7 +5,7 @@ import numpy as np
 import weft as ti
 from weft.demos.runner import play
 
-FRAMES = 200
+FRAMES = 150
 STARS, SIZE, DT, SOFTENING = 6144, 512, 0.004, 0.0004
 HALF, CORE, DISC = STARS // 2, 0.22, 0.3
 
@@ -72,7 +72,7 @@ class Galaxy:
             for i, j in ti.ndrange((-2, 3), (-2, 3)):
                 pixel = int(at) + ti.Vector([i, j])
                 if 0 <= pixel.x < SIZE and 0 <= pixel.y < SIZE:
-                    self.image[pixel] += color * 0.42 * ti.exp(-(pixel + 0.5 - at).norm_sqr() * 1.1)
+                    self.image[pixel] += color * 0.75 * ti.exp(-(pixel + 0.5 - at).norm_sqr() * 0.7)
 
     def __call__(self, number):
         for _ in range(2):

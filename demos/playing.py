@@ -1,84 +1,165 @@
-"""How frames get to be seen, and how fast they come."""
+"""Show the frames of a demo in a window with keys, or record them into files."""
 
 from __future__ import annotations
 
-import os
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Clock", "has_display", "record", "show"]
+import weft
+from weft.lang.logs.progress import progress
+from weft.lang.ui.ffmpeg import FilmWriter, find_ffmpeg
+
+__all__ = ["KEYS", "Clock", "record", "show"]
+
+KEYS = (
+    ("Space", "pause, or go on"),
+    ("Right", "one frame, while paused"),
+    ("R", "start again"),
+    ("S", "save the picture in the folder out"),
+    ("H", "show these keys"),
+    ("Escape", "close the window"),
+)
+FILMS = (".gif", ".mp4")  # the endings of files that hold all frames; others hold the last one
+RATE = 25.0  # frames per second in films
 
 
 class Clock:
-    """Measures the demo itself: the first frame, which compiles, is told apart."""
+    """Counts the frames of a demo, and the seconds that it computed them. The first frame, which compiles, is counted
+    apart."""
 
     def __init__(self) -> None:
         self.frames, self.first, self.rest = 0, 0.0, 0.0
 
-    def timed(self, frame: Callable[[int], Any], count: int) -> Iterator[Any]:
-        """The images of frames 0 .. count-1, timed one by one."""
-        for number in range(count):
-            start = time.perf_counter()
-            image = frame(number)
-            spent = time.perf_counter() - start
-            self.frames += 1
-            if number:
-                self.rest += spent
-            else:
-                self.first = spent
-            if sys.stdout.isatty():
-                print(f"\rframe {number + 1}/{count}, {self.rate():.1f} frames per second", end="", flush=True)
-            yield image
+    def timed(self, frame: Callable[[int], Any], number: int) -> Any:
+        """Compute that frame."""
+        start = time.perf_counter()
+        image = frame(number)
+        spent = time.perf_counter() - start
+        self.frames += 1
+        if self.frames > 1:
+            self.rest += spent
+        else:
+            self.first = spent
+        return image
 
     def rate(self) -> float:
         """Frames per second after the first frame."""
         return (self.frames - 1) / self.rest if self.rest else 1 / max(self.first, 1e-9)
 
 
-def has_display() -> bool:
-    """Whether a window can open: always on macOS and Windows, with an X or Wayland display elsewhere."""
-    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+def record(frame: Callable[[int], Any], count: int, path: Path, clock: Clock) -> None:
+    """Write that many frames to a film, or the last of them to a picture. After Ctrl-C, write the frames so far."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    film = path.suffix.lower() in FILMS
+    image: Any = None
+    with ExitStack() as open_until_here:
+        bar = open_until_here.enter_context(progress(f"recording {path}", count))
+        write: Callable[[Any], None] = open_until_here.enter_context(_film(path)) if film else _nothing
+        try:
+            for number in range(count):
+                image = as_bytes(clock.timed(frame, number))
+                write(image)
+                bar.advance()
+        except KeyboardInterrupt:
+            if image is None:
+                raise
+    if not film:
+        _picture(image).save(path)
 
 
-def record(images: Iterator[Any], count: int, paths: list[Path]) -> list[Path]:
-    """Write the images: a .gif gets (at most 120 of) the frames, anything else the last one."""
+def _nothing(_: Any) -> None:
+    """Write no film."""
+
+
+def _film(path: Path) -> Any:
+    return FilmWriter(path, RATE) if find_ffmpeg() or path.suffix.lower() != ".gif" else _Gif(path)
+
+
+class _Gif:
+    """Writes a GIF by pillow, where there is no ffmpeg. That takes a tenth of a second for a frame."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._kept = path, list[Any]()
+
+    def __enter__(self) -> Callable[[Any], None]:
+        return lambda image: self._kept.append(_picture(image).quantize(256))
+
+    def __exit__(self, *_: object) -> None:
+        if self._kept:
+            first, *others = self._kept
+            first.save(self._path, save_all=True, append_images=others, duration=round(1000 / RATE), loop=0)
+
+
+def as_bytes(image: Any) -> Any:
+    """Floats in [0, 1] as bytes."""
+    return (np.clip(image, 0, 1) * 255 + 0.5).astype(np.uint8)
+
+
+def _picture(image: Any) -> Any:
     from PIL import Image
 
-    kept: list[Any] = []
-    stride, last = -(-count // 120), None
-    for number, image in enumerate(images):
-        last = Image.fromarray((np.clip(image, 0, 1) * 255).astype(np.uint8))
-        if number % stride == 0:
-            colors = last.quantize(256)  # dithered, since smooth shades would show as bands
-            kept.append(last.quantize(palette=colors, dither=Image.Dither.FLOYDSTEINBERG))
-    for path in paths:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".gif":
-            kept[0].save(path, save_all=True, append_images=kept[1:], duration=40 * stride, loop=0, optimize=False)
-        elif last is not None:
-            last.save(path)
-    return paths
+    return Image.fromarray(image)
 
 
-def show(images: Iterator[Any], title: str, clock: Clock) -> None:
-    """A window that plays the images until they end or it is closed."""
-    import matplotlib.pyplot as plt
+class _Player:
+    """The state of a window: the next frame's number, and whether it is paused."""
 
-    figure: Any = None
-    for image in images:
-        if figure is None:
-            height, width = image.shape[:2]
-            figure = plt.figure(figsize=(width / 80, height / 80), dpi=80)
-            canvas = figure.add_axes((0, 0, 1, 1)).imshow(image, interpolation="nearest")
-            plt.axis("off")
-            plt.show(block=False)
-        if not plt.fignum_exists(figure.number):
-            return
-        canvas.set_data(image)
-        figure.canvas.manager.set_window_title(f"{title} - {clock.rate():.0f} frames per second")
-        plt.pause(0.001)
+    def __init__(self, name: str) -> None:
+        self.name, self.number, self.saved = name, 0, 0
+        self.paused = self.single = self.restarts = self.helps = False
+
+    def press(self, key: str, window: Any) -> None:
+        """React to a key."""
+        if key == weft.ui.ESCAPE:
+            window.running = False
+        elif key == weft.ui.SPACE:
+            self.paused = not self.paused
+        elif key == weft.ui.RIGHT:
+            self.single = True
+        elif key == "r":
+            self.restarts = True
+        elif key == "h":
+            self.helps = not self.helps
+        elif key == "s":
+            self.saved += 1
+            path = Path("out") / f"{self.name}-{self.saved:04d}.png"
+            path.parent.mkdir(exist_ok=True)
+            window.save_image(str(path))
+            print(f"wrote {path}", flush=True)
+
+
+def show(
+    frame: Callable[[int], Any], count: int, again: Callable[[], Callable[[int], Any]], title: str, clock: Clock
+) -> None:
+    """Play the frames in a window until the user closes it. After `count` frames, `again` makes the demo anew."""
+    player = _Player(title.split()[0])
+    image = clock.timed(frame, 0)
+    window = weft.ui.Window(title, (image.shape[1], image.shape[0]), vsync=True)
+    canvas = window.get_canvas()
+    while window.running:
+        canvas.set_image(np.ascontiguousarray(image[::-1].swapaxes(0, 1), np.float32))
+        for event in window.get_events(weft.ui.PRESS):
+            player.press(event.key, window)
+        if not window.running:
+            break
+        if player.helps:
+            _show_keys(window)
+        window.show()
+        window.title = f"{title} - {clock.rate():.0f} frames per second - H shows the keys"
+        if player.restarts or player.number + 1 == count:
+            frame, player.number, player.restarts = again(), -1, False
+        if not player.paused or player.single or player.number < 0:
+            player.number, player.single = player.number + 1, False
+            image = clock.timed(frame, player.number)
+    window.destroy()
+
+
+def _show_keys(window: Any) -> None:
+    with window.get_gui().sub_window("Keys", 0.02, 0.02, 0.5, 0.1) as gui:
+        for key, what in KEYS:
+            gui.text(f"{key}: {what}")

@@ -1,4 +1,4 @@
-"""Runs a demo: in a window where there is a display, else into a GIF and a PNG.
+"""Runs a demo: in a window where there is a display, else into a PNG file.
 
 A demo module has a docstring, `FRAMES` (how many are worth watching), and `build()`, a class or a function that makes
 its fields and gives `frame(number)`: an image of shape (height, width, 3), floats in 0..1, top row first. `build` may
@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import weft
-from weft.demos.playing import Clock, has_display, record, show
+from weft.demos.playing import KEYS, Clock, record, show
+from weft.lang.notebook.cells import in_notebook
+from weft.lang.ui.desktop import has_display
 
-__all__ = ["NAMES", "play", "run", "start", "summary"]
+__all__ = ["NAMES", "about", "play", "run", "start", "summary"]
 
 NAMES = (
     *("mpm88", "mpm3d", "sph", "pbf", "stable_fluids", "smoke", "vortex_street"),  # fluids and what is like them
@@ -30,8 +32,12 @@ FOLDER = Path(__file__).parent
 
 def summary(name: str) -> str:
     """The first line of a demo's docstring, read without running it."""
-    text = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text()))
-    return (text or name).splitlines()[0]
+    return about(name).splitlines()[0]
+
+
+def about(name: str) -> str:
+    """The docstring of a demo, read without running it."""
+    return ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))) or name
 
 
 def start(name: str, arch: str = "cpu") -> Callable[[int], Any]:
@@ -42,24 +48,35 @@ def start(name: str, arch: str = "cpu") -> Callable[[int], Any]:
 
 
 def run(name: str, arch: str = "cpu", frames: int = 0, out: str = "") -> dict[str, Any]:
-    """Run demo `name` on that arch; see `play`."""
-    frame = start(name, arch)
-    return play(frame, frames or importlib.import_module(f"weft.demos.{name}").FRAMES, f"{name} on {arch}", out)
+    """Say what demo `name` shows, and run it on that arch; see `play`."""
+    print(f"{about(name)}\n", flush=True)
+    frame, module = start(name, arch), importlib.import_module(f"weft.demos.{name}")
+    return play(frame, frames or module.FRAMES, f"{name} on {arch}", out, module.build)
 
 
-def play(frame: Callable[[int], Any], frames: int, title: str = "", out: str = "") -> dict[str, Any]:
-    """Show `frame(0)`, `frame(1)` ... so many of them. `out` names a .gif or .png to write instead; without it, and
-    without a display, both go to `out/`. `title`, which begins with the files' name, is the program's if left out.
+def play(
+    frame: Callable[[int], Any],
+    frames: int,
+    title: str = "",
+    out: str = "",
+    again: Callable[[], Callable[[int], Any]] | None = None,
+) -> dict[str, Any]:
+    """Show `frame(0)`, `frame(1)` ... in a window. After that many `frames`, `again()` (default: `type(frame)()`) makes
+    the demo anew. Without a display, or with `out`, compute that many frames and write them to the file `out`, a .gif
+    or .mp4, or the last of them, as a .png. The default is `out/<name>.png`. `title`, which begins with the name, is
+    the program's if left out.
 
-    Returns what was measured: frames, frames per second (simulation and drawing, not display), files written."""
-    title, clock = title or Path(sys.argv[0]).stem, Clock()
-    images, files = clock.timed(frame, frames), list[Path]()
-    if out or not has_display():
-        both = [Path("out") / f"{title.split()[0]}{end}" for end in (".gif", ".png")]
-        files = record(images, frames, [Path(out)] if out else both)
+    Returns what was measured: frames, frames per second (simulation and drawing, not display), the file written."""
+    title, clock, path = title or Path(sys.argv[0]).stem, Clock(), None
+    if not out and (has_display() or in_notebook()):
+        print("\n".join(f"  {key:<8}{what}" for key, what in KEYS), flush=True)
+        show(frame, frames, again or type(frame), title, clock)
     else:
-        show(images, title, clock)
-    print(f"\r{title}: {clock.frames} frames, {clock.rate():.1f} frames per second" + " " * 20)
-    for path in files:
-        print(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
-    return {"frames": clock.frames, "fps": clock.rate(), "files": [str(path) for path in files]}
+        path = Path(out) if out else Path("out") / f"{title.split()[0]}.png"
+        if not out:
+            print(f"there is no display for a window: computing {frames} frames for {path}", flush=True)
+        record(frame, frames, path, clock)
+    print(f"{title}: {clock.frames} frames, {clock.rate():.1f} frames per second")
+    if path is not None:
+        print(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)", flush=True)
+    return {"frames": clock.frames, "fps": clock.rate(), "files": [] if path is None else [str(path)]}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.lang.cli.programs import run_program
+from weft.lang.extras import MissingLibrary
 from weft.lang.program.options import did_you_mean
 
 __all__ = ["main"]
@@ -27,7 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo.add_argument("name", nargs="?", metavar="NAME")
     demo.add_argument("--arch", choices=("cpu", "cuda", "python"), default="cpu", help="where kernels run")
     demo.add_argument("--frames", type=_positive, default=0, metavar="N", help="how many frames to run")
-    demo.add_argument("--out", default="", metavar="FILE", help="write a .gif or .png instead of opening a window")
+    demo.add_argument(
+        "--out", default="", metavar="FILE", help="write a .png, .gif or .mp4 instead of opening a window"
+    )
     demo.set_defaults(action=_demo)
     _add_program(commands.add_parser("run", help="run a program in which `import taichi` means Weft"), _run)
     _more_commands(commands)
@@ -138,8 +141,10 @@ def _demo(given: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         if error.name not in _DRAWING:
             raise
-        needed = " ".join(_DRAWING.values())
-        print(f"weft: to show what they draw, demos need {error.name}: pip install {needed}", file=sys.stderr)
+        print(f"weft: demos need {_DRAWING[error.name]} to draw: pip install 'weft[viz]'", file=sys.stderr)
+        return 1
+    except MissingLibrary as error:
+        print(f"weft: {error}", file=sys.stderr)
         return 1
     return 0
 

@@ -16,7 +16,7 @@ from typing import ParamSpec, TypeVar
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import shown, text_of
-from weft.lang.measure import recording
+from weft.lang.measure import compile_bars, recording
 from weft.runtime.forks import forkable
 
 __all__ = ["ScopedProfiler", "clear_scoped_profiler_info", "print_scoped_profiler_info", "timed"]
@@ -57,6 +57,8 @@ class ScopedProfiler:
         with _lock:
             inner = around.inner.setdefault(self.name, _Scope())
         _open.scopes.append((inner, time.perf_counter()))
+        if self.kind == recording.COMPILE:
+            compile_bars.entered(self.name)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -64,6 +66,8 @@ class ScopedProfiler:
         with _lock:
             scope.count += 1
             scope.seconds += ended - began
+        if self.kind == recording.COMPILE:
+            compile_bars.left()
         record = recording.current
         if record is not None:
             record.span(self.kind, self.name, began, ended)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
+from weft.ir.errors import WeftError
 from weft.lang.extras import MissingLibrary
+from weft.lang.logs import progress
 from weft.lang.ui.events import EXIT, LMB, MMB, MOTION, MOVE, PRESS, RELEASE, RMB, WHEEL, Event, EventType, key_name
 from weft.lang.ui.images import pillow
 
@@ -26,7 +29,8 @@ def has_display() -> bool:
 
 class DesktopWindow:
     """Shows pictures of one size. `poll()` returns the events since the last call. `cursor` is the last position of the
-    pointer. `pos` is the position of the upper left corner on the screen, in pixels."""
+    pointer. `pos` is the position of the upper left corner on the screen, in pixels. Until the first picture, the
+    window says what the program does: that it compiles a kernel, for instance. Later, the title says it."""
 
     def __init__(self, title: str, size: tuple[int, int], fullscreen: bool, pos: tuple[int, int] | None = None) -> None:
         try:
@@ -38,7 +42,11 @@ class DesktopWindow:
             ) from None
         self.size, self.cursor, self.closed = size, (0.0, 0.0), False
         self._events: list[tuple[Event, int]] = []
-        self._root: Any = tkinter.Tk()
+        try:
+            self._root: Any = tkinter.Tk()
+        except tkinter.TclError as error:
+            raise WeftError(f"a window cannot open on the display {os.environ.get('DISPLAY', '')!r}: {error}") from None
+        self._title, self._owner = title, threading.get_ident()
         self._root.title(title)
         self._root.resizable(False, False)
         if fullscreen:
@@ -46,11 +54,32 @@ class DesktopWindow:
         else:
             place = "" if pos is None else f"+{int(pos[0])}+{int(pos[1])}"
             self._root.geometry(f"{size[0]}x{size[1]}{place}")
-        self._label = tkinter.Label(self._root, borderwidth=0, background="black")
-        self._label.pack(expand=True)
+        colors = {"background": "black", "foreground": "#d0d6e0"}
+        self._label = tkinter.Label(self._root, borderwidth=0, text="waiting for the first frame", **colors)
+        self._label.pack(expand=True, fill="both")
+        self._root.configure(background="black")
         self._photo: Any = None
         self._bind()
         self._root.update()
+        progress.follow(self._say)
+
+    def retitle(self, title: str) -> None:
+        """Change the title."""
+        self._title = title
+        if self._root is not None:
+            self._root.title(title)
+
+    def _say(self, what: str) -> None:
+        """Show what the program does, in the window or, once there is a picture, in the title. Only the thread that
+        made the window may draw in it."""
+        if self._root is None or threading.get_ident() != self._owner:
+            return
+        if self._photo is None:
+            self._label.configure(text=f"{what} ..." if what else "waiting for the first frame")
+            self._root.update()
+        else:
+            self._root.title(f"{self._title} - {what} ..." if what else self._title)
+            self._root.update_idletasks()
 
     def _bind(self) -> None:
         root = self._root
@@ -85,7 +114,7 @@ class DesktopWindow:
         image_tk = pillow("ImageTk")
         if self._photo is None:
             self._photo = image_tk.PhotoImage(picture, master=self._root)
-            self._label.configure(image=self._photo)
+            self._label.configure(image=self._photo, text="")
         else:
             self._photo.paste(picture)
         self._root.update()
@@ -109,6 +138,7 @@ class DesktopWindow:
         """Close the window."""
         root, self._root, self.closed = self._root, None, True
         self._photo = None
+        progress.unfollow(self._say)
         if root is not None:
             root.destroy()
 

@@ -7,12 +7,22 @@ import importlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from weft.lang.extras import MissingLibrary
 
-__all__ = ["crop_video", "find_ffmpeg", "frames_to_mp4", "mp4_to_gif", "pictures_to_mp4", "scale_video", "speed_up"]
+__all__ = [
+    "FilmWriter",
+    "crop_video",
+    "find_ffmpeg",
+    "frames_to_mp4",
+    "mp4_to_gif",
+    "pictures_to_mp4",
+    "scale_video",
+    "speed_up",
+]
 
 # H.264 requires even sizes, and colours at half resolution to play everywhere.
 _EVEN = "pad=ceil(iw/2)*2:ceil(ih/2)*2"
@@ -33,15 +43,21 @@ def _of_the_wheel() -> str:
 
 def _run(*arguments: str) -> None:
     """Run ffmpeg. Raises MissingLibrary if there is none, and RuntimeError with its output if it fails."""
+    done = subprocess.run(
+        [_found(), "-loglevel", "error", "-y", *arguments], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"ffmpeg failed: {done.stderr.strip()}")
+
+
+def _found() -> str:
     ffmpeg = find_ffmpeg()
     if not ffmpeg:
         raise MissingLibrary(
             "videos need the program ffmpeg: pip install imageio-ffmpeg brings it, or put one on the PATH; "
             "a gif of frames needs none: make_video(mp4=False)"
         )
-    done = subprocess.run([ffmpeg, "-loglevel", "error", "-y", *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"ffmpeg failed: {done.stderr.strip()}")
+    return ffmpeg
 
 
 def frames_to_mp4(pattern: str, output: str, framerate: float, crf: int = 16) -> None:
@@ -59,6 +75,53 @@ def pictures_to_mp4(pictures: Sequence[Path], output: str, framerate: float, crf
         for number, picture in enumerate(pictures):
             shutil.copyfile(picture, Path(folder) / f"{number:06d}{picture.suffix}")
         frames_to_mp4(str(Path(folder) / f"%06d{pictures[0].suffix}"), output, framerate, crf)
+
+
+# Each frame of a gif has a palette of its own, so that frames are written as they come.
+_FILMS = {
+    ".gif": ["-vf", "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1", "-loop", "0"],
+    ".mp4": ["-vf", _EVEN, "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "16"],
+}
+
+
+class FilmWriter:
+    """Writes frames to a .gif or .mp4 while they are computed: `with FilmWriter(path, rate) as write: write(frame)`.
+    Frames are u8 of shape (height, width, 3), all of one size, with rows from the top. ffmpeg runs beside the program.
+    Raises MissingLibrary if there is none, and RuntimeError with its output if it fails."""
+
+    def __init__(self, path: Path, framerate: float) -> None:
+        self._path, self._rate = path, framerate
+        self._running: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Callable[[Any], None]:
+        return self._write
+
+    def _write(self, frame: Any) -> None:
+        if self._running is None:
+            height, width, _ = frame.shape
+            kind = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(self._rate), "-i", "-"]
+            command = [_found(), "-loglevel", "error", "-y", *kind, *_FILMS[self._path.suffix.lower()], str(self._path)]
+            # A new session: Ctrl-C ends the program's loop, and ffmpeg writes what it has.
+            self._running = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+            )
+        pipe = self._running.stdin
+        assert pipe is not None
+        try:
+            pipe.write(frame.tobytes())
+        except BrokenPipeError:
+            self._finish()
+            raise
+
+    def _finish(self) -> None:
+        running, self._running = self._running, None
+        if running is not None:
+            _, said = running.communicate()
+            if running.returncode:
+                raise RuntimeError(f"ffmpeg failed: {said.decode(errors='replace').strip()}")
+
+    def __exit__(self, *_: object) -> None:
+        self._finish()
 
 
 def mp4_to_gif(source: str, output: str, framerate: float) -> None:

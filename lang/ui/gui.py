@@ -19,6 +19,7 @@ from weft.lang.ui.events import PRESS
 from weft.lang.ui.gui_canvas import GuiCanvas, colors_of, one_each
 from weft.lang.ui.images import as_floats, imresize, save
 from weft.lang.ui.inputs import Countdown, Inputs
+from weft.lang.ui.render.rooms import in_place
 from weft.lang.ui.vertices import arrows_of, longest
 from weft.lang.values.color import rgb_to_hex
 
@@ -133,6 +134,7 @@ class GUI:
         elif self._countdown is not None and self._countdown.frame(self.frame, picture, path is not None):
             self._closed = True
         self.frame += 1
+        self._inputs.next_frame()
         self.clear()
 
     def _wait(self) -> None:
@@ -156,10 +158,10 @@ class GUI:
         """Fill the picture with a field or array of shape `res`, or `res` and 1 to 4 channels: grey, red and green,
         RGB, or RGBA. Values are floats in [0, 1] or unsigned integers over their range. Raises ValueError for another
         size."""
-        image = self.cook_image(img)
-        if image.shape[:2] != self.res:
+        image = img if in_place(img, 3, 3) is not None else self.cook_image(img)
+        if tuple(image.shape[:2]) != self.res:
             raise ValueError(f"the image has {image.shape[0]} x {image.shape[1]} pixels, the GUI {self.res}")
-        self.canvas.pixels[...] = image
+        self.canvas.set_image(image)
 
     def contour(self, scalar_field: Any, normalize: bool = False) -> None:
         """Fill the picture with the numbers of a two-dimensional field as colours, from 0 (dark blue) to 1 (yellow).

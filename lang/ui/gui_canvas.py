@@ -16,6 +16,7 @@ from weft.lang.arguments import numbers_of, shown
 from weft.lang.ui import stamping
 from weft.lang.ui.image_order import rows
 from weft.lang.ui.images import pillow
+from weft.lang.ui.render.rooms import in_place
 
 __all__ = ["GuiCanvas", "colors_of", "one_each"]
 
@@ -48,11 +49,30 @@ class GuiCanvas:
 
     def __init__(self, width: int, height: int) -> None:
         self.size = np.array([width, height])
-        self.pixels = np.zeros((width, height, 3), np.float32)
+        self._pixels = np.zeros((width, height, 3), np.float32)
+        self._color: Any = None  # with which the canvas is still to be filled
+        self._bytes: Any = None
+
+    @property
+    def pixels(self) -> Any:
+        """The pixels, to read and to draw on."""
+        if self._color is not None:
+            self._pixels[...] = self._color
+            self._color = None
+        return self._pixels
 
     def clear(self, color: int) -> None:
-        """Fill the canvas with one colour."""
-        self.pixels[...] = colors_of(color, 1)[0]
+        """Fill the canvas with one colour, unless an image covers it before anything else is drawn."""
+        self._color = colors_of(color, 1)[0]
+
+    def set_image(self, image: Any) -> None:
+        """Fill the canvas with an image of its size."""
+        self._color = None
+        found = in_place(image, 3, 3) if stamping.worth_kernels(self._pixels.shape[0] * self._pixels.shape[1]) else None
+        if found is not None and tuple(found.shape[:2]) == self._pixels.shape[:2]:
+            stamping.copy_image(self._pixels, found)
+        else:
+            self._pixels[...] = image
 
     def circles(self, centers: Any, radii: Any, colors: Any) -> None:
         """Draw filled circles: `centers` (n, 2), `radii` (n,), `colors` (n, 3)."""
@@ -153,6 +173,11 @@ class GuiCanvas:
         self._mix((slice(left, right), slice(height - bottom, height - top)), share, color)
 
     def picture(self) -> Any:
-        """Return the canvas as a pillow image."""
+        """Return the canvas as a pillow image. It is valid until the next call."""
+        if stamping.worth_kernels(len(self._pixels)):
+            if self._bytes is None:
+                self._bytes = np.empty((*self._pixels.shape[1::-1], 3), np.uint8)
+            stamping.pack_image(self._bytes, self.pixels)
+            return pillow().frombuffer("RGB", tuple(self.size.tolist()), self._bytes, "raw", "RGB", 0, 1)
         pixels = (np.clip(rows(self.pixels), 0, 1) * np.float32(255)).astype(np.uint8)
         return pillow().fromarray(np.ascontiguousarray(pixels))

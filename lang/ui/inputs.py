@@ -10,18 +10,27 @@ from typing import Any
 from weft.lang.arguments import text_of
 from weft.lang.logs.levels import logger
 from weft.lang.ui.desktop import DesktopWindow
-from weft.lang.ui.events import ESCAPE, EXIT, MODIFIERS, PRESS, RELEASE, Event, EventFilter, EventType
+from weft.lang.ui.events import ESCAPE, EXIT, MODIFIERS, MOVE, PRESS, RELEASE, Event, EventFilter, EventType
 
 __all__ = ["Countdown", "Inputs"]
 
 
+_MOST = 4096  # events in the queue of a program that does not read them; the oldest motions are dropped first
+
+
 class Inputs:
-    """The events of `window` (None: there is no window) that `taken` does not consume, and the keys that are down."""
+    """The events of `window` (None: there is no window) that `taken` does not consume.
+
+    `pressed` are the keys and buttons that are down. A key that was pressed and released between two frames is in it
+    for one frame, so that programs that ask once for each frame miss no click. A press that is `taken` is not in it."""
 
     def __init__(self, window: DesktopWindow | None, taken: Callable[[Event], bool]) -> None:
         self.queue: list[Event] = []
         self.pressed: set[str] = set()
         self.window, self._taken = window, taken
+        self._down: set[str] = set()
+        self._fresh: set[str] = set()  # keys that were pressed since the last frame
+        self._ending: set[str] = set()  # those of them that are up again
 
     @property
     def cursor(self) -> tuple[float, float]:
@@ -32,16 +41,38 @@ class Inputs:
         """Add an event."""
         self.queue.append(Event(type, [], self.cursor, key))
 
+    def next_frame(self) -> None:
+        """Begin a frame: forget the clicks that the last frame could see, and collect events."""
+        self.pressed -= self._ending
+        self._fresh, self._ending = set(), set()
+        self.collect()
+
     def collect(self) -> None:
         """Move the events of the window into the queue, and update the keys that are down."""
         for event in self.window.poll() if self.window is not None else ():
-            if event.type is PRESS and event.key is not None:
-                self.pressed.add(event.key)
+            key = event.key or ""
+            if event.type is PRESS:
+                self._down.add(key)
             elif event.type is RELEASE:
-                self.pressed.discard(event.key or "")
-            event.modifier = [key for key in MODIFIERS if key in self.pressed]
-            if not self._taken(event):
+                self._down.discard(key)
+            event.modifier = [name for name in MODIFIERS if name in self._down]
+            taken = self._taken(event)
+            self._update(event.type, key, taken)
+            if not taken:
                 self.queue.append(event)
+        if len(self.queue) > _MOST:
+            motions = [event for event in self.queue[:-_MOST] if event.key != MOVE]
+            self.queue = motions + self.queue[-_MOST:]
+
+    def _update(self, type: EventType | None, key: str, taken: bool) -> None:
+        if type is PRESS and not taken:
+            self.pressed.add(key)
+            self._fresh.add(key)
+            self._ending.discard(key)
+        elif type is RELEASE and key in self._fresh:
+            self._ending.add(key)
+        elif type is RELEASE:
+            self.pressed.discard(key)
 
     def events(self, *wanted: Any) -> Iterator[Event]:
         """Yield the events that match (see `EventFilter`). Others are dropped."""

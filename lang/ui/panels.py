@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from weft.lang.arguments import flag_of, number_of, numbers_of, shown, text_of, whole_of
-from weft.lang.ui.events import LMB, MOVE, PRESS, RELEASE, Event
+from weft.lang.ui.events import LMB, MOTION, MOVE, PRESS, RELEASE, Event, EventType
 from weft.lang.ui.panel_pictures import BAR, GAP, PAD, ROW, Row, panel_picture
 
 __all__ = ["Gui"]
@@ -55,6 +55,8 @@ class Gui:
         self._panels: list[_Panel] = []  # of the current frame
         self._shown: list[_Panel] = []  # of the last frame
         self._moved: dict[str, tuple[float, float]] = {}
+        self._waiting: list[tuple[EventType, tuple[float, float]]] = []  # what the pointer did since the last frame
+        self._captured = False  # from a press on a panel to the release: the program does not see the pointer
         self._pointer, self._active, self._released = (-1.0, -1.0), "", False
         self._pressed: tuple[float, float] | None = None
         self._grip = (0.0, 0.0)  # from the pointer to the offset of the panel
@@ -83,6 +85,7 @@ class Gui:
         width, height = sides
         if self._open is not None:
             raise RuntimeError(f"panel '{name}' begins before panel '{self._open.name}' has ended: call end() first")
+        self._replay()
         dx, dy = self._moved.get(name, (0.0, 0.0))
         across, down = self._size
         self._open = _Panel(name, x * across + dx, y * down + dy, max(1, round(width * across)), round(height * down))
@@ -104,9 +107,9 @@ class Gui:
         key = f"{panel.name}\0"
         x, y = self._pointer
         if self._pressed is not None and panel.holds(*self._pressed) and self._pressed[1] < panel.top + BAR:
-            before = self._moved.get(panel.name, (0.0, 0.0))
-            self._active, self._grip = key, (before[0] - x, before[1] - y)
-        elif self._active == key:
+            before, (px, py) = self._moved.get(panel.name, (0.0, 0.0)), self._pressed
+            self._active, self._grip = key, (before[0] - px, before[1] - py)
+        if self._active == key:
             self._moved[panel.name] = x + self._grip[0], y + self._grip[1]
 
     # ---- widgets
@@ -204,15 +207,31 @@ class Gui:
 
     def handle(self, event: Event) -> bool:
         """Offer an event of the window to the panels. Returns whether they consumed it."""
-        self._pointer = event.pos[0] * self._size[0], (1 - event.pos[1]) * self._size[1]
-        over = any(panel.holds(*self._pointer) for panel in self._shown)
-        if event.key == LMB and event.type is PRESS and over:
-            self._pressed = self._pointer
-            return True
-        if event.key == LMB and event.type is RELEASE and (self._active or self._pressed):
-            self._released = True
-            return True
-        return event.key == MOVE and bool(self._active)
+        place = event.pos[0] * self._size[0], (1 - event.pos[1]) * self._size[1]
+        if event.key == MOVE:
+            if self._waiting and self._waiting[-1][0] is MOTION:
+                self._waiting.pop()  # only the last of several motions counts
+            self._waiting.append((MOTION, place))
+            return self._captured
+        if event.key != LMB:
+            return False
+        if event.type is PRESS and any(panel.holds(*place) for panel in self._shown):
+            self._captured = True
+        elif not (event.type is RELEASE and self._captured):
+            return False
+        else:
+            self._captured = False
+        self._waiting.append((event.type, place))
+        return True
+
+    def _replay(self) -> None:
+        """Let the widgets of this frame see what the pointer did, up to the first release. A further click waits for
+        the next frame, so that no click is lost if frames are slow."""
+        while self._waiting and not self._released:
+            kind, self._pointer = self._waiting.pop(0)
+            if kind is PRESS:
+                self._pressed = self._pointer
+            self._released = kind is RELEASE
 
     # ---- pictures
 

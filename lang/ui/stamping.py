@@ -13,35 +13,50 @@ import numpy as np
 from weft.lang.functions.func import func
 from weft.lang.kernels.kernel import kernel
 from weft.lang.program.init import program
-from weft.lang.values.builtins import cast, ceil, floor, isinf, isnan, loop_config, max, min, sqrt
+from weft.lang.values.builtins import cast, ceil, floor, isinf, isnan, loop_config, max, min, sqrt, static
 from weft.lang.values.kinds import f32, i32
 from weft.runtime.system import threads_available
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    Bytes: TypeAlias = Any
     Pixels: TypeAlias = Any  # to type checkers: what the arguments are bound to
     Places: TypeAlias = Any
     Sizes: TypeAlias = Any
     Shades: TypeAlias = Any
     Vec2: TypeAlias = Any
+    u8 = Any
 else:
-    from weft.lang.values.types import NdarrayType, VectorType, f64
+    from weft.lang.values.types import NdarrayType, VectorType, f64, u8
 
     Vec2 = VectorType(2, f64)
     Pixels, Shades = NdarrayType(VectorType(3, f32), 2), NdarrayType(VectorType(3, f32), 1)
+    Bytes = NdarrayType(u8, 3)
     Places, Sizes = NdarrayType(Vec2, 1), NdarrayType(f64, 1)
 
-__all__ = ["stamp_circles", "stamp_lines", "worth_kernels"]
+__all__ = ["copy_image", "pack_image", "stamp_circles", "stamp_lines", "worth_kernels"]
 
 _FEW = 64  # shapes, below which numpy is faster than the search for a kernel
 _MOST_BANDS = 64
+_BLOCK = 16  # pixels along each side of a block that is transposed at once
 
 
 def worth_kernels(count: int) -> bool:
     """Return whether a kernel draws that many shapes faster."""
     backend = program().backend
     return count >= _FEW and not (backend.own_memory or backend.interprets)
+
+
+def copy_image(pixels: Any, image: Any) -> None:
+    """Copy an image of f32 onto `pixels`, both of shape (w, h, 3)."""
+    _copy(pixels, image)
+
+
+def pack_image(packed: Any, pixels: Any) -> None:
+    """Write `pixels` (w, h, 3) into `packed`, u8 of shape (h, w, 3), with rows from the top. Values are clamped to [0,
+    1] and rounded down to the next step."""
+    _pack(packed, pixels)
 
 
 def stamp_circles(pixels: Any, centers: Any, radii: Any, colors: Any) -> None:
@@ -63,6 +78,26 @@ def _bands() -> int:
     """Return the number of bands: two per thread, to balance the load. Each band tests all shapes."""
     threads: int = program().config.threads or threads_available()
     return 2 * threads if 2 * threads < _MOST_BANDS else _MOST_BANDS
+
+
+@kernel
+def _copy(pixels: Pixels, image: Pixels) -> None:
+    for x, y in pixels:
+        pixels[x, y] = image[x, y]
+
+
+@kernel
+def _pack(packed: Bytes, pixels: Pixels) -> None:
+    width, height = pixels.shape[0], pixels.shape[1]
+    across, down = (width + _BLOCK - 1) // _BLOCK, (height + _BLOCK - 1) // _BLOCK
+    for block in range(across * down):
+        left, low = block // down * _BLOCK, block % down * _BLOCK
+        for y in range(low, min(low + _BLOCK, height)):
+            for x in range(left, min(left + _BLOCK, width)):
+                for channel in static(range(3)):
+                    packed[height - 1 - y, x, channel] = cast(
+                        cast(min(max(pixels[x, y][channel], 0.0), 1.0) * 255.0, i32), u8
+                    )
 
 
 @func

@@ -84,6 +84,7 @@ class Panel:
                     return True
         elif self._held is not None and event.key == MOVE:
             self._drag(x)
+            return True
         elif self._held is not None and event.key == LMB and event.type is RELEASE:
             widget, self._held = self._held, None
             if widget.key:

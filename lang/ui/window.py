@@ -53,6 +53,7 @@ class Window:
             self._fps = min(60.0, self._fps)
         corner, wanted = _corner(pos), flag_of(show_window, "show_window")
         self._event: Event | None = None
+        self._title = name
         self._running, self._saved, self._shown_at, self._frames = True, False, 0.0, 0
         self._canvas, self._gui, self._scene = Canvas(self._size), Gui(self._size), Scene()
         self._window = DesktopWindow(name, self._size, False, corner) if wanted and has_display() else None
@@ -89,13 +90,24 @@ class Window:
         self._saved = False
         self._canvas.finish()
         self._gui.finish()
-        self._inputs.collect()  # for the widgets of the next frame
+        self._inputs.next_frame()  # for the widgets of the next frame
 
     def destroy(self) -> None:
         """Close the window."""
         self._running = False
         if self._window is not None:
             self._window.close()
+
+    @property
+    def title(self) -> str:
+        """The title of the window. Set it to change it."""
+        return self._title
+
+    @title.setter
+    def title(self, title: str) -> None:
+        self._title = text_of(title, "the title of a window")
+        if self._window is not None:
+            self._window.retitle(title)
 
     def get_window_shape(self) -> tuple[int, int]:
         """Return (width, height) in pixels."""
@@ -191,8 +203,8 @@ class Window:
         return self._event is not None
 
     def is_pressed(self, *keys: str | Sequence[str]) -> bool:
-        """Return whether one of these keys or buttons is down, as of the last frame shown or the last read of the
-        events."""
+        """Return whether one of these keys or buttons is down, or was pressed since the frame before the last one, as
+        of the last frame shown or the last read of the events. Presses on panels do not count."""
         return self._inputs.is_pressed(*keys)
 
     def get_cursor_pos(self) -> tuple[float, float]:

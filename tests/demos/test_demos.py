@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import weft
 from tests.sampling import every
 from weft.demos import runner
 from weft.lang import cli
+from weft.lang.ui import ffmpeg
 
 pytest.importorskip("matplotlib", reason="pictures need the extra weft[viz]")
 
@@ -104,23 +107,69 @@ def test_writing_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "frames per second" in capsys.readouterr().out
 
 
-def test_without_a_display_both_files_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_display_a_picture_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(runner, "has_display", lambda: False)
     made = runner.run("life", frames=2)
-    assert [Path(path).suffix for path in made["files"]] == [".gif", ".png"]
-    assert all(Path(path).exists() for path in made["files"])
+    assert made["files"] == [str(Path("out/life.png"))]
+    assert [path.name for path in Path("out").iterdir()] == ["life.png"]
+    said = capsys.readouterr().out
+    assert said.startswith(f"{runner.about('life')}\n")
+    assert "there is no display for a window: computing 2 frames for" in said
 
 
-@pytest.mark.parametrize("missing", ["PIL", "matplotlib"])
+@pytest.mark.parametrize("ending", [".mp4", ".gif"])
+def test_films(ending: str, tmp_path: Path) -> None:
+    if not ffmpeg.find_ffmpeg():
+        pytest.skip("needs ffmpeg")
+    made = runner.run("life", frames=12, out=str(tmp_path / f"film{ending}"))
+    assert made["files"] == [str(tmp_path / f"film{ending}")]
+    read = subprocess.run(
+        [ffmpeg.find_ffmpeg(), "-i", *made["files"], "-map", "0:v", "-f", "framemd5", "-"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert len([line for line in read.stdout.splitlines() if line and line[0] != "#"]) == 12
+
+
+def test_a_recording_that_is_interrupted_keeps_its_frames(tmp_path: Path) -> None:
+    from PIL import Image
+
+    def frame(number: int) -> Any:
+        if number == 3:
+            raise KeyboardInterrupt
+        return np.full((8, 8, 3), number / 4)
+
+    runner.play(frame, 10, "short", str(tmp_path / "short.png"))
+    with Image.open(tmp_path / "short.png") as picture:
+        assert picture.getpixel((0, 0)) == (128, 128, 128)
+
+
+@pytest.mark.parametrize(("missing", "package"), [("PIL", "pillow"), ("matplotlib", "matplotlib")])
 def test_without_what_draws_it_says_what_to_install(
-    missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    missing: str, package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(runner, "run", lambda *_: importlib.import_module(missing))
     monkeypatch.setitem(sys.modules, missing, None)
     assert cli.main(["demo", "life"]) == 1
-    said = f"weft: to show what they draw, demos need {missing}: pip install pillow matplotlib\n"
-    assert capsys.readouterr().err == said
+    assert capsys.readouterr().err == f"weft: demos need {package} to draw: pip install 'weft[viz]'\n"
+
+
+@pytest.mark.parametrize("name", ["galaxy", "filters"])
+def test_every_frame_shows_something(name: str) -> None:
+    module = importlib.import_module(f"weft.demos.{name}")
+    frame = module.build()
+    if name == "filters":
+        for number in (0, 15, 45, module.FRAMES - 1):
+            image = frame(number)
+            noisy, soft, sharp = (image[:, k * (frame.width + 8) :][:, : frame.width] for k in range(3))
+            assert all(abs(smooth - noisy).mean() > 0.02 for smooth in (soft, sharp))
+    else:
+        for number in range(0, module.FRAMES, 10):
+            assert (frame(number).max(2) > 0.2).mean() > 0.01
 
 
 def test_a_misspelt_demo_is_guessed(capsys: pytest.CaptureFixture[str]) -> None:

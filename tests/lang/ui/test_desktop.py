@@ -112,7 +112,7 @@ def test_keys_and_pointer(display: dict[str, str], tmp_path: Path) -> None:
         time.sleep(0.2)
         _do(display, "key", "Escape")
         out, _ = program.communicate(timeout=20)
-    assert out.splitlines() == ["PRESS d []", "RELEASE d []", "held 0.5 0.25 9"]
+    assert out.splitlines() == ["PRESS d []", "RELEASE d []", "held 0.5 0.25 9.0"]
 
 
 def test_a_window_with_a_scene_and_a_panel(display: dict[str, str], tmp_path: Path) -> None:

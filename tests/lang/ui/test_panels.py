@@ -91,6 +91,73 @@ def test_panels_are_dragged_by_their_titles() -> None:
     assert (after[45:280, 10:200] == before[30:265, 40:230]).all()
 
 
+def _send(window: Window, *events: Event) -> None:
+    """Let the window have these events at its next poll."""
+
+    class Fake:
+        closed, cursor = False, (0.5, 0.5)
+
+        def poll(self) -> list[Event]:
+            return [happened.pop(0) for _ in list(happened)]
+
+    happened = list(events)
+    window._inputs.window = Fake()  # type: ignore[assignment]
+
+
+def _at(row: int, x: float) -> tuple[float, float]:
+    return 0.1 + (10 + x * 220) / 300, 1 - (0.1 + (26 + 10 + row * 27 + 11) / 300)
+
+
+def _click(row: int, x: float) -> list[Event]:
+    """A click, after which the pointer goes elsewhere."""
+    place = _at(row, x)
+    return [Event(PRESS, [], place, LMB), Event(RELEASE, [], place, LMB), Event(MOTION, [], (0.99, 0.01), MOVE)]
+
+
+def test_no_click_is_lost_if_frames_are_slow() -> None:
+    """All clicks come between two frames, and the pointer has left each widget before the next frame."""
+    window, values = _window(300, 300), _values()
+    _panel(window, values)
+    window.show()
+    _send(window, *(event for _ in range(5) for event in _click(5, 0.5)), *_click(3, 0.02), *_click(1, 0.45))
+    for _ in range(9):
+        _panel(window, values)
+        window.show()
+    assert values["clicks"] == 5
+    assert values["tick"] is True
+    assert values["float"] == pytest.approx(1.5)
+
+
+def test_clicks_between_two_frames_are_seen_for_one_frame() -> None:
+    window = _window(300, 300)
+    _send(window, Event(PRESS, [], (0.9, 0.1), LMB), Event(RELEASE, [], (0.9, 0.1), LMB))
+    pressed = []
+    for _ in range(4):
+        pressed.append(window.is_pressed(LMB))
+        window.show()
+    assert pressed == [False, True, False, False]
+
+
+def test_a_drag_of_a_panel_never_reaches_the_program() -> None:
+    """Also its first motions, which come in the same frame as the press; and not the release."""
+    window, values = _window(300, 300), _values()
+    for place in ((0.5, 0.86), _at(1, 0.2)):  # the title, a slider
+        _panel(window, values)
+        window.show()
+        x, y = place
+        drag = [Event(MOTION, [], (x + k / 100, y), MOVE) for k in range(5)]
+        _send(window, Event(PRESS, [], place, LMB), *drag)
+        _panel(window, values)
+        assert not list(window.get_events())
+        assert not window.is_pressed(LMB)
+        window.show()
+        _send(window, *drag, Event(RELEASE, [], (x + 0.3, y), LMB), Event(MOTION, [], (0.99, 0.01), MOVE))
+        _panel(window, values)
+        assert [event.pos for event in window.get_events()] == [(0.99, 0.01)]
+        assert not window.is_pressed(LMB)
+        window.show()
+
+
 def test_panels_that_do_not_pair_up_say_so() -> None:
     window = _window()
     gui = window.get_gui()
