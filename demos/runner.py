@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import weft
-from weft.demos.playing import KEYS, Clock, record, show
+from weft.demos.playing import KEYS, Clock, show
+from weft.demos.recording import record
 from weft.lang.notebook.cells import in_notebook
 from weft.lang.ui.desktop import has_display
 
