@@ -1,6 +1,7 @@
 """What a checkpoint has of a program: arrays and values by name, and the random numbers.
 
-A struct field has an array for each member: `particles.pos`. The gradient of `x` is `x.grad`, where `x` has one."""
+A struct field has an array for each member: `particles.pos`. The gradient and the dual of `x` are `x.grad` and
+`x.dual`, where `x` has them."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import shown
+from weft.lang.data.companions import companions_of
 from weft.lang.data.field import Field
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_field import StructField
@@ -95,8 +97,8 @@ def holders(name: str, value: Any) -> Iterator[Holder]:
         return
     if isinstance(value, Field | Ndarray):
         yield Holder(name, value)
-        if value.grad is not None:
-            yield from holders(f"{name}.grad", value.grad)
+        for kind, companion in companions_of(value):
+            yield from holders(f"{name}.{kind}", companion)
         return
     if isinstance(value, Matrix | np.generic):
         value = np.array(value.to_numpy() if isinstance(value, Matrix) else value)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from weft.ir.scalar import cast_value
 from weft.ir.storage.snode import SNode as Node
 from weft.ir.types import Prim, Tensor, tensor
 from weft.lang.data import tensors
+from weft.lang.data.companions import companions_of
 from weft.lang.data.elements import (
     FieldIndexError,
     ScalarElements,
@@ -76,7 +78,8 @@ class Field(Marked, Lender):
     `StructField`."""
 
     def __init__(self, dtype: Prim, inner: tuple[int, ...], slots: list[Slot], name: str) -> None:
-        self.name, self.grad = name, None
+        self.name, self.grad, self.dual = name, None, None
+        self._owner: Any = None
         self._dtype, self._inner, self._slots = dtype, inner, slots
         self._created = _user_line()
         self._parts: FieldSymbolParts | None = None
@@ -84,6 +87,20 @@ class Field(Marked, Lender):
 
     name: str
     grad: Any
+    dual: Any
+
+    def derive(self, kind: str, companion: Field) -> None:
+        """Make `companion` the gradient or the dual of this field. Raises TypeMismatch if its scalars are integers."""
+        if not self._dtype.is_float:
+            what = {"grad": "gradients", "dual": "duals"}[kind]
+            raise TypeMismatch(f"only float fields have {what}, not {self._dtype}: remove needs_{kind}")
+        setattr(self, kind, companion)
+        companion._owner = weakref.ref(self)
+
+    @property
+    def placed(self) -> bool:
+        """Whether the field has a place in a tree."""
+        return self._slots[0].node is not None
 
     @property
     def dtype(self) -> Prim:
@@ -118,12 +135,10 @@ class Field(Marked, Lender):
         return self.snode.parent(levels)
 
     def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
-        """Place the field, for `SNode.place`: its components next to each other in the cell of `node`, then those of
-        its gradient."""
+        """Place the field, for `SNode.place`: its components next to each other in the cell of `node`."""
         for slot in self._slots:
             slot.attach(node, tree, offset)
-        if self.grad is not None:
-            self.grad.attach(node, tree, offset)
+        tree.companions.expect(self, node, offset)
 
     def describe(self) -> FieldSymbolParts:
         """Describe where the field lies in memory. This finalizes its tree. Raises FieldError if the field is not
@@ -149,6 +164,9 @@ class Field(Marked, Lender):
         return FieldSymbolParts(self.name, places[0].shape, path, self.offset, places[0].order, tree)
 
     def _node(self) -> Node:
+        owner = None if self.placed or self._owner is None else self._owner()
+        if owner is not None and owner.placed:
+            owner._slots[0].tree.companions.place(owner._slots[0].tree)
         node = self._slots[0].node
         if node is None:
             raise FieldError(f"{self._label()} has no place: give it a shape, or `ti.root.dense(...).place(it)`")
@@ -174,8 +192,8 @@ class Field(Marked, Lender):
             first, shape = parts.components[0], (*found.shape, *self._inner)
             inner = _component_strides(parts.components, self._inner, self._label())
             strides = (*found.strides, *inner)
-            told = memory.view(marks.buffer(), self._dtype.np, shape, first, strides) if marks is not None else None
-            self._marks = told
+            if marks is not None and self._owner is None:  # gradients and duals are 0 from the start
+                self._marks = memory.view(marks.buffer(), self._dtype.np, shape, first, strides)
             # assigned last: other threads test it first
             self._cells = memory.view(buffer, self._dtype.np, shape, first, strides)
             if parts.tree.destroyed:  # another thread has destroyed the tree in the meantime
@@ -278,17 +296,18 @@ class Field(Marked, Lender):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         made = memo[id(self)] = _remake(*self._recipe())
         made.copy_from(self)
-        if self.grad is not None:
-            made.grad.copy_from(self.grad)
+        for kind, companion in companions_of(self):
+            getattr(made, kind).copy_from(companion)
         return made
 
     def __reduce__(self) -> Any:
-        gradient = None if self.grad is None else self.grad.to_numpy()
-        return unpickled, (*self._recipe(), self.to_numpy(), gradient)
+        derived = {kind: companion.to_numpy() for kind, companion in companions_of(self)}
+        return unpickled, (*self._recipe(), self.to_numpy(), derived)
 
     def _recipe(self) -> tuple[Any, ...]:
         """The arguments with which `_remake` makes a field like this one, in a dense tree of its own."""
-        options = {"name": self.name, "offset": self._slots[0].offset, "needs_grad": self.grad is not None}
+        needed = {f"needs_{kind}": True for kind, _ in companions_of(self)}
+        options = {"name": self.name, "offset": self._slots[0].offset, **needed}
         return self._dtype, self._inner, self.shape, options
 
     def _called(self) -> str:
@@ -402,7 +421,10 @@ class MatrixField(Field):
         i, j = (*indices, 0)[:2]
         if not (0 <= i < self.n and 0 <= j < self.m):
             raise FieldIndexError(f"{self._label()} has no component {indices}: elements have shape {self._inner}")
-        return ScalarField(self._dtype, self.name, self._slots[i * self.m + j])
+        made = ScalarField(self._dtype, self.name, self._slots[i * self.m + j])
+        for kind, companion in companions_of(self):
+            made.derive(kind, companion.get_scalar_field(i, j))
+        return made
 
     def __repr__(self) -> str:
         return _repr(self, self.ir.text)
@@ -429,20 +451,20 @@ def _remake(dtype: Prim, inner: tuple[int, ...], shape: tuple[int, ...], options
 
 
 def unpickled(
-    dtype: Prim, inner: tuple[int, ...], shape: tuple[int, ...], options: dict[str, Any], values: Any, gradient: Any
+    dtype: Prim, inner: tuple[int, ...], shape: tuple[int, ...], options: dict[str, Any], values: Any, derived: Any
 ) -> Any:
     """Make a field again when it is unpickled, with these elements."""
     made = _remake(dtype, inner, shape, options)
     made.from_numpy(values)
-    if gradient is not None:
-        made.grad.from_numpy(gradient)
+    for kind, numbers in derived.items():
+        getattr(made, kind).from_numpy(numbers)
     return made
 
 
 def all_slots(made: Any) -> list[Slot]:
-    """The scalar components of a field, followed by those of its gradient."""
-    own: list[Slot] = made._slots
-    return own if made.grad is None else own + all_slots(made.grad)
+    """The scalar components of a field, followed by those of its gradient and its dual."""
+    own: list[Slot] = list(made._slots)
+    return own if hasattr(made, "members") else own + [slot for _, one in companions_of(made) for slot in one._slots]
 
 
 def _repr(made: Field, element: str) -> str:

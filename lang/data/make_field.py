@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.ir.errors import CompilationError, TypeMismatch
+from weft.lang.data.companions import KINDS
 from weft.lang.data.field import Field, MatrixField, ScalarField, all_slots
 from weft.lang.data.snode_api import FieldTree, Layout, offset_tuple, shaped_node
 from weft.lang.data.struct_field import StructField
@@ -20,15 +21,15 @@ def field(dtype: Any, shape: Any = None, **keywords: Any) -> Any:
 
     `shape` is a number, a tuple, or () for a single element `x[None]`. With None, `root...place(x)` must place the
     field. `order` is the memory order of the axes: "ij" (the last axis varies fastest, the default), "ji" and so on.
-    `offset` is the index of the first element on each axis. `needs_grad` makes `x.grad` too. `name` appears in
-    messages. Raises CompilationError for options that do not fit."""
+    `offset` is the index of the first element on each axis. `needs_grad` makes the gradient `x.grad` and `needs_dual`
+    the dual `x.dual`, fields of the same type and shape (see `ti.ad`). `name` appears in messages. Raises CompilationError for options that do not fit."""
     if isinstance(dtype, StructType):
         return make_struct_field(dtype, shape, **keywords)
     if isinstance(dtype, MatrixType):
         return make_matrix_field(dtype.shape, dtype.dtype, shape, **keywords)
     name = keywords.get("name", "")
     prim = primitive(dtype)
-    return _settle(ScalarField(prim, name), lambda: ScalarField(prim, name and name + ".grad"), shape, keywords)
+    return _settle(lambda name: ScalarField(prim, name), name, shape, keywords)
 
 
 def make_matrix_field(inner: tuple[int, ...], dtype: Any, shape: Any = None, **keywords: Any) -> MatrixField:
@@ -36,9 +37,7 @@ def make_matrix_field(inner: tuple[int, ...], dtype: Any, shape: Any = None, **k
     keywords.pop("ndim", None)
     element = MatrixType(inner[0], inner[-1] if len(inner) == 2 else 1, dtype)  # checks the extents
     prim, name = element.dtype, keywords.get("name", "")
-    made: MatrixField = _settle(
-        MatrixField(inner, prim, name), lambda: MatrixField(inner, prim, name and name + ".grad"), shape, keywords
-    )
+    made: MatrixField = _settle(lambda name: MatrixField(inner, prim, name), name, shape, keywords)
     return made
 
 
@@ -48,8 +47,8 @@ def make_struct_field(struct_type: Any, shape: Any = None, **keywords: Any) -> A
     name = keywords.get("name", "")
     members: dict[str, Any] = {}
     for member, annotation in struct_type.members.items():
-        grad = keywords.get("needs_grad") and not isinstance(annotation, StructType) and _is_real(annotation)
-        options = {"needs_grad": True} if grad else {}
+        wanted = _may_carry(annotation)
+        options = {f"needs_{kind}": wanted and bool(keywords.get(f"needs_{kind}")) for kind in KINDS}
         members[member] = field(annotation, None, name=f"{name}.{member}" if name else member, **options)
     return _placed(StructField(struct_type, name, members), shape, keywords)
 
@@ -57,12 +56,12 @@ def make_struct_field(struct_type: Any, shape: Any = None, **keywords: Any) -> A
 _KEYWORDS = ("name", "order", "offset", "needs_grad", "needs_dual", "layout")
 
 
-def _settle(made: Field, gradient: Callable[[], Field], shape: Any, keywords: dict[str, Any]) -> Any:
+def _settle(make: Callable[[str], Field], name: str, shape: Any, keywords: dict[str, Any]) -> Any:
     _check_options(keywords)
-    if keywords.get("needs_grad"):
-        if not made.dtype.is_float:
-            raise TypeMismatch(f"only float fields have gradients, not {made.dtype}")
-        made.grad = gradient()
+    made = make(name)
+    for kind in KINDS:
+        if keywords.get(f"needs_{kind}"):
+            made.derive(kind, make(name and f"{name}.{kind}"))
     return _placed(made, shape, keywords)
 
 
@@ -97,9 +96,13 @@ def place_shaped(made: Any, shape: Any, order: str | None, offset: Any, layout: 
             slot.attach(shaped_node(tree, extents, order).node, tree, start)
     else:
         made.attach(shaped_node(tree, extents, order).node, tree, start)
+        tree.companions.place(tree)
 
 
-def _is_real(annotation: Any) -> bool:
+def _may_carry(annotation: Any) -> bool:
+    """Whether a member of that type has floats, which have derivatives. (A struct asks its own members.)"""
+    if isinstance(annotation, StructType):
+        return True
     prim = annotation.dtype if isinstance(annotation, MatrixType) else primitive(annotation)
     return bool(prim.is_float)
 

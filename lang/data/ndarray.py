@@ -10,6 +10,7 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import cast_value
 from weft.ir.types import Prim, Type
 from weft.lang.data import tensors
+from weft.lang.data.companions import companions_of
 from weft.lang.data.elements import (
     ScalarElements,
     check_bounds,
@@ -47,10 +48,11 @@ class Ndarray(Recorded, Marked, Lender):
     FieldIndexError. `array()` is the numpy array of shape `(*shape, *element_shape)`, without a copy. numpy, PyTorch,
     JAX and CuPy can use the array as one of their own without a copy (see `export.py`)."""
 
-    def __init__(self, dtype: Any, shape: Any, needs_grad: bool = False) -> None:
+    def __init__(self, dtype: Any, shape: Any, needs_grad: bool = False, needs_dual: bool = False) -> None:
         self._describe(dtype, shape_tuple(shape))
-        if needs_grad and not self._prim.is_float:
-            raise TypeMismatch(f"only float arrays have gradients, not {self._prim}")
+        for kind, needed, what in (("grad", needs_grad, "gradients"), ("dual", needs_dual, "duals")):
+            if needed and not self._prim.is_float:
+                raise TypeMismatch(f"only float arrays have {what}, not {self._prim}: remove needs_{kind}")
         full = self.shape + self.element_shape
         memory = self._program.device.memory
         size, label = math.prod(full) * self._prim.size, f"ndarray {self.ir} {self.shape}"
@@ -60,8 +62,13 @@ class Ndarray(Recorded, Marked, Lender):
             MEMORY.info("%s: %d bytes", label, size)
         self._cells = memory.view(buffer, self._prim.np, full)
         self._marks = memory.view(buffer, self._prim.np, full, marks) if marks else None
-        self.grad: Ndarray | None = MAKERS.ndarray(dtype, shape) if needs_grad else None
+        self.grad = MAKERS.ndarray(dtype, shape) if needs_grad else None
+        self.dual = MAKERS.ndarray(dtype, shape) if needs_dual else None
+        for _, companion in companions_of(self):
+            companion._mark()  # gradients and duals are 0 from the start
 
+    grad: Ndarray | None
+    dual: Ndarray | None
     _cells: Any = None
 
     def _describe(self, dtype: Any, shape: tuple[int, ...]) -> None:
@@ -181,10 +188,10 @@ class Ndarray(Recorded, Marked, Lender):
         self._mark()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Ndarray:
-        made = memo[id(self)] = MAKERS.ndarray(self.element_type, self.shape, self.grad is not None)
+        made = memo[id(self)] = MAKERS.ndarray(self.element_type, self.shape, **_needs(self))
         made.copy_from(self)
-        if self.grad is not None:
-            made.grad.copy_from(self.grad)
+        for kind, companion in companions_of(self):
+            getattr(made, kind).copy_from(companion)
         return made  # type: ignore[no-any-return]
 
     def __copy__(self) -> Ndarray:
@@ -194,8 +201,8 @@ class Ndarray(Recorded, Marked, Lender):
         return made
 
     def __reduce__(self) -> Any:
-        gradient = None if self.grad is None else self.grad.to_numpy()
-        return _unpickled, (self.element_type, self.shape, self.to_numpy(), gradient)
+        derived = {kind: companion.to_numpy() for kind, companion in companions_of(self)}
+        return _unpickled, (self.element_type, self.shape, self.to_numpy(), derived)
 
     def _called(self) -> str:
         return repr(self)
@@ -210,8 +217,8 @@ class Ndarray(Recorded, Marked, Lender):
 class ScalarNdarray(ScalarElements, Ndarray):
     """An ndarray of numbers."""
 
-    def __init__(self, dtype: Any, shape: Any, needs_grad: bool = False) -> None:
-        super().__init__(dtype, shape, needs_grad)
+    def __init__(self, dtype: Any, shape: Any, needs_grad: bool = False, needs_dual: bool = False) -> None:
+        super().__init__(dtype, shape, needs_grad, needs_dual)
 
     def _get(self, key: Any) -> Any:
         value = self.load(key).item()
@@ -276,13 +283,18 @@ def ndarray_over(dtype: Any, shape: tuple[int, ...], cells: Any, marks: Any = No
         made = VectorNdarray if dtype.ndim == 1 else MatrixNdarray
     array = made.__new__(made)
     array._describe(dtype, shape)
-    array._cells, array._marks, array.grad = cells, marks, None
+    array._cells, array._marks, array.grad, array.dual = cells, marks, None, None
     return array
 
 
-def _unpickled(dtype: Any, shape: tuple[int, ...], values: Any, gradient: Mapping[str, Any] | Any = None) -> Any:
-    made = MAKERS.ndarray(dtype, shape, gradient is not None)
+def _needs(array: Ndarray) -> dict[str, bool]:
+    """The options that make an ndarray with the same companions."""
+    return {f"needs_{kind}": True for kind, _ in companions_of(array)}
+
+
+def _unpickled(dtype: Any, shape: tuple[int, ...], values: Any, derived: Mapping[str, Any]) -> Any:
+    made = MAKERS.ndarray(dtype, shape, **{f"needs_{kind}": True for kind in derived})
     made.from_numpy(values)
-    if gradient is not None:
-        made.grad.from_numpy(gradient)
+    for kind, numbers in derived.items():
+        getattr(made, kind).from_numpy(numbers)
     return made

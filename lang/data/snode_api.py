@@ -20,6 +20,7 @@ from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.ir.storage.snode import MAX_AXES
 from weft.ir.storage.snode import SNode as Node
 from weft.ir.types import Prim
+from weft.lang.data.companions import Waiting
 from weft.lang.data.marks import SLACK, places_of
 from weft.lang.data.shadows import ShadowTree, shadows_kept
 from weft.lang.logs.topics import MEMORY
@@ -79,6 +80,7 @@ class FieldTree:
     def __init__(self) -> None:
         self._buffer: Any = None
         self._shadows: dict[str, ShadowTree] = {}
+        self.companions = Waiting()
         self.node = Node("root")
         self.program = program()
         self._layout: TreeLayout | None = None
@@ -98,7 +100,9 @@ class FieldTree:
         if self._layout is None:
             from weft.ir.storage.layout import layout_tree
 
-            self._layout = layout_tree(self.node)
+            with self.program.lock:
+                self.companions.place(self)
+                self._layout = self._layout or layout_tree(self.node)
         return self._layout
 
     @property
@@ -320,8 +324,17 @@ class SNode:
         """Zero the memory of a sparse tree. Dense nodes are always active, so this does nothing."""
 
     def lazy_grad(self) -> None:
-        """Place the gradients of fields that have `needs_grad`. They are placed with their fields, so this does
-        nothing."""
+        """Place the gradients of the fields below this node that have no place yet. Otherwise they are placed when the
+        tree is first used. Each lies in a dense node beside the node of its field."""
+        self._place_companions("grad")
+
+    def lazy_dual(self) -> None:
+        """Place the duals of the fields below this node, as `lazy_grad` places gradients."""
+        self._place_companions("dual")
+
+    def _place_companions(self, kind: str) -> None:
+        self.tree.check_open()
+        self.tree.companions.place(self.tree, (kind,), self.node)
 
     def __str__(self) -> str:
         return " => ".join(
@@ -386,6 +399,11 @@ class FieldsBuilder:
 
     def lazy_grad(self) -> None:
         """As `SNode.lazy_grad`."""
+        self.node.lazy_grad()
+
+    def lazy_dual(self) -> None:
+        """As `SNode.lazy_dual`."""
+        self.node.lazy_dual()
 
     def finalize(self, raise_warning: bool = True) -> FieldTree:
         """Close the tree and return it. Raises FieldError if it was closed before."""

@@ -86,9 +86,10 @@ class StructContainer:
 
 class StructField(StructContainer):
     """A field of structs. `S[i]` is a struct whose writes go to the field. `S.a` (or `S.members["a"]`) is the field of
-    member `a`. The members are stored together in each cell, or separately with `layout=Layout.SOA`."""
+    member `a`. The members are stored together in each cell, or separately with `layout=Layout.SOA`. `S.grad` and
+    `S.dual` are fields of structs with the gradients and duals of the members (`S.grad.a` is `S.a.grad`), or None."""
 
-    _what, grad = "field", None
+    _what = "field"
 
     def __init__(self, struct_type: Any, name: str = "", members: Mapping[str, Any] | None = None) -> None:
         if not isinstance(struct_type, StructType) or members is None:
@@ -98,6 +99,16 @@ class StructField(StructContainer):
         self.struct_type: StructType = struct_type
         self.name = name
         self.members: dict[str, Any] = dict(members)
+        self.grad, self.dual = self._companion("grad"), self._companion("dual")
+
+    def _companion(self, kind: str) -> StructField | None:
+        """The field of structs with the gradients or duals of the members that have one. None if no member has one."""
+        found = {name: one for name, member in self.members.items() if (one := getattr(member, kind)) is not None}
+        if not found:
+            return None
+        own = self.struct_type.members
+        types = {name: one.struct_type if isinstance(one, StructField) else own[name] for name, one in found.items()}
+        return StructField(StructType(types), self.name and f"{self.name}.{kind}", found)
 
     @property
     def _slots(self) -> list[Slot]:

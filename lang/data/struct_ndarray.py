@@ -143,7 +143,7 @@ class StructNdarray(Recorded, StructMembers):
 
     Raises FieldIndexError for a wrong index and FieldError after a reset. Structs have no gradients."""
 
-    grad = None
+    grad = dual = None
 
     def __init__(self, struct_type: StructType, shape: Any) -> None:
         extents, layout = shape_tuple(shape), current_layout(struct_type)

@@ -341,7 +341,8 @@ class Matrix(metaclass=_Methods):
         """Make a field of n x m matrices of `dtype`.
 
         `shape` is a number, a tuple, or () for a single element. With None, the field must be placed. `order` ("ij",
-        "ji" ...), `offset`, `layout` (Layout.AOS or Layout.SOA), `needs_grad` and `name` work as in `ti.field`."""
+        "ji" ...), `offset`, `layout` (Layout.AOS or Layout.SOA), `needs_grad`, `needs_dual` and `name` work as in
+        `ti.field`."""
         return MAKERS.matrix_field((n, m), dtype, shape, **keywords)
 
     @staticmethod
