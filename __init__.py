@@ -189,6 +189,7 @@ sys.modules[f"{__name__}.math"] = math
 sys.modules[f"{__name__}.types"] = types
 
 
+ad = _deferred("weft.lang.autodiff", "weft.ad")
 algorithms = _deferred("weft.lang.algorithms.sort_and_scan", "weft.algorithms")
 graph = _deferred("weft.lang.kernels.graph", "weft.graph")
 profiler = _deferred("weft.lang.measure.profiler", "weft.profiler")
@@ -308,6 +309,7 @@ __all__ = [
     "__version__",
     "abs",
     "acos",
+    "ad",
     "algorithms",
     "amdgpu",
     "arm64",

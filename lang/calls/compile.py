@@ -19,7 +19,7 @@ from weft.ir.types import Array
 from weft.lang.cache.kernels import Entry, entry_of
 from weft.lang.calls.collecting import uncollected
 from weft.lang.calls.parameters import ArrayParameter, Parameter
-from weft.lang.calls.results import giver
+from weft.lang.calls.results import giver, results_of
 from weft.lang.checks.tally import skipped
 from weft.lang.errors import ArgumentError
 from weft.lang.functions.captures import Captures
@@ -55,6 +55,7 @@ class Instance:
         run: Callable[[Sequence[int], Sequence[Any]], Any],
         trees: Sequence[Any],
         parameters: Sequence[Parameter],
+        arguments: Sequence[Argument],
         results: Sequence[Any],
         captures: Captures,
     ) -> None:
@@ -62,7 +63,8 @@ class Instance:
         self.results, self.captures = tuple(results), captures
         self.trees = [weakref.ref(one) for one in trees]
         self._addresses: list[int] | None = None
-        self._packs = [(position, p.pack) for position, p in enumerate(parameters) if p.packed]
+        own = arguments[len(arguments) - len(parameters) :]  # without the object of a method
+        self._packs = [(k, p.pack) for k, (p, a) in enumerate(zip(parameters, own, strict=True)) if a.type is not None]
         self._arrays = {position for position, p in enumerate(parameters) if isinstance(p, ArrayParameter)}
         self.give = giver(results)
         self.guards: list[Any] = []
@@ -129,14 +131,15 @@ def compile_instance(
     arguments: Sequence[Argument],
     parameters: Sequence[Parameter],
     results: Sequence[Any],
+    mode: str = "",
 ) -> Instance:
-    """Compile a kernel for the device of the program: translate it, then find it in the disk cache or compile it.
-    WEFT_DUMP and WEFT_TIME print the steps."""
+    """Compile a kernel, or its derivative in a mode of MODES (`symbols.py`), for the device of the program: translate
+    it, then find it in the disk cache or compile it. WEFT_DUMP and WEFT_TIME print the steps."""
     trace = trace_of(program, function.__name__)
     trace.listener = _listener()
     with ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
         with uncollected():
-            translation = _translate(program, function, arguments, results, trace)
+            translation = _translate(program, function, arguments, results, mode, trace)
             kept = not (trace.active or _watches(program) or program.verifies_results)
             entry = entry_of(program, translation.tree) if kept else None
         run = None if entry is None else _found(program, entry)
@@ -147,10 +150,11 @@ def compile_instance(
     if CACHE.on and entry is not None:
         CACHE.info("%s: %s", function.__name__, "found" if found else "not found, compiled")
     if program.profiling and program.backend.times_tasks:
-        run = measured(function.__name__, run)
+        run = measured(translation.tree.name if mode else function.__name__, run)
     if program.chosen.get("nvtx"):
         run = named(function, run)
-    return Instance(run, translation.trees, parameters, results, Captures(translation.captures))
+    given = results_of(results, mode)
+    return Instance(run, translation.trees, parameters, arguments, given, Captures(translation.captures))
 
 
 def _listener() -> Listener | None:
@@ -160,10 +164,15 @@ def _listener() -> Listener | None:
 
 
 def _translate(
-    program: Any, function: Callable[..., Any], arguments: Sequence[Argument], results: Sequence[Any], trace: Trace
+    program: Any,
+    function: Callable[..., Any],
+    arguments: Sequence[Argument],
+    results: Sequence[Any],
+    mode: str,
+    trace: Trace,
 ) -> Translation:
     with ScopedProfiler("translate", COMPILE), trace.stage("translate"):
-        translation = translate_kernel(function, arguments, tuple(results), program.config)
+        translation = translate_kernel(function, arguments, tuple(results), program.config, mode)
     _refuse_writes(translation, arguments)
     return translation
 
@@ -204,13 +213,14 @@ def rehearse(
     arguments: Sequence[Argument],
     parameters: Sequence[Parameter],
     results: Sequence[Any],
+    mode: str = "",
 ) -> Instance:
     """Translate a kernel that will run as Python, so that its mistakes raise the same errors as on other arches. The
     instance stores what the translation depended on. It cannot be launched."""
     trace = trace_of(program, function.__name__)
-    translation = _translate(program, function, arguments, results, trace)
+    translation = _translate(program, function, arguments, results, mode, trace)
     _show_tree(translation.tree, trace)
-    made = Instance(_never, translation.trees, parameters, results, Captures(translation.captures))
+    made = Instance(_never, translation.trees, parameters, arguments, results, Captures(translation.captures))
     made.choices = translation.choices
     return made
 
@@ -233,7 +243,7 @@ def counts_on_nothing(program: Any) -> bool:
 
 def _instrumented(program: Any, run: Callable[..., Any], artifact: Artifact) -> Callable[..., Any]:
     """The loaded kernel with the instrumentation data that depends on the arguments of a launch."""
-    if any(param.hidden for param in artifact.slots.params):
+    if any(param.hidden == "marks" for param in artifact.slots.params):
         from weft.lang.data.marks import Marking
 
         run = Marking(program, run, artifact)

@@ -43,11 +43,10 @@ _NUMBERS: tuple[type, ...] = (int, float, np.integer, np.floating, np.bool_)
 
 
 class Parameter:
-    """A kernel parameter. If `keyed`, `key(value)` is part of the key of the instance. If `packed`, the launcher gets
-    `pack(value)`."""
+    """A kernel parameter. If `keyed`, `key(value)` is part of the key of the instance. Unless it is a compile-time
+    value, the launcher gets `pack(value)`."""
 
     keyed = False
-    packed = True
 
     def __init__(self, name: str, annotation: Any) -> None:
         self.name, self.annotation = name, annotation
@@ -298,7 +297,6 @@ class Template(Parameter):
     """A compile-time argument: a field, a number, a function, or any other object."""
 
     keyed = True
-    packed = False
 
     def key(self, value: Any) -> Any:
         return template_key(value)

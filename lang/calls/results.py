@@ -7,14 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir.types import Prim, Tensor, flat_size
+from weft.ir.types import Prim, Tensor, flat_size, flatten
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.struct import Struct as PyStruct
 from weft.lang.values.types import StructType, to_ir
 
-__all__ = ["giver"]
+__all__ = ["giver", "results_of"]
 
 _Make = Callable[[Sequence[Any]], Any]  # takes the scalars of all results, and reads its own
+
+
+def results_of(results: Sequence[Any], mode: str) -> tuple[Any, ...]:
+    """The annotations of what a kernel returns in a mode of MODES: in forward mode its results and then their duals, in
+    reverse mode nothing."""
+    if mode == "vjp":
+        return ()
+    duals = [one for one in results if any(prim.is_float for prim in flatten(to_ir(one)))] if mode else []
+    return (*results, *duals)
 
 
 def giver(results: Sequence[Any]) -> _Make:

@@ -1,20 +1,18 @@
-"""Where the gradients and duals of fields lie: `x.grad` of a field made with `needs_grad=True`, `x.dual` of one made with
-`needs_dual=True`.
+"""Where the gradients and duals of fields lie: `x.grad` of a field made with `needs_grad=True`, `x.dual` of one made
+with `needs_dual=True`.
 
 A companion is a field of the same type and shape. The program may place it, as in `place(x, x.grad)`. Otherwise it is
-placed when `lazy_grad()` or `lazy_dual()` asks for it, and at the latest when its tree is closed: in a dense node beside
-the node of its field, with the same extents. Loops that use only `x` then read contiguous memory."""
+placed when `lazy_grad()` or `lazy_dual()` asks for it, and at the latest when its tree is closed: in a dense node
+beside the node of its field, with the same extents. Loops that use only `x` then read contiguous memory."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weft.ir.storage.snode import SNode as Node
 from weft.ir.symbols import COMPANIONS
-
-if TYPE_CHECKING:
-    from weft.lang.data.snode_api import FieldTree
 
 __all__ = ["KINDS", "Waiting", "companions_of"]
 
@@ -35,12 +33,14 @@ class Waiting:
     def __init__(self) -> None:
         self._fields: list[tuple[str, Any, Node, tuple[int, ...] | None]] = []  # kind, companion, node of its field
         self._twins: dict[tuple[str, Node], Node] = {}
+        # the companions in this tree that kernels or Python used: only these can have other values than 0
+        self.used: dict[str, weakref.WeakSet[Any]] = {kind: weakref.WeakSet() for kind in KINDS}
 
     def expect(self, made: Any, node: Node, offset: tuple[int, ...] | None) -> None:
         """Note the companions of a field that was placed in the cell of `node`."""
         self._fields += [(kind, companion, node, offset) for kind, companion in companions_of(made)]
 
-    def place(self, tree: FieldTree, kinds: Iterable[str] = KINDS, under: Node | None = None) -> None:
+    def place(self, tree: Any, kinds: Iterable[str] = KINDS, under: Node | None = None) -> None:
         """Place the companions of these kinds, of fields below the node `under`, that have no place."""
         with tree.program.lock:
             chosen = [one for one in self._fields if one[0] in kinds and (under is None or under in one[2].path())]

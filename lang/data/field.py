@@ -79,7 +79,8 @@ class Field(Marked, Lender):
 
     def __init__(self, dtype: Prim, inner: tuple[int, ...], slots: list[Slot], name: str) -> None:
         self.name, self.grad, self.dual = name, None, None
-        self._owner: Any = None
+        self._owner: Any = None  # of a gradient or dual: a weak reference to the field that has it
+        self._derives = ""  # "grad" or "dual", if it is one
         self._dtype, self._inner, self._slots = dtype, inner, slots
         self._created = _user_line()
         self._parts: FieldSymbolParts | None = None
@@ -95,7 +96,12 @@ class Field(Marked, Lender):
             what = {"grad": "gradients", "dual": "duals"}[kind]
             raise TypeMismatch(f"only float fields have {what}, not {self._dtype}: remove needs_{kind}")
         setattr(self, kind, companion)
-        companion._owner = weakref.ref(self)
+        companion._owner, companion._derives = weakref.ref(self), kind
+
+    @property
+    def shadowed(self) -> bool:
+        """Whether instrumentations watch it. Gradients and duals are not watched: they are 0 from the start."""
+        return self._owner is None
 
     @property
     def placed(self) -> bool:
@@ -116,6 +122,11 @@ class Field(Marked, Lender):
     def offset(self) -> tuple[int, ...]:
         """The index of the first element along each axis."""
         return self._slots[0].offset or (0,) * len(self.shape)
+
+    @property
+    def element_shape(self) -> tuple[int, ...]:
+        """The shape of an element: () for numbers."""
+        return self._inner
 
     @property
     def ndim(self) -> int:
@@ -161,6 +172,8 @@ class Field(Marked, Lender):
         path = path_of(places, tensor(self._dtype, self._inner) if self._inner else self._dtype)
         if path is None:
             raise FieldError(f"the components of {self._label()} must all have the same layout")
+        if self._derives:
+            tree.companions.used[self._derives].add(self)
         return FieldSymbolParts(self.name, places[0].shape, path, self.offset, places[0].order, tree)
 
     def _node(self) -> Node:
@@ -192,7 +205,7 @@ class Field(Marked, Lender):
             first, shape = parts.components[0], (*found.shape, *self._inner)
             inner = _component_strides(parts.components, self._inner, self._label())
             strides = (*found.strides, *inner)
-            if marks is not None and self._owner is None:  # gradients and duals are 0 from the start
+            if marks is not None and self.shadowed:
                 self._marks = memory.view(marks.buffer(), self._dtype.np, shape, first, strides)
             # assigned last: other threads test it first
             self._cells = memory.view(buffer, self._dtype.np, shape, first, strides)

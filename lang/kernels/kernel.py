@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from weakref import WeakMethod, ref
 
 from weft.ir.errors import CompilationError, WeftError
+from weft.ir.symbols import COMPANIONS
 from weft.ir.types import Array
 from weft.ir.types import exposed as exposed_type
+from weft.lang.calls.companions import companion_of, companion_parameters
 from weft.lang.calls.compile import FieldDropped, Instance, compile_instance, counts_on_nothing, rehearse
 from weft.lang.calls.direct import kinds_of, plan_for, write_records
 from weft.lang.calls.instances import Instances
@@ -30,6 +32,7 @@ from weft.lang.functions.annotations import MISSING, annotation_of, evaluate_ann
 from weft.lang.functions.func import check_function
 from weft.lang.functions.lost_source import find_lost
 from weft.lang.functions.source import source_of
+from weft.lang.kernels.bound import BoundKernel
 from weft.lang.logs.topics import LAUNCH
 from weft.lang.measure import launch_log, recording, watching
 from weft.lang.program import init as program_state
@@ -48,7 +51,7 @@ if TYPE_CHECKING:
 
     from weft.lang.stages import Stages
 
-__all__ = ["BoundKernel", "Kernel", "data_oriented", "kernel", "warm"]
+__all__ = ["Kernel", "data_oriented", "kernel", "warm"]
 
 C = TypeVar("C", bound=type)
 
@@ -68,14 +71,27 @@ class Kernel(DirectCallable):
     class_instance: Any = None
 
     @property
-    def grad(self) -> Any:
-        """The kernel that computes derivatives of this one. Not implemented yet: raises AttributeError."""
-        raise AttributeError(f"kernel '{self.__name__}' has no 'grad' yet: it belongs to automatic differentiation")
+    def grad(self) -> Kernel:
+        """The kernel that computes the gradients of what this one reads from the gradients of what it writes. It takes
+        the same arguments."""
+        return self.derivative("vjp")
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def derivative(self, mode: str) -> Kernel:
+        """The derivative of this kernel in the mode "jvp" or "vjp" (`ir/symbols.py`): a kernel that takes the same
+        arguments. In mode "jvp" it computes what this kernel computes, and duals beside it. Its results are followed by
+        the duals of those that have floats. In mode "vjp" it computes gradients, and has no results."""
+        if self.mode:
+            self._fail(f"'{self.__name__}' is a derivative: derivatives of derivatives are not supported yet")
+        with self._lock:
+            if mode not in self._derivatives:
+                self._derivatives[mode] = type(self)(self.function, mode)
+            return self._derivatives[mode]
+
+    def __init__(self, function: Callable[..., Any], mode: str = "") -> None:
         functools.update_wrapper(self, function)
-        self.__name__ = function.__name__
-        self.function = function
+        self.__name__ = f"{function.__name__}.{COMPANIONS[mode]}" if mode else function.__name__
+        self.function, self.mode = function, mode
+        self._derivatives: dict[str, Kernel] = {}
         self._signature = inspect.signature(function)
         self._has_self = _is_method(function)
         self._generation = -1
@@ -85,7 +101,7 @@ class Kernel(DirectCallable):
         self._plans: list[Plan] = []
         self._following = forkable(RLock())  # held while native code gets new plans
         self._latest: Recipe | None = None
-        self._is_native = type(self) is not Kernel
+        self._is_native = type(self).__basicsize__ != Kernel.__basicsize__
         self._recorded: recording.Recorded | None = None
         self._check_signature()
         if self._is_native:
@@ -326,10 +342,14 @@ class Kernel(DirectCallable):
         self._generation = -1  # until the end of this method, the state belongs to no program
         self._instances = Instances(WeakMethod(self._follow))
         self._follow()
-        self._interpreted = program.interprets
+        self._interpreted = program.interprets and not self.mode  # (derivatives are compiled on every arch)
         self._packs = [(name, pack) for name, pack in self.params if isinstance(pack, ArgPackType)]
         self._has_plans = self._is_native and all(type(pack) is ArgPackType for _, pack in self._packs)
-        self._parameters = self._make_parameters()
+        own = self._make_parameters()
+        companions = companion_parameters(own, self.mode)
+        self._arrays = [position for position, _ in companions]
+        self._has_plans = self._has_plans and not companions  # native code does not know hidden arguments
+        self._parameters = [*own, *(parameter for _, parameter in companions)]
         self._keyed = [(position, p) for position, p in enumerate(self._parameters) if p.keyed]
         self._generation = program.generation  # set last: other threads read it first
 
@@ -358,7 +378,8 @@ class Kernel(DirectCallable):
         return tuple(bound.arguments.values())[1 if self._has_self else 0 :]
 
     def _unpacked(self, args: Sequence[Any]) -> Sequence[Any]:
-        return unpacked(self.params, args) if self._packs else args
+        flat = unpacked(self.params, args) if self._packs else args
+        return [*flat, *(companion_of(flat[k], self.mode) for k in self._arrays)] if self._arrays else flat
 
     def _interpret(self, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
         from weft.lang.interpret.run import InterpretedKernel, interpret_kernel
@@ -384,7 +405,7 @@ class Kernel(DirectCallable):
     def _make(self, program: Any, arguments: Sequence[Argument]) -> Instance:
         make = rehearse if self._interpreted else compile_instance
         try:
-            instance = make(program, self.function, arguments, self._parameters, self.results)
+            instance = make(program, self.function, arguments, self._parameters, self.results, self.mode)
         except RecursionError:
             self._fail(
                 f"kernel '{self.__name__}' is nested too deeply to be compiled within Python's recursion limit "
@@ -392,7 +413,7 @@ class Kernel(DirectCallable):
                 f"'if' in the 'else' before, each term of a sum an expression in the next)"
             )
         instance.program = ref(program)
-        instance.recipe = Recipe(program, self.function, arguments, self.results)
+        instance.recipe = Recipe(program, self.function, arguments, self.results, self.mode)
         if (told := ON_COMPILED.get()) is not None:
             told(instance.recipe)
         return instance
@@ -401,45 +422,7 @@ class Kernel(DirectCallable):
         return self.function.__qualname__
 
     def __repr__(self) -> str:
-        return f"<kernel {self.function.__qualname__}>"
-
-
-class BoundKernel:
-    """A kernel as a method of `class_instance`."""
-
-    is_kernel = True
-
-    def __init__(self, kernel: Kernel, owner: Any) -> None:
-        self.kernel = kernel
-        self.class_instance = owner
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        return self.kernel(self.class_instance, *args, **keywords)
-
-    def compile(self, *args: Any, **keywords: Any) -> None:
-        """As `Kernel.compile`, for this object."""
-        self.kernel.compile(self.class_instance, *args, **keywords)
-
-    def stages(self, *args: Any, **keywords: Any) -> Stages:
-        """As `Kernel.stages`, for this object."""
-        return self.kernel.stages(self.class_instance, *args, **keywords)
-
-    def explore(self, path: str, *args: Any, **keywords: Any) -> None:
-        """As `Kernel.explore`, for this object."""
-        self.kernel.explore(path, self.class_instance, *args, **keywords)
-
-    def compile_async(self, *args: Any, **keywords: Any) -> Future[None]:
-        """As `Kernel.compile_async`, for this object."""
-        return self.kernel.compile_async(self.class_instance, *args, **keywords)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.kernel, name)
-
-    def __reduce__(self) -> Any:
-        return getattr, (self.class_instance, self.kernel.__name__)
-
-    def __repr__(self) -> str:
-        return f"<kernel {self.kernel.function.__qualname__} of {self.class_instance!r}>"
+        return f"<kernel {self.function.__qualname__}{self.mode and '.' + COMPANIONS[self.mode]}>"
 
 
 def _stages_of(recipe: Recipe) -> Stages:

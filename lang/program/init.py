@@ -167,9 +167,13 @@ class Program:
         """Destroy all fields of the program."""
         with self._counting:
             self.alive = False
-            trees = list(self.trees)
-        for tree in trees:
+        for tree in self.living():
             tree.end(_RESET)
+
+    def living(self) -> list[Any]:
+        """The trees, ndarrays and other data that the program has adopted and that are alive."""
+        with self._counting:
+            return list(self.trees)
 
     def retake(self) -> None:
         """Make the next kernel calls take the path through Python, although nothing is gone. `retakes` counts these

@@ -25,12 +25,14 @@ _LOOPS = "__weft_loops__"  # an attribute of functions: settings of `LoopConfig`
 @dataclass(frozen=True, eq=False)
 class Argument:
     """How one parameter is bound. If `type` is given, it is a run-time value of that type, and `annotation` is what the
-    user wrote. If `type` is None, it is the compile-time value `value`."""
+    user wrote. If `type` is None, it is the compile-time value `value`. `hidden` is that of its `Param`: the program
+    gives it no name."""
 
     name: str
     type: Type | None = None
     annotation: Any = None
     value: Any = None
+    hidden: str = ""
 
 
 @dataclass(frozen=True, eq=False)

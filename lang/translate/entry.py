@@ -14,10 +14,14 @@ __all__ = ["Argument", "Translation", "translate_kernel"]
 
 
 def translate_kernel(
-    function: Callable[..., Any], arguments: Sequence[Argument], results: tuple[Any, ...], config: CompileConfig
+    function: Callable[..., Any],
+    arguments: Sequence[Argument],
+    results: tuple[Any, ...],
+    config: CompileConfig,
+    mode: str = "",
 ) -> Translation:
-    """Translate one instance of a kernel to its tree. Raises CompilationError, with its place, for a mistake of the
-    user."""
+    """Translate one instance of a kernel to its tree, to be compiled in a mode of MODES (`symbols.py`). Raises
+    CompilationError, with its place, for a mistake of the user."""
     from weft.lang.translate.kernels import translate
 
-    return translate(function, arguments, results, config)
+    return translate(function, arguments, results, config, mode)

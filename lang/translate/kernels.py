@@ -8,7 +8,7 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
-from weft.ir.symbols import LoopConfig, Param
+from weft.ir.symbols import COMPANIONS, LoopConfig, Param
 from weft.ir.types import Array
 from weft.lang.data.shadows import race_shadow
 from weft.lang.functions.source import source_of
@@ -41,12 +41,17 @@ _HANDLERS = (attributes, calls, control, expressions, indexing, loops, named_exp
 
 
 def translate(
-    function: Callable[..., Any], arguments: Sequence[Argument], results: tuple[Any, ...], config: CompileConfig
+    function: Callable[..., Any],
+    arguments: Sequence[Argument],
+    results: tuple[Any, ...],
+    config: CompileConfig,
+    mode: str = "",
 ) -> Translation:
-    """Translate one instance of a kernel to its tree. Raises CompilationError, with its place, for a mistake of the
-    user."""
+    """Translate one instance of a kernel to its tree, in a mode of MODES. Raises CompilationError, with its place, for
+    a mistake of the user."""
     source = source_of(function)
-    unit = Unit(source.name, config, results=results, loops=LoopConfig(**loops_of(function)))
+    name = f"{source.name}_{COMPANIONS[mode]}" if mode else source.name
+    unit = Unit(name, config, results=results, loops=LoopConfig(**loops_of(function)), mode=mode)
     unit.exposed = any(isinstance(one.type, Array) and one.type.exposed for one in arguments)
     t = Translator(unit, source, Names(function))
     t.top = t.is_kernel = True
@@ -55,7 +60,9 @@ def translate(
             t.bind(argument.name, argument.value, "template parameter")
             continue
         value = tree.ParamRef(len(unit.params), type=argument.type)
-        unit.params.append(Param(argument.name, argument.type))
+        unit.params.append(Param(argument.name, argument.type, argument.hidden))
+        if argument.hidden:
+            continue
         if getattr(argument.annotation, "boundary", "") == "clamp":
             unit.clamped.add(value.index)
         element = getattr(argument.annotation, "dtype", None)

@@ -18,8 +18,9 @@ from weft.ir import tree
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError, Span
 from weft.ir.storage.cell import SHADOWS, Shadow
-from weft.ir.symbols import FieldSymbol, LoopConfig, Param
+from weft.ir.symbols import COMPANIONS, FieldSymbol, LoopConfig, Param
 from weft.ir.types import Type
+from weft.lang.data.companions import companions_of
 from weft.lang.errors import UnsupportedSyntax
 from weft.lang.functions.source import Source
 from weft.lang.program.backends import BACKENDS
@@ -55,6 +56,7 @@ class Unit:
     params: list[Param] = field(default_factory=list[Param])
     results: tuple[Any, ...] = ()
     loops: LoopConfig = field(default_factory=LoopConfig)  # for outermost loops that have no settings of their own
+    mode: str = ""  # a row of MODES (`symbols.py`)
     symbols: dict[int, FieldSymbol] = field(default_factory=dict[int, FieldSymbol])
     hidden: list[FieldSymbol] = field(default_factory=list[FieldSymbol])  # see `data/shadows.py`
     trees: list[Any] = field(default_factory=list[Any])
@@ -104,6 +106,10 @@ class Unit:
             self.trees.append(tree)
         return next(k for k, other in enumerate(self.trees) if other is tree)
 
+    def _derived(self, of: Any) -> list[tuple[str, Any]]:
+        """The gradient or the dual of a field that the mode of the kernel uses, with its kind."""
+        return [(kind, one) for kind, one in companions_of(of) if self.mode and kind == COMPANIONS[self.mode]]
+
     def symbol(self, of: Any, name: str) -> FieldSymbol:
         """The symbol of a field object, made at its first use. `name` is its name in the program."""
         known = self.symbols.get(id(of))
@@ -113,7 +119,8 @@ class Unit:
         number = self.number(parts.tree)
         if not name.endswith(f".{parts.name}"):  # the field of a struct member has a name of its own
             name = parts.name or name
-        kept = {kind: parts.tree.shadow(kind) for kind in SHADOWS}
+        derived = {kind: self.symbol(one, f"{name}.{kind}") for kind, one in self._derived(of)}
+        kept = {kind: parts.tree.shadow(kind) for kind in SHADOWS if of.shadowed}
         shadows = tuple(Shadow(k, f"{name}.{k}", self.number(tree)) for k, tree in kept.items() if tree is not None)
         made = FieldSymbol(
             name,
@@ -123,6 +130,8 @@ class Unit:
             tuple(parts.offset),
             tuple(parts.order),
             self.exposed,
+            grad=derived.get("grad"),
+            dual=derived.get("dual"),
         )
         for other in filter(made.shares_with, self.symbols.values()):
             for one in (made, other):  # a vector field, and the field of one of its components
@@ -282,7 +291,7 @@ class Translator:
         """Make the tree of the kernel."""
         results: tuple[Type, ...] = tuple(to_ir(result) for result in self.unit.results)
         unit = self.unit
-        return tree.KernelTree(unit.name, tuple(unit.params), results, unit.fields, self.out, span=span)
+        return tree.KernelTree(unit.name, tuple(unit.params), results, unit.fields, self.out, mode=unit.mode, span=span)
 
     def bind(self, name: str, value: Any, role: str) -> None:
         """Bind `name` to `value` in the current scope. See `Binding` for roles."""

@@ -1,0 +1,18 @@
+"""`ti.ad`: derivatives of kernels, and of programs that launch kernels.
+
+    x = ti.field(ti.f32, 100, needs_grad=True)
+    loss = ti.field(ti.f32, (), needs_grad=True)
+
+    with ti.ad.Tape(loss):      # records the kernels, and runs their gradients in reverse order at its end
+        energy()
+    x.grad                      # the derivative of loss by each element of x
+
+The compiler makes the derivatives (`ir/transforms/differentiate.py`). A kernel's `grad` runs them. This room decides
+which kernels run, and when."""
+
+from __future__ import annotations
+
+from weft.lang.autodiff.clearing import clear_all_gradients
+from weft.lang.autodiff.forward_mode import FwdMode
+
+__all__ = ["FwdMode", "clear_all_gradients"]

@@ -1,0 +1,85 @@
+"""Which launches a `with` block of `ti.ad` sees: those of the thread that entered it, in the innermost block.
+
+The first block of a program starts a watch of launches. It stays until the program ends, because starting and ending a
+watch makes every kernel find its code anew, and programs enter such blocks again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock
+from typing import Any, Protocol
+
+from weft.lang.measure import watching
+from weft.lang.program.init import Program, program
+from weft.runtime.forks import forkable
+
+__all__ = ["Context", "active", "entered", "suspended"]
+
+
+class Context(Protocol):
+    """An open block."""
+
+    def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run the launch `call(*args, **keywords)` of `kernel`, or another one in its place."""
+
+
+_ACTIVE: ContextVar[tuple[Context, ...]] = ContextVar("weft.ad", default=())
+_lock = forkable(Lock())
+
+
+def active() -> tuple[Context, ...]:
+    """The open blocks of this thread, the innermost last."""
+    return _ACTIVE.get()
+
+
+@contextmanager
+def entered(context: Context) -> Generator[None]:
+    """Let `context` see the launches of this thread."""
+    _Watch.start(program())
+    token = _ACTIVE.set((*_ACTIVE.get(), context))
+    try:
+        yield
+    finally:
+        _ACTIVE.reset(token)
+
+
+@contextmanager
+def suspended() -> Generator[None]:
+    """Let no block see the launches of this thread."""
+    token = _ACTIVE.set(())
+    try:
+        yield
+    finally:
+        _ACTIVE.reset(token)
+
+
+class _Watch:
+    """The watch of a program's launches."""
+
+    current: _Watch | None = None
+
+    @classmethod
+    def start(cls, program: Program) -> None:
+        """Start the watch of this program, unless it is there."""
+        with _lock:
+            if cls.current is None:
+                cls.current = cls()
+                watching.begin(_see)
+                program.retake()
+                program.adopt(cls.current)
+
+    def end(self, why: str) -> None:
+        """End the watch, because the program ends."""
+        del why
+        with _lock:
+            if _Watch.current is self:
+                _Watch.current = None
+                watching.end(_see)
+
+
+def _see(kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Give a launch to the innermost block. (A `Watch`.)"""
+    contexts = _ACTIVE.get()
+    return contexts[-1].launch(kernel, call, args, keywords) if contexts else call(*args, **keywords)

@@ -1,0 +1,94 @@
+"""`ti.ad.FwdMode`: a block in which kernels compute directional derivatives beside their values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch, WeftError
+from weft.lang.autodiff.clearing import clear_all_gradients
+from weft.lang.autodiff.contexts import entered, suspended
+from weft.lang.autodiff.variables import called, companion_of, elements_of
+from weft.lang.errors import ArgumentError
+
+__all__ = ["FwdMode"]
+
+
+class FwdMode:
+    """In the block, each kernel computes the duals of what it writes from the duals of what it reads.
+
+        with ti.ad.FwdMode(loss=y, param=x, seed=[1.0, 0.0, 0.0]):
+            f()
+        y.dual      # the derivative of each element of y along the seed: by x[0]
+
+    `loss` is a field or ndarray, or a list of them. `param` is a field or ndarray. All of them need `needs_dual=True`.
+    `seed` has a number for each scalar of `param`, in the order of `param.to_numpy()`; with None it is 1, and `param`
+    must be a single number. The block sets `param.dual` to the seed at its begin, and to 0 at its end. Unless
+    `clear_gradients` is False, the begin sets all duals of fields to 0 first. Duals of fields and ndarrays that no
+    kernel writes stay as they are.
+
+    Kernels return their results as ever. A kernel that forward mode cannot differentiate raises CompilationError with
+    its line. Raises WeftError for a loss or parameter without a dual, and ArgumentError for a seed that does not
+    fit."""
+
+    def __init__(self, loss: Any, param: Any, seed: Any = None, clear_gradients: bool = True) -> None:
+        self._losses: Sequence[Any] = loss if isinstance(loss, (list, tuple)) else [loss]
+        for one in self._losses:
+            companion_of(one, "dual", "the loss")
+        self._dual = companion_of(param, "dual", "the parameter")
+        self._seed, self._clear = _seeded(param, seed), clear_gradients
+        self._open: AbstractContextManager[None] | None = None
+
+    def __enter__(self) -> FwdMode:
+        if self._open is not None:
+            raise WeftError("this FwdMode is entered already: make another one")
+        if self._clear:
+            clear_all_gradients("dual")
+        self._dual.from_numpy(self._seed)
+        self._open = entered(self)
+        self._open.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._open is not None
+        self._open.__exit__(kind, error, trace)
+        self._open = None
+        self._dual.fill(0)
+
+    def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run the derivative of the kernel in its place. (A `Context`.)"""
+        del call
+        derivative = kernel.derivative("jvp")
+        with suspended():
+            results = derivative(*args, **keywords)
+        count = len(kernel.results)
+        if count == 0:
+            return None
+        own = results[:count] if isinstance(results, tuple) else (results,)
+        return own[0] if count == 1 else own
+
+
+def _seeded(param: Any, seed: Any) -> Any:
+    shape = elements_of(param)
+    count = math.prod(shape)
+    if seed is None:
+        if count != 1:
+            raise ArgumentError(
+                f"FwdMode needs a seed: {called(param)} has {count} numbers, and the seed says along which of them to "
+                f"differentiate, as in seed=[1.0, {'0.0, ' if count == 2 else '0.0, ... '}]"
+            )
+        seed = [1.0]
+    try:
+        numbers = np.asarray(seed, np.float64)
+    except (TypeError, ValueError):
+        raise TypeMismatch(f"a seed is a list of numbers, not {seed!r}") from None
+    if numbers.size != count:
+        raise ArgumentError(f"the seed has {numbers.size} numbers, but {called(param)} has {count}")
+    return numbers.reshape(shape)

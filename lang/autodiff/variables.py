@@ -1,0 +1,41 @@
+"""Checks of what the user differentiates, and by what: fields and ndarrays with a gradient or a dual."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.ir.errors import TypeMismatch, WeftError
+from weft.lang.data.companions import KINDS
+from weft.lang.data.field import Field
+from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.struct_field import StructField
+
+__all__ = ["called", "companion_of", "elements_of"]
+
+
+def called(variable: Any) -> str:
+    """The name of a field or ndarray in messages."""
+    return f"'{variable.name}'" if getattr(variable, "name", "") else repr(variable)
+
+
+def companion_of(variable: Any, kind: str, what: str) -> Any:
+    """The gradient or the dual of a field or ndarray, which is `what` in messages. Raises WeftError if it has none, and
+    TypeMismatch for anything else."""
+    assert kind in KINDS
+    if isinstance(variable, StructField):
+        members = ", ".join(f".{name}" for name in variable.members)
+        raise TypeMismatch(
+            f"{what} is a field of numbers, vectors or matrices, not of structs: choose one of {members}"
+        )
+    if not isinstance(variable, Field | Ndarray):
+        raise TypeMismatch(f"{what} is a field or an ndarray, not {variable!r}")
+    found = getattr(variable, kind)
+    if found is None:
+        word = {"grad": "gradient", "dual": "dual"}[kind]
+        raise WeftError(f"{what} {called(variable)} has no {word}: make it with needs_{kind}=True")
+    return found
+
+
+def elements_of(variable: Field | Ndarray) -> tuple[int, ...]:
+    """The shape of all numbers of a field or ndarray: that of `variable.to_numpy()`."""
+    return (*variable.shape, *variable.element_shape)
