@@ -22,7 +22,7 @@ from weft.ir.mapped_ops import Aligned, AtomicRow, Clamp, StackLeft
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, unary_type
 from weft.ir.schedule import LoopSchedule, Schedule
 from weft.ir.simt import SIMT, result_of
-from weft.ir.symbols import FieldSymbol, LoopConfig, Param
+from weft.ir.symbols import FieldSymbol, LoopConfig, Lost, Param
 from weft.ir.tensor_ops import Extract, MakeStruct, MakeTensor, MatMul, Member, Transpose
 from weft.ir.types import Array, Pointer, Struct, Type, element, i32, pointer, shape_of, with_element
 from weft.ir.vector_ops import (
@@ -437,7 +437,9 @@ class Warn(Op, name="warn", writes=True, effect="elsewhere", lanes="operands"):
 class Kernel(Op, name="kernel"):
     """A whole kernel. `body` holds statements, or tasks. `called`: it is a function that kernels call, and several
     iterations may execute it at the same time. `mode`: a row of MODES, the derivative that the kernel shall become.
-    The pass `differentiate` replaces the kernel by it and clears the mode."""
+    The pass `differentiate` replaces the kernel by it and clears the mode. Reverse mode adds two facts. `saved`: the
+    fields and array parameters that must hold their values of before the launch of the original kernel when the kernel
+    runs. `lost`: where the original kernel stores a value with a derivative to memory without a gradient."""
 
     symbol: str = attr()
     params: tuple[Param, ...] = attr(default=())
@@ -446,6 +448,8 @@ class Kernel(Op, name="kernel"):
     temp_bytes: int = attr(default=0)
     called: bool = attr(default=False)
     mode: str = attr(default="")
+    saved: tuple[str, ...] = attr(default=())
+    lost: tuple[Lost, ...] = attr(default=())
     body: Block = region(default=None)
 
 

@@ -19,7 +19,7 @@ from weft.ir.scopes import Scope
 from weft.ir.storage.cell import Cell, Shadow
 from weft.ir.storage.dense import Term
 from weft.ir.storage.path import dense_path
-from weft.ir.symbols import COMPANIONS, FieldSymbol, LoopConfig, Param
+from weft.ir.symbols import COMPANIONS, FieldSymbol, LoopConfig, Lost, Param
 from weft.ir.text import is_bare
 from weft.ir.types import PRIMS, VOID, Prim, Type, array, lanes, pointer, struct, tensor
 
@@ -208,7 +208,10 @@ class _Parser:
             self.field()
         body = self.block()
         fields = tuple(self.fields.values())
-        given = {name: facts[name] for name in ("temp_bytes", "called", "mode") if name in facts}
+        given: dict[str, Any] = {
+            name: facts[name] for name in ("temp_bytes", "called", "mode", "saved") if name in facts
+        }
+        given["lost"] = tuple(map(Lost, facts.get("lost", ())))
         return Kernel(symbol, params, results, fields, **given, body=body)
 
     def params(self) -> tuple[Param, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from weft.ir.errors import Span
 from weft.ir.scopes import Scope, field_scope
 from weft.ir.storage.cell import Cell
 from weft.ir.storage.dense import Term
@@ -18,7 +19,7 @@ from weft.ir.storage.level import Space
 from weft.ir.storage.path import Path, dense_path
 from weft.ir.types import Type
 
-__all__ = ["COMPANIONS", "MODES", "FieldSymbol", "LoopConfig", "Param", "scopes_of", "shadow_of"]
+__all__ = ["COMPANIONS", "MODES", "FieldSymbol", "LoopConfig", "Lost", "Param", "scopes_of", "shadow_of"]
 
 # What a kernel shall become: itself; forward mode, which computes the duals of its outputs of those of its inputs;
 # reverse mode, which computes the gradients of its inputs of those of its outputs.
@@ -126,6 +127,15 @@ class Param:
     name: str
     type: Type
     hidden: str = ""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A place where a kernel stores a value that carries a derivative to memory without a gradient: the name of the
+    field or parameter, and the place in the source."""
+
+    name: str
+    span: Span | None = None
 
 
 @dataclass(frozen=True)

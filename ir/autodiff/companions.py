@@ -29,6 +29,7 @@ class Companions:
         named = {param.name: index for index, param in enumerate(kernel.params) if param.hidden == self.kind}
         found = {index: named.get(f"{param.name}.{self.kind}") for index, param in enumerate(kernel.params)}
         self.params = {index: other for index, other in found.items() if other is not None}
+        self.types = [param.type for param in kernel.params]
         self.owners = {self.field(symbol): symbol for symbol in kernel.fields if self.field(symbol) is not None}
 
     def field(self, symbol: FieldSymbol) -> FieldSymbol | None:

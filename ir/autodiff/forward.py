@@ -20,29 +20,20 @@ from typing import Any
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
+from weft.ir.autodiff.adjoints import filled
 from weft.ir.autodiff.companions import Companions, active_values, carries, partials_of, pointee
 from weft.ir.autodiff.ordered import run_in_order
 from weft.ir.autodiff.rules import apply_partial
 from weft.ir.core import Block, Builder, Op, Value
 from weft.ir.errors import CompilationError
 from weft.ir.registry import registers
-from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, shape_of
+from weft.ir.types import Pointer, shape_of
 
-__all__ = ["DUALS", "Forward", "filled"]
+__all__ = ["DUALS", "Forward"]
 
 Dual = Callable[["Forward", Any], None]
 DUALS: dict[type[Op], Dual] = {}
 duals = registers(DUALS)
-
-
-def filled(build: Builder, type: Type) -> Value:
-    """A value of that type whose numbers are all 0."""
-    if isinstance(type, Prim):
-        return build.add(ops.Const(0.0 if type.is_float else 0, type=type))
-    if isinstance(type, Tensor):
-        return build.add(ops.Splat(filled(build, type.elem), type=type))
-    assert isinstance(type, Struct)
-    return build.add(ops.MakeStruct([filled(build, member) for _, member in type.members], type=type))
 
 
 class Forward:

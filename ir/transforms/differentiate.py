@@ -1,8 +1,9 @@
 """Replaces a kernel by its derivative, if it has a mode.
 
-`autodiff/forward.py` describes the mode "jvp". The pass runs after `check_arithmetic`, so that the checks are those of
-what the user wrote, and before all instrumentation, so that the accesses to derivatives are checked as all others are.
-It simplifies the kernel first: differentiating simple code is cheaper than simplifying derivatives.
+`autodiff/forward.py` describes the mode "jvp", and `autodiff/reverse.py` the mode "vjp". The pass runs after
+`check_arithmetic`, so that the checks are those of what the user wrote, and before all instrumentation, so that the
+accesses to derivatives are checked as all others are. It simplifies the kernel first: differentiating simple code is
+cheaper than simplifying derivatives.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from weft.ir import ops
 from weft.ir.autodiff.companions import Companions, carries
 from weft.ir.autodiff.forward import Forward
+from weft.ir.autodiff.reverse import Reverse
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.passes import pass_
@@ -20,15 +22,16 @@ __all__ = ["differentiate"]
 
 @pass_("differentiate")
 def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
-    """Add the duals of forward mode to a kernel whose mode is "jvp", and clear the mode. Without a mode it does
-    nothing."""
+    """Add the duals of forward mode to a kernel whose mode is "jvp", or replace a kernel whose mode is "vjp" by the one
+    that computes its gradients, and clear the mode. Without a mode it does nothing."""
     if not root.mode:
         return False
-    if root.mode == "vjp":
-        raise CompilationError(f"reverse mode of kernel '{root.symbol}' is not implemented", root.span)
     _no_lost_overlap(root)
     full_simplify(root, config)
-    Forward(root).run()
+    if root.mode == "vjp":
+        Reverse(root).run()
+    else:
+        Forward(root).run()
     root.mode = ""
     return True
 

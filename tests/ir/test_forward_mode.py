@@ -202,11 +202,6 @@ def test_an_overlap_of_fields_that_their_duals_lack_is_refused() -> None:
         run_passes(parse(text), ("differentiate",), CONFIGS["optimized"])
 
 
-def test_reverse_mode_is_refused() -> None:
-    with pytest.raises(CompilationError, match="reverse mode"):
-        run_passes(kernel_of("", mode="vjp"), ("differentiate",), CompileConfig())
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

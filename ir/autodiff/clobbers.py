@@ -1,0 +1,207 @@
+"""The proof that values which the gradient of a kernel loads again are still there.
+
+A gradient kernel reads memory of the program as it is after the kernel has run. So a load whose value is needed must
+not be followed by a store to the same element. If it is, but no store to the element comes before it, the value is that
+of before the launch, and whoever launches the gradient puts it back (`Kernel.saved`). Otherwise the kernel is refused.
+
+Two addresses are compared in the same iteration of all loops around both, with `alias.py`. In different iterations of a
+serial loop they are apart if an index in one position is
+
+    the loop's index plus a constant, in both, and the distance is none that a later (or earlier) iteration has
+    a value that the loop does not change, plus different constants
+
+Iterations of a parallel loop do not write what another one reads. That would be a race.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from weft.ir import ops
+from weft.ir.addresses import element_steps, root_of, split
+from weft.ir.alias import may_alias, space_of
+from weft.ir.autodiff.demand import LOCALS, Demand
+from weft.ir.core import BlockArg, Op, Value
+from weft.ir.errors import CompilationError
+from weft.ir.rewrite import literal
+from weft.ir.types import Array
+
+__all__ = ["saved_memory"]
+
+AFTER, BEFORE = 1, -1
+_SERIAL = (ops.For, ops.While)
+
+
+def saved_memory(kernel: ops.Kernel, demand: Demand) -> tuple[str, ...]:
+    """The names of the fields and parameters whose values of before the launch the gradient needs."""
+    found = _Clobbers(kernel, demand)
+    return tuple(sorted(found.saved))
+
+
+class _Clobbers:
+    """The conflicts of one kernel."""
+
+    def __init__(self, kernel: ops.Kernel, demand: Demand) -> None:
+        self.kernel = kernel
+        self.saved = set[str]()
+        self.numbers = {op: number for number, op in enumerate(demand.ops)}
+        loads = [op for op in demand.ops if op in demand.needed and isinstance(op, ops.Load) and _is_global(op)]
+        writes = [op for op in demand.ops if op.effect == "address" and op.writes and _is_global(op)]
+        groups: dict[object, list[ops.Load]] = {}
+        for load in loads:
+            groups.setdefault(self.group(load), []).append(load)
+        for group in groups.values():
+            self.decide(group, writes)
+
+    def group(self, load: ops.Load) -> object:
+        """What is read from before or after the launch as a whole: a field and all that share memory with it."""
+        root = root_of(load.ptr)
+        if isinstance(root, ops.FieldPtr) and not root.field.exposed:
+            symbols = self.kernel.fields
+            return min(index for index, other in enumerate(symbols) if root.field.shares_with(other))
+        return space_of(load.ptr)
+
+    def decide(self, loads: list[ops.Load], writes: list[Any]) -> None:
+        """Whether the loads of a group read what is there after or before the launch."""
+        after = [(load, write) for load in loads for write in self.conflicts(load, writes, AFTER)]
+        if not after:
+            return
+        before = [(load, write) for load in loads for write in self.conflicts(load, writes, BEFORE)]
+        if before:
+            self.refuse(after[0], before[0])
+        self.saved.update(self.name(load) for load in loads)
+
+    def conflicts(self, load: ops.Load, writes: list[Any], when: int) -> Iterator[Any]:
+        for write in writes:
+            if self.clobbers(load, write, when):
+                yield write
+
+    def name(self, load: ops.Load) -> str:
+        root = root_of(load.ptr)
+        if isinstance(root, ops.FieldPtr):
+            return root.field.name
+        assert isinstance(root, ops.ArrayPtr)
+        assert isinstance(root.array, ops.Arg)
+        return self.kernel.params[root.array.index].name
+
+    def refuse(self, after: tuple[ops.Load, Any], before: tuple[ops.Load, Any]) -> None:
+        (load, write), (_, earlier) = after, before
+        where = "" if write.span is None else f" (line {write.span.line})"
+        first = "" if earlier.span is None else f" and line {earlier.span.line}"
+        raise CompilationError(
+            f"reverse mode needs the value of '{self.name(load)}' that is read here, but the kernel overwrites it"
+            f"{where}{first if first not in where else ''}. It is neither the value from before the kernel nor the one "
+            "from after it. Write the results to another field, or split the kernel",
+            load.span or write.span,
+        )
+
+    def clobbers(self, load: ops.Load, write: Any, when: int) -> bool:
+        """Whether the write may change what the load reads, after it or before it."""
+        if not may_meet(load.ptr, write.ptr):
+            return False
+        loops = _common_loops(load, write)
+        if any(not _apart(load.ptr, write.ptr, loop, when) for loop in loops):
+            return True
+        number, other = self.numbers[load], self.numbers[write]
+        if (other > number) != (when == AFTER) or _exclusive(load, write):
+            return False
+        return may_alias(load.ptr, write.ptr)
+
+
+def _is_global(op: Any) -> bool:
+    return not isinstance(root_of(op.operands[0]), (*LOCALS, ops.Shared))
+
+
+def may_meet(p: Value, q: Value) -> bool:
+    """Whether two addresses, each in any iteration, may be in the same memory."""
+    a, b = root_of(p), root_of(q)
+    if isinstance(a, ops.FieldPtr) and isinstance(b, ops.FieldPtr):
+        return a.field.shares_with(b.field) or (a.field.exposed and b.field.exposed)
+    return space_of(p) == space_of(q)
+
+
+def _around(op: Op) -> list[Op]:
+    found, outer = list[Op](), op.parent
+    while outer is not None:
+        found.append(outer)
+        outer = outer.parent
+    return found
+
+
+def _common_loops(a: Op, b: Op) -> list[ops.For | ops.While]:
+    others = set(_around(b))
+    return [outer for outer in _around(a) if outer in others and isinstance(outer, _SERIAL)]
+
+
+def _exclusive(a: Op, b: Op) -> bool:
+    """Whether they are in different branches of an If, so that an iteration runs one of them at most."""
+    for outer in _around(a):
+        if isinstance(outer, ops.If) and b.within(outer):
+            sides = [any(_holds(side, op) for side in (outer.then,)) for op in (a, b)]
+            return sides[0] != sides[1]
+    return False
+
+
+def _holds(block: object, op: Op) -> bool:
+    at = op.block
+    while at is not None and at is not block:
+        at = at.owner.block if at.owner is not None else None
+    return at is block
+
+
+def _apart(p: Value, q: Value, loop: ops.For | ops.While, when: int) -> bool:
+    """Whether `p` in an iteration of the loop is never `q` in a later (or earlier) one."""
+    (a, p_steps), (b, q_steps) = element_steps(p), element_steps(q)
+    if isinstance(a, ops.FieldPtr) and isinstance(b, ops.FieldPtr) and not a.field.exposed:
+        pairs = list(zip(a.indices, b.indices, strict=False))
+    elif isinstance(a, ops.ArrayPtr) and isinstance(b, ops.ArrayPtr) and _one_array(a, b):
+        pairs = list(zip(a.indices, b.indices, strict=True))
+    else:
+        return False
+    if any(_index_apart(i, j, loop, when) for i, j in pairs):
+        return True
+    if not isinstance(a, ops.FieldPtr) or not isinstance(b, ops.FieldPtr) or a.field is not b.field:
+        return False
+    return any(_step_apart(s, t) for s, t in zip(p_steps, q_steps, strict=False))
+
+
+def _one_array(a: ops.ArrayPtr, b: ops.ArrayPtr) -> bool:
+    kinds = a.array.type, b.array.type
+    arrays = all(isinstance(kind, Array) and kind.contiguous and not kind.exposed for kind in kinds)
+    same = isinstance(a.array, ops.Arg) and isinstance(b.array, ops.Arg) and a.array.index == b.array.index
+    return arrays and same
+
+
+def _step_apart(s: ops.ElementPtr | ops.MemberPtr, t: ops.ElementPtr | ops.MemberPtr) -> bool:
+    if isinstance(s, ops.MemberPtr) and isinstance(t, ops.MemberPtr):
+        return s.index != t.index
+    if isinstance(s, ops.ElementPtr) and isinstance(t, ops.ElementPtr):
+        pairs = [(literal(i), literal(j)) for i, j in zip(s.indices, t.indices, strict=False)]
+        return any(i is not None and j is not None and i != j for i, j in pairs)
+    return False
+
+
+def _index_apart(i: Value, j: Value, loop: ops.For | ops.While, when: int) -> bool:
+    (x, c), (y, d) = split(i), split(j)
+    if x is None or y is None:
+        return x is None and y is None and c != d
+    if x is not y:
+        return False
+    if isinstance(loop, ops.For) and x is loop.body.args[0]:
+        step = literal(loop.step)
+        if not step:
+            return False
+        ahead, rest = divmod(c - d, int(step))  # how many iterations on the write is at this element
+        return rest != 0 or ahead * when <= 0
+    return c != d and _is_constant(x, loop)
+
+
+def _is_constant(value: Value, loop: Op) -> bool:
+    """Whether a value is the same in all iterations of a loop."""
+    if isinstance(value, BlockArg):
+        return value.block is None or value.block.owner is None or not value.block.owner.within(loop)
+    assert isinstance(value, Op)
+    if not value.within(loop):
+        return True
+    return value.pure and all(_is_constant(operand, loop) for operand in value.operands)

@@ -1,0 +1,186 @@
+"""The adjoint of each op: what its operands get from the adjoint of its value. `reverse.py` calls these functions in
+reverse order.
+
+A pullback reads values of the kernel with `frame.value`. `NEEDS` in `demand.py` names those that it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from weft.ir import ops
+from weft.ir.autodiff.adjoints import Frame, accumulate, clear, filled
+from weft.ir.autodiff.companions import carries, partials_of
+from weft.ir.autodiff.demand import Demand
+from weft.ir.autodiff.rules import apply_partial
+from weft.ir.core import Op, Value
+from weft.ir.registry import registers
+from weft.ir.types import element, flat_size, shape_of
+
+__all__ = ["PULLBACKS"]
+
+Pullback = Callable[[Demand, Frame, Any], None]
+PULLBACKS: dict[type[Op], Pullback] = {}
+pullbacks = registers(PULLBACKS)
+
+
+class _Operands(Mapping[str, Value]):
+    """What stands for the operands `x` and `y` and the result `r` of an operator. Only those that its partial
+    derivatives use are computed. Of the others, only the type is read."""
+
+    def __init__(self, frame: Frame, op: ops.Unary | ops.Binary) -> None:
+        self.frame, self.of = frame, dict(zip("xy", op.operands, strict=False)) | {"r": op}
+
+    def __getitem__(self, name: str) -> Value:
+        return self.frame.known(self.of[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.of)
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+
+def _adjoint(frame: Frame, op: Op) -> Value | None:
+    """The adjoint of a value, which is complete: all uses come before it in a backward sweep. None: it is 0."""
+    place, total = frame.places.get(op), frame.sums.pop(op, None)
+    if place is not None:
+        return frame.build.add(ops.Load(place))
+    return None if total is None else total.get(frame.build)
+
+
+def _give(demand: Demand, frame: Frame, value: Value, adjoint: Value, path: tuple[int, ...] = ()) -> None:
+    if value in demand.active:
+        if not path and adjoint.type is not value.type:  # a scalar that was combined with each element of a tensor
+            adjoint = frame.build.add(ops.Reduce("add", adjoint))
+        frame.contribute(value, adjoint, path)
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+
+
+@pullbacks(ops.Unary, ops.Binary)
+def _operator(demand: Demand, frame: Frame, op: ops.Unary | ops.Binary) -> None:
+    adjoint = _adjoint(frame, op)
+    if adjoint is None:
+        return
+    for value, part in partials_of(op):
+        if value in demand.active:
+            term = apply_partial(part, adjoint, _Operands(frame, op), frame.build)  # type: ignore[arg-type]
+            if term is not None:
+                _give(demand, frame, value, term)
+
+
+@pullbacks(ops.Select)
+def _select(demand: Demand, frame: Frame, op: ops.Select) -> None:
+    adjoint = _adjoint(frame, op)
+    if adjoint is None:
+        return
+    condition, add = frame.value(op.condition), frame.build.add
+    zero = filled(frame.build, adjoint.type)
+    if op.a in demand.active:
+        _give(demand, frame, op.a, add(ops.Select(condition, adjoint, zero)))
+    if op.b in demand.active:
+        _give(demand, frame, op.b, add(ops.Select(condition, zero, adjoint)))
+
+
+@pullbacks(ops.Cast, ops.BitCast)
+def _cast(demand: Demand, frame: Frame, op: ops.Cast | ops.BitCast) -> None:
+    adjoint = _adjoint(frame, op)
+    if adjoint is not None:
+        _give(demand, frame, op.x, frame.build.add(type(op)(adjoint, type=op.x.type)))
+
+
+@pullbacks(ops.Splat)
+def _splat(demand: Demand, frame: Frame, op: ops.Splat) -> None:
+    adjoint = _adjoint(frame, op)
+    if adjoint is not None:
+        _give(demand, frame, op.x, frame.build.add(ops.Reduce("add", adjoint)))
+
+
+@pullbacks(ops.Reduce)
+def _reduce(demand: Demand, frame: Frame, op: ops.Reduce) -> None:
+    adjoint = _adjoint(frame, op)
+    if adjoint is not None:
+        _give(demand, frame, op.x, frame.build.add(ops.Splat(adjoint, type=op.x.type)))
+
+
+@pullbacks(ops.Transpose)
+def _transpose(demand: Demand, frame: Frame, op: ops.Transpose) -> None:
+    adjoint = _adjoint(frame, op)
+    if adjoint is not None:
+        _give(demand, frame, op.x, frame.build.add(ops.Transpose(adjoint)))
+
+
+@pullbacks(ops.Extract, ops.Member)
+def _part(demand: Demand, frame: Frame, op: ops.Extract | ops.Member) -> None:
+    adjoint = _adjoint(frame, op)
+    if adjoint is not None:
+        _give(demand, frame, op.x, adjoint, (op.index,))
+
+
+@pullbacks(ops.MakeTensor, ops.MakeStruct)
+def _whole(demand: Demand, frame: Frame, op: ops.MakeTensor | ops.MakeStruct) -> None:
+    adjoint = _adjoint(frame, op)
+    if adjoint is None:
+        return
+    for index, value in enumerate(op.values):
+        if value in demand.active:
+            kind = ops.Extract if isinstance(op, ops.MakeTensor) else ops.Member
+            _give(demand, frame, value, frame.build.add(kind(adjoint, index)))
+
+
+@pullbacks(ops.MatMul)
+def _matmul(demand: Demand, frame: Frame, op: ops.MatMul) -> None:
+    adjoint, add = _adjoint(frame, op), frame.build.add
+    if adjoint is None:
+        return
+    if op.rhs in demand.active:
+        _give(demand, frame, op.rhs, add(ops.MatMul(add(ops.Transpose(frame.value(op.lhs))), adjoint)))
+    if op.lhs not in demand.active:
+        return
+    right = frame.value(op.rhs)
+    if len(shape_of(right.type)) == 2:
+        _give(demand, frame, op.lhs, add(ops.MatMul(adjoint, add(ops.Transpose(right)))))
+        return
+    rows = [add(ops.Extract(adjoint, row)) for row in range(flat_size(adjoint.type))]
+    columns = [add(ops.Extract(right, column)) for column in range(flat_size(right.type))]
+    outer: list[Value] = [
+        add(ops.Binary("mul", row, column, type=element(right.type))) for row in rows for column in columns
+    ]
+    _give(demand, frame, op.lhs, add(ops.MakeTensor(outer, type=op.lhs.type)))
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+@pullbacks(ops.Load)
+def _load(demand: Demand, frame: Frame, op: ops.Load) -> None:
+    adjoint = _adjoint(frame, op)
+    if adjoint is not None and demand.takes(op.ptr):
+        accumulate(frame, frame.adjoint(op.ptr), adjoint)
+
+
+@pullbacks(ops.Store)
+def _store(demand: Demand, frame: Frame, op: ops.Store) -> None:
+    """The value gets the adjoint of the memory, and the memory's old value gets none."""
+    place = frame.adjoint(op.ptr)
+    adjoint = frame.build.add(ops.Load(place)) if op.value in demand.active and place not in frame.zero else None
+    clear(frame, place)
+    if adjoint is not None:
+        _give(demand, frame, op.value, adjoint)
+
+
+@pullbacks(ops.Atomic)
+def _atomic(demand: Demand, frame: Frame, op: ops.Atomic) -> None:
+    """The value of a sum gets the adjoint of the memory, which stays."""
+    old = _adjoint(frame, op)
+    place = frame.adjoint(op.ptr)
+    if op.value in demand.active and carries(op.value.type):
+        adjoint: Value = frame.build.add(ops.Load(place))
+        if op.kind == "sub":
+            adjoint = frame.build.add(ops.Unary("neg", adjoint))
+        _give(demand, frame, op.value, adjoint)
+    if old is not None:
+        accumulate(frame, place, old)

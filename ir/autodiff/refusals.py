@@ -1,0 +1,104 @@
+"""What reverse mode refuses, with the line, and the derivatives that a kernel loses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from weft.ir import ops
+from weft.ir.addresses import root_of
+from weft.ir.autodiff.companions import carries, pointee
+from weft.ir.autodiff.demand import LOCALS, NEEDS, Demand
+from weft.ir.core import Op, Value
+from weft.ir.errors import CompilationError
+from weft.ir.registry import registers
+from weft.ir.symbols import Lost
+from weft.ir.types import Pointer
+
+__all__ = ["lost_derivatives", "refuse_reverse"]
+
+_ROWS: dict[type[Op], Callable[[Demand, Any], None]] = {}
+refusals = registers(_ROWS)
+
+
+def refuse_reverse(kernel: ops.Kernel, demand: Demand) -> None:
+    """Raise the error for the first op that reverse mode cannot differentiate."""
+    for op in demand.ops:
+        row = _ROWS.get(type(op))
+        if row is not None:
+            row(demand, op)
+        if op in demand.active and type(op) not in NEEDS and not isinstance(op, (*LOCALS, ops.Arg)):
+            _refuse(op, f"{op.opname} of a value that carries a derivative")
+
+
+def lost_derivatives(kernel: ops.Kernel, demand: Demand) -> tuple[Lost, ...]:
+    """The stores of values that carry a derivative to memory without a gradient."""
+    found: dict[Lost, None] = {}
+    for op in demand.ops:
+        if not isinstance(op, (ops.Store, ops.Atomic)) or op.value not in demand.varied:
+            continue
+        root = root_of(op.ptr)
+        if demand.companions.has(root) or not carries(pointee(op.ptr)):
+            continue
+        if isinstance(root, ops.FieldPtr):
+            found[Lost(root.field.name, op.span)] = None
+        elif isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg):
+            found[Lost(kernel.params[root.array.index].name, op.span)] = None
+    return tuple(found)
+
+
+def _refuse(op: Op, what: str) -> NoReturn:
+    raise CompilationError(f"reverse mode cannot differentiate {what}", op.span)
+
+
+@refusals(ops.FieldPtr)
+def _field(demand: Demand, op: ops.FieldPtr) -> None:
+    owner = demand.companions.owners.get(op.field)
+    if owner is not None:
+        _refuse(op, f"a kernel that uses '{op.field.name}', the gradient of '{owner.name}', itself")
+
+
+@refusals(ops.Atomic)
+def _atomic(demand: Demand, op: ops.Atomic) -> None:
+    if op in demand.needed and op.users and any(user in demand.needed for user in op.users):
+        _refuse(op, f"a kernel that needs the old value of an atomic {op.kind}")
+    if op not in demand.acts:
+        return
+    if op.kind not in ("add", "sub"):
+        _refuse(op, f"an atomic {op.kind} in a parallel loop")
+    if op in demand.active and any(user in demand.active for user in op.users):
+        _refuse(op, f"the old value of an atomic {op.kind} in a parallel loop: it depends on the order of iterations")
+
+
+@refusals(ops.Store)
+def _store(demand: Demand, op: ops.Store) -> None:
+    if op.relaxed and op.value in demand.active and op in demand.acts:
+        _refuse(op, "a store of a value that other iterations may overwrite")
+
+
+@refusals(ops.AtomicLoad, ops.AtomicStore, ops.Exchange, ops.CompareExchange)
+def _synchronizing(demand: Demand, op: Any) -> None:
+    if op in demand.needed or (carries(pointee(op.ptr)) and demand.takes(op.ptr)):
+        _refuse(op, f"a kernel that needs {op.opname}")
+
+
+@refusals(ops.Random)
+def _random(demand: Demand, op: ops.Random) -> None:
+    if op in demand.needed:
+        _refuse(op, "a kernel whose gradient needs a random number: store the random numbers in a field first")
+
+
+@refusals(ops.Simt, ops.Shared)
+def _blocks(demand: Demand, op: Op) -> None:
+    _refuse(op, f"a kernel with {op.opname}, in which the threads of a block cooperate")
+
+
+@refusals(ops.Invoke)
+def _invoke(demand: Demand, op: ops.Invoke) -> None:
+    passed = any(value in demand.varied or _writable(value) for value in op.values)
+    if passed or op in demand.needed or op.touched or carries(op.type) or any(map(carries, op.results)):
+        _refuse(op, f"a call of the real function '{op.function}'; a @func is inlined and can be differentiated")
+
+
+def _writable(value: Value) -> bool:
+    return isinstance(value.type, Pointer) and carries(value.type.elem)

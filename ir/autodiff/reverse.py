@@ -1,0 +1,282 @@
+"""Reverse mode: the kernel that computes the gradients of a kernel's inputs from those of its outputs.
+
+    parallel_for (%i) {                        parallel_for (%i) {
+      %x = load @x[%i]                           %x = load @x[%i]
+      %y = unary sin %x                  =>      %g = load @y.grad[%i]
+      store @y[%i], %y                           store @y.grad[%i], 0
+    }                                            atomic add @x.grad[%i], (mul (cos %x), %g)
+                                               }
+
+The *sweep* of a block is its forward sweep, which computes what the adjoints need and stores to locals only, and then
+its backward sweep, which visits its ops in reverse order. The sweep of a parallel loop is its body's: the loop stays
+one parallel loop. The backward sweep of an If or of a loop sweeps its blocks. So these are computed again there, with
+the values that locals had before it. For serial loops, `checkpoints.py` provides these values. Values that are loaded
+from memory of the program are loaded again: `clobbers.py` proves that they are still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft.ir import ops
+from weft.ir.addresses import root_of
+from weft.ir.autodiff.adjoints import Frame, local_like
+from weft.ir.autodiff.checkpoints import (
+    Spaced,
+    Tape,
+    counted,
+    index_at,
+    is_short,
+    loop_of,
+    reverse_each,
+    reverse_spaced,
+    slots_of,
+)
+from weft.ir.autodiff.clobbers import saved_memory
+from weft.ir.autodiff.companions import Companions
+from weft.ir.autodiff.demand import LOCALS, Demand
+from weft.ir.autodiff.pullbacks import PULLBACKS
+from weft.ir.autodiff.refusals import lost_derivatives, refuse_reverse
+from weft.ir.autodiff.structure import structure, test_of
+from weft.ir.core import Block, BlockArg, Builder, Op, Value
+from weft.ir.types import Pointer
+
+__all__ = ["Reverse"]
+
+_PARALLEL = (ops.ParallelFor, ops.StructFor)
+
+
+class Reverse:
+    """One run over a kernel. `shared`: values and locals that parallel loops use from outside."""
+
+    def __init__(self, kernel: ops.Kernel) -> None:
+        self.kernel = kernel
+        structure(kernel)
+        self.companions = Companions(kernel)
+        self.demand = Demand(kernel, self.companions)
+        self.shared = self._shared()
+        self.tapes: list[dict[Op, Tape]] = []
+
+    def run(self) -> None:
+        """Replace the body of the kernel."""
+        kernel, demand = self.kernel, self.demand
+        refuse_reverse(kernel, demand)
+        kernel.lost = lost_derivatives(kernel, demand)
+        kernel.saved = saved_memory(kernel, demand)
+        old = kernel.body
+        kernel.body = Block()
+        kernel.body.owner = kernel
+        self.sweep(old, Frame(Builder(kernel.body, None, kernel.span), self.companions))
+        for op in reversed(old):
+            op.erase()
+        kernel.results = ()
+
+    def _shared(self) -> set[Value]:
+        found = set[Value]()
+        for loop in self.kernel.all_of(ops.ParallelFor, ops.StructFor):
+            for op in loop.walk():
+                found.update(op.operands)
+                found.update(root_of(value) for value in op.operands if isinstance(value.type, Pointer))
+        return found
+
+    def sweep(self, block: Block, frame: Frame) -> None:
+        """Emit the forward and the backward sweep of a block."""
+        self.tapes.append({})
+        self.forward(block, frame, self.tapes[-1])
+        self.backward(block, frame)
+        self.tapes.pop()
+
+    # ---- forward -----------------------------------------------------------------------------------------------------
+
+    def forward(self, block: Block, frame: Frame, tapes: dict[Op, Tape] | None = None) -> None:
+        """Emit what is needed of a block. `tapes`: where to note what the backward sweep of this block will need; None:
+        no backward sweep follows."""
+        later = self._read_later(block) if tapes is not None else None
+        for op in block:
+            frame.build.span = op.span or frame.build.span
+            if op.regions:
+                self._region(op, frame, tapes, later)
+            elif op not in self.demand.needed or isinstance(op, (ops.Const, ops.Arg)):
+                continue
+            elif isinstance(op, (ops.Store, ops.Atomic)):
+                if later is None or root_of(op.ptr) in later[op]:
+                    made = op.clone({op.ptr: frame.address(op.ptr), op.value: frame.value(op.value)})
+                    frame.values[op] = frame.build.add(made)
+            elif isinstance(op, ops.Load):
+                frame.values[op] = frame.build.add(ops.Load(frame.address(op.ptr), name=op.name))
+            else:
+                made = op.clone({value: frame.value(value) for value in op.operands})
+                frame.values[op] = frame.build.add(made)
+
+    def _read_later(self, block: Block) -> dict[Op, set[Value]]:
+        """The locals that needed ops of the block read after each op."""
+        found: dict[Op, set[Value]] = {}
+        reads = set[Value]()
+        for op in reversed(block):
+            found[op] = set(reads)
+            for inner in op.walk():
+                if isinstance(inner, ops.Load) and inner in self.demand.needed:
+                    reads.add(root_of(inner.ptr))
+        return found
+
+    def _region(self, op: Op, frame: Frame, tapes: dict[Op, Tape] | None, later: dict[Op, set[Value]] | None) -> None:
+        written = self.demand.written(op)
+        wanted = bool(written) if later is None else not written.isdisjoint(later[op])
+        if tapes is not None and op in self.demand.acts:
+            self.note(op, frame, tapes)
+            if isinstance(op, (ops.For, ops.While)) and self._taped_loop(op, frame, tapes[op], wanted):
+                return
+        if wanted:
+            self._plain(op, frame)
+
+    def note(self, op: Op, frame: Frame, tapes: dict[Op, Tape]) -> None:
+        """Note the values that locals have before an op, which will run again after other values were stored."""
+        block = op.block
+        assert block is not None
+        own = self.demand.written(op)
+        changed = set() if isinstance(op, (ops.For, ops.While)) else set(own)
+        following = op.next
+        while following is not None:
+            changed |= self.demand.written(following)
+            following = following.next
+        tape = tapes[op] = Tape()
+        for local in self.demand.exposed(op):
+            if local in changed and local not in self.state(op):
+                value = frame.build.add(ops.Load(frame.value(local), name=local.name))
+                tape.saved.append((local, value))
+
+    def state(self, op: Op) -> list[Value]:
+        """The locals that change from iteration to iteration of a serial loop, and that iterations need."""
+        if not isinstance(op, (ops.For, ops.While)):
+            return []
+        written = self.demand.written(op)
+        run = test_of(op)[0].ptr if isinstance(op, ops.While) else None
+        return [local for local in self.demand.exposed(op) if local in written and local is not run]
+
+    def _plain(self, op: Op, frame: Frame) -> None:
+        """Emit what is needed of an op with regions."""
+        if isinstance(op, ops.If):
+            made = frame.build.add(ops.If(frame.value(op.condition)))
+            self.forward(op.then, frame.inner(made.then, op.span))
+            self.forward(op.orelse, frame.inner(made.orelse, op.span))
+        elif isinstance(op, ops.While):
+            self._while(op, frame)
+        elif isinstance(op, ops.For):
+            index = BlockArg(op.body.args[0].type, op.body.args[0].name)
+            bounds = frame.value(op.begin), frame.value(op.end), frame.value(op.step)
+            loop = frame.build.add(ops.For(*bounds, body=Block([index])))
+            inner = frame.inner(loop.body, op.span)
+            inner.values[op.body.args[0]] = index
+            self.forward(op.body, inner)
+        else:
+            self.forward(op.regions[0], self.parallel(op, frame))
+
+    def parallel(self, op: Op, frame: Frame) -> Frame:
+        """Emit a parallel loop with an empty body, and give the frame of the body."""
+        args = [BlockArg(arg.type, arg.name) for arg in op.regions[0].args]
+        made: ops.ParallelFor | ops.StructFor
+        if isinstance(op, ops.StructFor):
+            made = frame.build.add(ops.StructFor(op.field, op.config, Block(args)))
+        else:
+            assert isinstance(op, ops.ParallelFor)
+            begins, ends = [*map(frame.value, op.begins)], [*map(frame.value, op.ends)]
+            made = frame.build.add(ops.ParallelFor(begins, ends, op.config, Block(args)))
+        inner = frame.inner(made.body, op.span, parallel=True)
+        inner.values.update(zip(op.regions[0].args, args, strict=True))
+        return inner
+
+    def _while(self, op: ops.While, frame: Frame, each: Callable[[Frame], None] | None = None) -> None:
+        made = frame.build.add(ops.While())
+        inner = frame.inner(made.body, op.span)
+        test, _ = test_of(op)
+        leave = inner.build.add(ops.If(inner.build.add(ops.Load(frame.value(test.ptr)))))
+        leave.orelse.append(ops.Break(span=op.span))
+        if each is not None:
+            each(inner)
+        self.forward(op.body, inner)
+
+    def _taped_loop(self, op: ops.For | ops.While, frame: Frame, tape: Tape, wanted: bool) -> bool:
+        """Emit the forward sweep of a loop that is reversed later. False: it needs no tape."""
+        state = self.state(op)
+        if isinstance(op, ops.While):
+            spaced = Spaced(frame, state)
+            self._while(op, frame, spaced.step)
+            spaced.tape(frame, tape)
+            return True
+        tape.count = counted(op, frame)
+        if not state:
+            return False
+        if is_short(op, state):
+            slots = tape.slots = slots_of(op, frame, state)
+
+            def saved(inner: Frame, number: Value) -> None:
+                slots.save(inner, number)
+                self.iteration(op, inner, number)
+
+            loop_of(frame, tape.count, saved)
+            return True
+        spaced = Spaced(frame, state)
+
+        def one(inner: Frame, number: Value) -> None:
+            spaced.step(inner)
+            self.iteration(op, inner, number)
+
+        loop_of(frame, tape.count, one)
+        spaced.tape(frame, tape)
+        return True
+
+    def iteration(self, op: ops.For | ops.While, frame: Frame, number: Value, sweep: bool = False) -> None:
+        """Emit iteration `number` of a serial loop: what is needed of it, or its whole sweep."""
+        if isinstance(op, ops.For):
+            frame.values[op.body.args[0]] = index_at(op, frame, number)
+        if sweep:
+            self.sweep(op.body, frame)
+        else:
+            self.forward(op.body, frame)
+
+    # ---- backward ----------------------------------------------------------------------------------------------------
+
+    def backward(self, block: Block, frame: Frame) -> None:
+        """Emit the adjoints of the ops of a block, after its forward sweep."""
+        demand = self.demand
+        for op in block:
+            if op in demand.active and (isinstance(op, LOCALS) or self._used_inside(op, block)):
+                shared = op in self.shared and not frame.parallel
+                frame.places[op] = local_like(frame, op, shared, f"{op.name}.grad" if op.name else "")
+        for op in reversed(block):
+            frame.build.span = op.span or frame.build.span
+            if op not in demand.acts:
+                continue
+            if op.regions:
+                self._back(op, frame)
+            else:
+                PULLBACKS[type(op)](demand, frame, op)
+
+    def _used_inside(self, op: Op, block: Block) -> bool:
+        return any(user.block is not block and user in self.demand.acts for user in op.users)
+
+    def _back(self, op: Op, frame: Frame) -> None:
+        """Emit the sweeps of the blocks of an op, with the locals that it began with."""
+        tape = self.tapes[-1][op]
+        for local, value in tape.saved:
+            frame.build.add(ops.Store(frame.value(local), value))
+        if isinstance(op, ops.If):
+            made = frame.build.add(ops.If(frame.value(op.condition)))
+            for side, block in ((op.then, made.then), (op.orelse, made.orelse)):
+                self.sweep(side, frame.inner(block, op.span))
+        elif isinstance(op, (ops.For, ops.While)):
+            self._back_loop(op, frame, tape)
+        else:
+            self.sweep(op.regions[0], self.parallel(op, frame))
+
+    def _back_loop(self, op: ops.For | ops.While, frame: Frame, tape: Tape) -> None:
+        def run(inner: Frame, number: Value) -> None:
+            self.iteration(op, inner, number)
+
+        def sweep(inner: Frame, number: Value) -> None:
+            self.iteration(op, inner, number, sweep=True)
+
+        if tape.shift is None:
+            reverse_each(frame, tape, sweep)
+        else:
+            reverse_spaced(frame, tape, run, sweep)

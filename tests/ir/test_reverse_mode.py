@@ -1,0 +1,126 @@
+"""Reverse mode: gradients against forward mode, in the evaluator and as machine code, and the text of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.ir.dual_kernels import BODIES, kernel_of
+from tests.ir.reverse_checks import CONFIGS, hold_dot_product, in_mode
+from weft.ir.errors import CompilationError
+from weft.ir.parse import parse
+from weft.ir.pipeline import run_passes
+from weft.ir.text import print_ir
+
+_REFUSED_BODIES = ("extremes", "products", "sums")
+
+
+def _loop(body: str) -> str:
+    return f"""parallel_for begins=[%c0], ends=[%c4] (%i: i32) {{
+        %px = field_ptr @x[%i] : *f64  %x = load %px : f64  %py = field_ptr @y[%i] : *f64  %y = load %py : f64
+        %pz = field_ptr @z[%i] : *f64  %l = alloca : *f64  store %l, %x  %many = const 150 : i32 {body} }}"""
+
+
+_STEP = """%1 = load %l : f64  %2 = unary sin %1 : f64  %3 = binary mul %2, %y : f64  %4 = binary add %3, %x : f64
+    store %l, %4"""
+
+MORE: dict[str, str] = {
+    "an iteration of known length": _loop(
+        f"for %c0, %c4, %c1 (%k: i32) {{ {_STEP} }}  %r = load %l : f64 store %pz, %r"
+    ),
+    "an iteration that ends early": _loop(
+        f"""%n = binary mul %i, %many : i32  for %c0, %n, %c1 (%k: i32) {{ {_STEP}
+        %lim = binary sub %n, %c4 : i32  %p = binary gt %k, %lim : u1  if %p then {{ break }}
+        %5 = load %l : f64  %f0 = const 0.4 : f64  %6 = binary mul %5, %f0 : f64  store %l, %6 }}
+        %r = load %l : f64 store %pz, %r"""
+    ),
+    "an iteration downwards": _loop(
+        f"""%n = binary mul %i, %many : i32  %down = const -3 : i32  for %n, %c1, %down (%k: i32) {{
+        %f = cast %k : f64  %f0 = const 0.001 : f64  %g = binary mul %f, %f0 : f64  {_STEP}
+        %5 = load %l : f64  %6 = binary mul %5, %g : f64  store %l, %6 }}  %r = load %l : f64 store %pz, %r"""
+    ),
+    "nested iterations": _loop(
+        f"""%n = binary mul %i, %c4 : i32  for %c0, %n, %c1 (%k: i32) {{ for %c0, %k, %c1 (%j: i32) {{ {_STEP} }}
+        %p = binary lt %k, %i : u1  if %p then {{ %5 = load %l : f64  %6 = binary mul %5, %y : f64  store %l, %6 }}
+        orelse {{ for %c0, %c4, %c1 (%h: i32) {{ %7 = load %l : f64  %8 = binary mul %7, %x : f64  store %l, %8 }} }} }}
+        %r = load %l : f64 store %pz, %r"""
+    ),
+    "a local array": _loop(
+        """%a = alloca : *f64x2x2  %m = field_ptr @m[%i] : *f64x2x2  %v = load %m : f64x2x2  store %a, %v
+        for %c0, %c4, %c1 (%k: i32) { %1 = binary and %k, %c1 : i32  %e = element_ptr %a[%1, %c0] : *f64
+        %2 = load %e : f64  %o = binary sub %c1, %1 : i32  %f = element_ptr %a[%c1, %o] : *f64  %3 = load %f : f64
+        %4 = binary mul %2, %3 : f64  store %f, %4 }
+        %5 = load %a : f64x2x2  %6 = reduce add %5 : f64  store %pz, %6"""
+    ),
+    "a sum that needs no state": _loop(
+        """for %c0, %c4, %c1 (%k: i32) { %p = field_ptr @y[%k] : *f64  %1 = load %p : f64  %2 = binary mul %1, %x : f64
+        %3 = load %l : f64  %4 = binary add %3, %2 : f64  store %l, %4 }  %r = load %l : f64 store %pz, %r"""
+    ),
+    "two loops": _loop("%1 = binary mul %x, %y : f64  store %pz, %1")
+    + """parallel_for begins=[%c0], ends=[%c4] (%j: i32) { %p = field_ptr @z[%j] : *f64  %2 = load %p : f64
+        %q = field_ptr @x[%j] : *f64  %3 = load %q : f64  %4 = binary mul %2, %3 : f64
+        %t = field_ptr @total[] : *f64  %5 = atomic add %t, %4 : f64 }""",
+    "a field that is overwritten": _loop("%1 = binary mul %x, %x : f64  store %px, %1"),
+    "a recurrence in memory": """for %c1, %c4, %c1 (%k: i32) { %j = binary sub %k, %c1 : i32
+        %p = field_ptr @x[%j] : *f64  %1 = load %p : f64  %2 = binary mul %1, %1 : f64
+        %q = field_ptr @x[%k] : *f64  store %q, %2 }""",
+    "a value from outside of a loop": "%q = field_ptr @x[%c1] : *f64  %s = load %q : f64\n"
+    + _loop("%1 = binary mul %s, %x : f64  store %pz, %1"),
+    "an early return": """%q = field_ptr @x[%c1] : *f64  %s = load %q : f64  %f = const 1.0 : f64
+        %t = field_ptr @total[] : *f64  %p = binary gt %s, %f : u1  %u = binary mul %s, %s : f64
+        for %c0, %c4, %c1 (%k: i32) { %o = field_ptr @y[%k] : *f64  %1 = load %o : f64  %2 = binary gt %1, %s : u1
+        if %2 then { %3 = binary mul %1, %s : f64  store %t, %3  return [] } orelse { %4 = atomic add %t, %u : f64 } }
+        %5 = unary sin %u : f64  %6 = field_ptr @z[%c0] : *f64  store %6, %5""",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*(name for name in BODIES if name not in _REFUSED_BODIES), *MORE])
+def test_the_dot_product_is_that_of_forward_mode(name: str) -> None:
+    for seed in range(2):
+        hold_dot_product(kernel_of((BODIES | MORE)[name]), seed)
+
+
+_X = "%q = field_ptr @x[%c0] : *f64  %v = load %q : f64 "
+REFUSED = {
+    "the gradient of 'x', itself": "%p = field_ptr @x.dual[%c0] : *f64  %v = load %p : f64"
+    + " %q = field_ptr @x[%c0] : *f64  store %q, %v",
+    "a call of the real function 'f'": _X + "%r = invoke function=f, [%v] : f64",
+    "the value of 'x' that is read here": "for %c0, %c4, %c1 (%k: i32) { "
+    + _X
+    + "%w = binary mul %v, %v : f64  store %q, %w }",
+    "needs a random number": _loop("%r = random : f64  %1 = binary mul %x, %r : f64  store %pz, %1"),
+    "a 'return' before a parallel loop": _X
+    + "%f = const 1.0 : f64  %p = binary gt %v, %f : u1  if %p then { return [] } "
+    + _loop("store %pz, %x"),
+    "an atomic max in a parallel loop": BODIES["extremes"],
+    "the old value of an atomic sub": BODIES["sums"],
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_is_not_differentiated_is_refused(message: str) -> None:
+    with pytest.raises(CompilationError, match=message):
+        run_passes(in_mode(kernel_of(REFUSED[message]), "vjp"), ("differentiate",), CONFIGS["optimized"])
+
+
+GOLDEN = (*BODIES, *MORE)
+
+
+@pytest.mark.parametrize("name", [name for name in GOLDEN if name not in _REFUSED_BODIES])
+def test_text(name: str, golden: Callable[[str, str], None]) -> None:
+    kernel = run_passes(
+        in_mode(kernel_of((BODIES | MORE)[name]), "vjp"), ("differentiate", "full_simplify"), CONFIGS["optimized"]
+    )
+    golden(f"reverse_mode/{name.replace(' ', '_')}.chi", print_ir(kernel))
+
+
+def test_lost_derivatives_and_saved_memory_are_listed() -> None:
+    body = _loop("%1 = binary mul %x, %x : f64  store %px, %1  store %pz, %1")
+    kernel = in_mode(kernel_of(body), "vjp")
+    text = print_ir(kernel).replace(" grad=@z.grad", "")
+    made = run_passes(parse(text), ("differentiate",), CONFIGS["optimized"])
+    assert made.saved == ("x",)
+    assert [place.name for place in made.lost] == ["z"]
+    assert " saved=(x) lost=(z) {" in print_ir(made)
+    assert print_ir(parse(print_ir(made))) == print_ir(made)
