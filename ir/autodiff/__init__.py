@@ -10,9 +10,9 @@ The pass turns a kernel at level CHI with a `mode` into its derivative. Forward 
               original kernel stores, and adds to the gradients of what that loads. It sets the gradient of each element
               that the original overwrites to 0. An atomic sum keeps it. It never stores to memory of the program, it
               prints nothing, and it leaves assertions out.
-    reads     values of memory of the program, if adjoints need them, as they are when it runs. Before it runs, the fields
-              and parameters in `kernel.saved` must be put back to what they were before the original kernel. All others
-              must be what they were after it.
+    reads     memory of the program as it is when it runs, where adjoints need values. The fields and parameters in
+              `kernel.saved` must then hold what they held before the original kernel. All others must hold what they
+              held after it.
     reports   `kernel.lost`: where the original stores a value that carries a derivative to memory without a gradient.
     refuses   see `refusals.py`, `structure.py` and `clobbers.py`. Each refusal is a CompilationError with the line.
 """
