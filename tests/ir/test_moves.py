@@ -134,11 +134,7 @@ def test_each_access_of_lanes_is_moved_somehow() -> None:
     [
         ("then", "store %own, %one", ""),
         ("then, orelse", "%m = load %own : f32", ""),
-        (
-            "then",
-            "%m = binary div %v, %one : f32",
-            "has the unasked side 'then', which has effects without active lanes",
-        ),
+        ("then", "%m = binary floordiv %i, %i : i64", ""),
         ("then", "store %near, %one", "has the unasked side 'then', which has effects without active lanes"),
         ("orelse", "store %near, %one", ""),
         ("then", "%m = load %near : f32", "has the unasked side 'then', which has effects without active lanes"),
@@ -147,7 +143,9 @@ def test_each_access_of_lanes_is_moved_somehow() -> None:
             "%m = atomic add %near, %v : f32",
             "has the unasked side 'then', which has effects without active lanes",
         ),
-        ("then", "if %all then {\n}", "has the unasked side 'then', which has effects without active lanes"),
+        ("then", "if %all then {\nstore %own, %v\n}", ""),
+        ("then", "if %all then {\nstore %near, %v\n}", "has the unasked side 'then', which has effects"),
+        ("then", "while {\nbreak\n}", "has the unasked side 'then', which has effects"),
         ("then", "if %less then {\nstore %own, %v\n}", ""),
         ("else", "store %own, %one", "has the unasked sides"),
     ],

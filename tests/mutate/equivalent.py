@@ -209,7 +209,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "weft.ir.mapping.vectorize.accesses": {
         "_load_row: row.step == lane_type(op.ptr).size -> False": "a vector whose elements stay in place",
-        "_store: v.which -> False": "the same value is stored once more",
+        "_store: v.current -> False": "the same value is stored once more",
         "_ends_in: isinstance(local, Alloca) -> True": "only locals are split",
     },
     "weft.ir.mapping.vectorize.atomics": {
@@ -218,7 +218,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_each: results is not None -> True #2": _TYPES,
     },
     "weft.ir.mapping.vectorize.warnings": {
-        "_warn: v.many == 1 -> False": "a vector with a lane is asked whether it has one",
+        "_warn: v.vectors == 1 -> False": "a vector with a lane is asked whether it has one",
     },
     "weft.ir.mapping.vectorize.cold": {
         "_forget_lanes: isinstance(op, If) -> True": "an attribute that other ops do not have",
@@ -311,6 +311,7 @@ PROFIT: dict[str, tuple[str, ...]] = {
         "fold_prices: is_straight(loop.body)",
         "fold_prices: cost * _MARGIN < ",
     ),
+    "weft.ir.mapping.sides": ("_is_dear", "_is_cheap: few", "_is_cheap: any(", "_is_cheap: _is_dear"),
     "weft.ir.mapping.interleaved_stores": (
         "is_between: isinstance(op, (Load, Store)) -> False",
         "is_between: isinstance(root_of(op.ptr), Alloca) -> False",

@@ -128,7 +128,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.mapping.lane_choice": _LANES,
     "weft.ir.mapping.cell_parts": ("tests/ir/test_cpu_schedules.py", *_LANES),
     "weft.ir.mapping.moves": ("tests/ir/test_moves.py", *_LANES),
-    "weft.ir.mapping.sides": ("tests/ir/test_moves.py", *_LANES),
+    "weft.ir.mapping.sides": ("tests/ir/test_vector_control.py", "tests/ir/test_moves.py", *_LANES),
     "weft.ir.verify_cpu_schedule": ("tests/ir/test_schedules.py", "tests/ir/test_moves.py"),
     "weft.ir.verify_vectors": ("tests/ir/test_verify.py",),
     "weft.ir.evaluate_vectors": (
@@ -155,7 +155,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.mapping.vectorize.atomics": _VECTORS,
     "weft.ir.mapping.vectorize.warnings": _VECTORS,
     "weft.ir.mapping.vectorize.cold": _VECTORS,
-    "weft.ir.mapping.vectorize.control": _LANES,
+    "weft.ir.mapping.vectorize.control": ("tests/ir/test_vector_control.py", *_LANES),
     "weft.ir.mapping.vectorize.folds": _LANES,
     "weft.ir.mapping.unordered": ("tests/ir/test_synchronization.py", *_LANES),
     "weft.ir.mapping.privatizable": (
@@ -205,7 +205,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.rules": _DERIVATIVES,
     "weft.ir.transforms.differentiate": _DERIVATIVES,
     "weft.ir.mapping.layouts": _VECTORS,
-    "weft.ir.mapping.vectorize.state": _LANES,
+    "weft.ir.mapping.vectorize.state": ("tests/ir/test_vector_control.py", *_LANES),
     "weft.ir.mapping.vectorize.memory_state": _VECTORS,
     "weft.ir.mapping.vectorize.tasks": _LANES,
     "weft.ir.mapping.vectorize.values": _LANES,

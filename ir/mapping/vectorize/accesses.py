@@ -28,7 +28,7 @@ def _load_one(v: Vectorizer, op: Load) -> Value:
 
 
 def _load_common(v: Vectorizer, op: Load) -> Value:
-    return v.load(v.common[op.ptr])
+    return v.load(v.locals.common[op.ptr])
 
 
 def _load_own(v: Vectorizer, op: Load) -> Value:
@@ -54,7 +54,7 @@ def _load_cell(v: Vectorizer, op: Load) -> Value:
 
 def _shared(v: Vectorizer, op: Load, load: Callable[[], list[Value]]) -> list[Value]:
     """The vectors that are loaded for this load, or were loaded for another part of the same cells."""
-    key = v.memory.source(op), v.which
+    key = v.memory.source(op), v.current
     if key not in v.memory.parts:
         v.memory.parts[key] = load()
     return v.memory.parts[key]
@@ -62,7 +62,7 @@ def _shared(v: Vectorizer, op: Load, load: Callable[[], list[Value]]) -> list[Va
 
 def _load_maybe_row(v: Vectorizer, op: Load) -> Value:
     """Load as a row if the lanes are in one. That was tested where the address is."""
-    row, result = v.memory.rows[op.ptr, v.which], v.local(v.wide(op.type))
+    row, result = v.memory.rows[op.ptr, v.current], v.local(v.wide(op.type))
     assert row.even is not None
     branch = v.add(If(row.even))
     with v.into(branch.then):
@@ -92,8 +92,8 @@ _LOADS: dict[str, Callable[[Vectorizer, Load], Value]] = {
 
 @by_lane(Store)
 def _store(v: Vectorizer, op: Store) -> None:
-    if op.ptr in v.common and not v.which:
-        v.add(Store(v.common[op.ptr], v.scalar(op.value)))
+    if op.ptr in v.locals.common and not v.current:
+        v.add(Store(v.locals.common[op.ptr], v.scalar(op.value)))
     _STORES[op.move](v, op)
 
 
@@ -105,7 +105,9 @@ def _store_own(v: Vectorizer, op: Store) -> None:
     """Store the value of the active lanes to a split local. The others need not keep theirs if the local was allocated
     for just these lanes, or if the others have left the loop and do not read it any more."""
     place, value, local = v.scalar(op.ptr), v.vector(op.value), root_of(op.ptr)
-    if v.homes[local][v.which] is not v.mask and not (v.leaving is not None and _ends_in(local, v.leaving)):
+    if v.locals.allocated[local][v.current] is not v.mask and not (
+        v.loops.left is not None and _ends_in(local, v.loops.left)
+    ):
         value = v.add(Select(v.mask, value, v.load(place)))
     v.add(Store(place, value))
 

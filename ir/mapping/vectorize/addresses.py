@@ -162,7 +162,7 @@ def _find_row(v: Vectorizer, op: Address) -> None:
 
     x[min(%j + 1, %n - 1)]             adjacent except at the border; `x[(%j + 1) % %n]` likewise
     """
-    likely, base = likely_bytes(v.facts, op), v.memory.rows.get((op.base, v.which))
+    likely, base = likely_bytes(v.facts, op), v.memory.rows.get((op.base, v.current))
     assert likely
     even, first = (base.even, base.first) if base is not None else (None, v.scalar(op.base))
     for index in op.indices:
@@ -170,7 +170,7 @@ def _find_row(v: Vectorizer, op: Address) -> None:
             here = _is_even(v, index)
             even = v.binary("and", even, here) if even is not None else here
     indices, strides = [v.first(index) for index in op.indices], [v.scalar(stride) for stride in op.strides]
-    v.memory.rows[op, v.which] = Row(even, place(v, first, op.scope, op.type, op.offset, indices, strides), likely)
+    v.memory.rows[op, v.current] = Row(even, place(v, first, op.scope, op.type, op.offset, indices, strides), likely)
 
 
 def _is_even(v: Vectorizer, index: Value) -> Value:
@@ -179,4 +179,4 @@ def _is_even(v: Vectorizer, index: Value) -> Value:
     assert step is not None
     wanted, mine = v.ramp(v.first(index), step), v.vector(index)
     same = v.once(("eq", mine, wanted), lambda: Binary("eq", mine, wanted))
-    return v.once(("all", same, mask), lambda: Binary("xor", v.any(v.without((mask,), (same,))), v.const(True, u1)))
+    return v.once(("all", same, mask), lambda: Binary("xor", v.any(v.difference((mask,), (same,))), v.const(True, u1)))

@@ -38,7 +38,7 @@ def _fused(v: Vectorizer, last: Atomic) -> None:
         return
     with v.each() as number:
         for op in group:
-            v.build.span = op.span
+            v.point.build.span = op.span
             _for_lane(v, op, number)
 
 
@@ -71,7 +71,7 @@ def _random(v: Vectorizer, op: Random) -> Value:
     assert isinstance(op.type, Prim)
     results = _results(v, op.type)
     with v.each() as number:
-        drawn = LaneRandom(v.moved(number, v.which * v.lanes), op.stream, type=op.type)
+        drawn = LaneRandom(v.moved(number, v.current * v.lanes), op.stream, type=op.type)
         _give(v, results, number, v.add(drawn))
     return v.load(results)
 

@@ -27,7 +27,7 @@ def write_by_lane(v: Vectorizer, block: Block) -> bool:
             values = {value: v.of_lane(value, number) for value in _taken(block)}
             for op in block:
                 v.add(op.clone(values))
-            _forget_lanes(v.build.block)
+            _forget_lanes(v.point.build.block)
     return True
 
 

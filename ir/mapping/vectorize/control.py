@@ -2,7 +2,7 @@
 
 if %p {A} else {B}       both branches, one after the other, each with its lanes; skipped if no lane takes it
 while { A; break }       runs until no lane is left; `break` and `continue` remove lanes from masks in locals
-after an if that lanes may have left, the rest of the block is inside `if any_active %here`
+after an if that lanes may have left, the rest of the block is inside `if any_active`
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["write_body"]
 def write_body(v: Vectorizer, task: Task | For) -> None:
     """Write the body of the task, or of a loop whose iterations run in lanes. Its `continue` ends an iteration."""
     if task in v.facts.divergent:
-        slots = v.mask_slots(v.here)
-        v.masks[task] = Masks(slots, slots)
+        slots = v.mask_slots(v.point.active)
+        v.loops.masks[task] = Masks(slots, slots)
     v.block(task.body)
 
 
-def _nested(v: Vectorizer, block: Block, old: Block, here: Mask) -> Block:
+def _nested(v: Vectorizer, block: Block, old: Block, active: Mask) -> Block:
     """Write the ops of an old block at the end of a new one, for these lanes."""
-    with v.into(block, here):
+    with v.into(block, active):
         v.block(old)
     return block
 
@@ -42,13 +42,13 @@ def _if(v: Vectorizer, op: If) -> None:
     if not v.facts.varies(op.condition):
         _plain_if(v, op, v.scalar(op.condition))
     elif op.versioned:
-        some = v.any(v.without(v.here, v.condition(op.condition)))
+        some = v.any(v.difference(v.point.active, v.condition(op.condition)))
         _plain_if(v, op, v.binary("xor", some, v.const(True, u1)))
     else:
         _masked_if(v, op)
     loop = _left(v, op)
     if loop is not None:
-        v.here = v.both(v.here, v.read_mask(v.masks[loop].round))
+        v.point.active = v.intersection(v.point.active, v.read_mask(v.loops.masks[loop].iteration))
         v.rest()
 
 
@@ -62,30 +62,30 @@ def _left(v: Vectorizer, op: If) -> Op | None:
 def _plain_if(v: Vectorizer, op: If, condition: Value) -> None:
     """All active lanes take the same branch. A version that rarely runs is written for one lane after another."""
     made = v.add(If(condition, versioned=op.versioned))
-    _nested(v, made.then, op.then, v.here)
+    _nested(v, made.then, op.then, v.point.active)
     with v.into(made.orelse):
         if not (op.versioned and write_by_lane(v, op.orelse)):
             v.block(op.orelse)
 
 
 def _masked_if(v: Vectorizer, op: If) -> None:
-    condition, here = v.condition(op.condition), v.here
-    sides = [("then", op.then, v.both(here, condition))]
+    condition, active = v.condition(op.condition), v.point.active
+    sides = [("then", op.then, v.intersection(active, condition))]
     if op.orelse.first is not None:
-        sides.append(("orelse", op.orelse, v.without(here, condition)))
+        sides.append(("orelse", op.orelse, v.difference(active, condition)))
     for name, block, lanes in sides:
         if block.first is None:
             continue
-        leaving, v.leaving = v.leaving, None
+        left, v.loops.left = v.loops.left, None
         if name in op.unasked:
-            assert v.build.block is not None
-            _nested(v, v.build.block, block, lanes)
+            assert v.point.build.block is not None
+            _nested(v, v.point.build.block, block, lanes)
         elif block is op.orelse and is_masked(op):  # the branch that is expected is `then`
-            nobody = v.binary("xor", v.any(lanes), v.const(True, u1))
-            _nested(v, v.add(If(nobody)).orelse, block, lanes)
+            none = v.binary("xor", v.any(lanes), v.const(True, u1))
+            _nested(v, v.add(If(none)).orelse, block, lanes)
         else:
             _nested(v, v.add(If(v.any(lanes))).then, block, lanes)
-        v.leaving = leaving
+        v.loops.left = left
 
 
 # ---- jumps -----------------------------------------------------------------------------------------------------------
@@ -93,24 +93,24 @@ def _masked_if(v: Vectorizer, op: If) -> None:
 
 @by_lane(Break)
 def _break(v: Vectorizer, op: Break) -> None:
-    masks = v.masks.get(target_of(op))
+    masks = v.loops.masks.get(target_of(op))
     if masks is None:
         v.add(Break())
     else:
         v.leave(masks.loop)
-        if masks.round is not masks.loop:
-            v.leave(masks.round)
-    v.ended = True
+        if masks.iteration is not masks.loop:
+            v.leave(masks.iteration)
+    v.point.ended = True
 
 
 @by_lane(Continue)
 def _continue(v: Vectorizer, op: Continue) -> None:
-    masks = v.masks.get(target_of(op))
+    masks = v.loops.masks.get(target_of(op))
     if masks is None:
         v.add(Continue())
     else:
-        v.leave(masks.round)
-    v.ended = True
+        v.leave(masks.iteration)
+    v.point.ended = True
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------
@@ -119,13 +119,13 @@ def _continue(v: Vectorizer, op: Continue) -> None:
 @by_lane(While)
 def _while(v: Vectorizer, op: While) -> None:
     if op not in v.facts.divergent:
-        _nested(v, v.add(While(op.stretch)).body, op.body, v.here)
+        _nested(v, v.add(While(op.stretch)).body, op.body, v.point.active)
         return
     _enter(v, op)
     with v.into(v.add(While(op.stretch)).body):
-        _begin(v, op, v.read_mask(v.masks[op].loop))
-        _round(v, op)
-        _leave_unless(v, v.any(v.read_mask(v.masks[op].loop)))
+        _begin(v, op, v.read_mask(v.loops.masks[op].loop))
+        _iteration(v, op)
+        _leave_unless(v, v.any(v.read_mask(v.loops.masks[op].loop)))
 
 
 @by_lane(For)
@@ -138,32 +138,32 @@ def _for(v: Vectorizer, op: For) -> None:
     v.known[index] = (mine,) = (copied(index),)
     body = Block([mine])
     v.add(For(begin, end, step, op.schedule, body=body))
-    _nested(v, body, op.body, v.here)
+    _nested(v, body, op.body, v.point.active)
 
 
 def _enter(v: Vectorizer, op: For | While) -> None:
     """Make the masks of a divergent loop. If lanes can only leave it, one mask is both."""
-    loop = v.mask_slots(v.here)
-    v.masks[op] = Masks(loop, v.mask_slots(v.here) if _continues(op) else loop)
+    loop = v.mask_slots(v.point.active)
+    v.loops.masks[op] = Masks(loop, v.mask_slots(v.point.active) if _continues(op) else loop)
 
 
 def _continues(op: For | While) -> bool:
     return any(isinstance(inner, Continue) and target_of(inner) is op for inner in op.walk())
 
 
-def _begin(v: Vectorizer, op: Op, here: Mask) -> None:
+def _begin(v: Vectorizer, op: Op, active: Mask) -> None:
     """Begin an iteration with these lanes."""
-    masks, v.here = v.masks[op], here
-    if masks.round is not masks.loop:
-        v.write_mask(masks.round, here)
+    masks, v.point.active = v.loops.masks[op], active
+    if masks.iteration is not masks.loop:
+        v.write_mask(masks.iteration, active)
 
 
-def _round(v: Vectorizer, op: For | While) -> None:
+def _iteration(v: Vectorizer, op: For | While) -> None:
     """The body of a divergent loop. If lanes can only leave it, all lanes missing in a mask have left."""
-    before, v.leaving = v.leaving, None if _continues(op) else op
-    assert v.build.block is not None
-    _nested(v, v.build.block, op.body, v.here)
-    v.leaving = before
+    before, v.loops.left = v.loops.left, None if _continues(op) else op
+    assert v.point.build.block is not None
+    _nested(v, v.point.build.block, op.body, v.point.active)
+    v.loops.left = before
 
 
 def _leave_unless(v: Vectorizer, more: Value) -> None:
@@ -183,21 +183,21 @@ def _masked_for(v: Vectorizer, op: For) -> None:
     for _ in v.each_vector(alike):
         slots.append(v.local(index.type if alike else v.wide(index.type)))
         v.add(Store(slots[-1], use(op.begin)))
-    wary = may_overflow(op)
-    last = [_last_but_one(v, op) for _ in v.each_vector()] if wary else []
+    overflows = may_overflow(op)
+    last = [_last_but_one(v, op) for _ in v.each_vector()] if overflows else []
     _enter(v, op)
     with v.into(v.add(While(-abs(op.schedule.stretch))).body):
         v.known[index] = tuple(v.load(slot) for slot in slots)
-        masks = v.masks[op]
+        masks = v.loops.masks[op]
         more = tuple(_more(v, op, v.vector(index), v.vector(op.end)) for _ in v.each_vector())
-        here = v.both(v.read_mask(masks.loop), more)
-        v.write_mask(masks.loop, here)
-        _leave_unless(v, v.any(here))
-        _begin(v, op, here)
-        _round(v, op)
-        if wary:
+        active = v.intersection(v.read_mask(masks.loop), more)
+        v.write_mask(masks.loop, active)
+        _leave_unless(v, v.any(active))
+        _begin(v, op, active)
+        _iteration(v, op)
+        if overflows:
             more = tuple(_more(v, op, v.vector(index), last[number]) for number in v.each_vector())
-            v.write_mask(masks.loop, v.both(v.read_mask(masks.loop), more))
+            v.write_mask(masks.loop, v.intersection(v.read_mask(masks.loop), more))
         for number in v.each_vector(alike):
             v.add(Store(slots[number], v.binary("add", use(index), use(op.step))))
 

@@ -24,7 +24,7 @@ from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
 from weft.ir.mapping.fold_choice import InnerLoop, inner_loops
 from weft.ir.mapping.layouts import Layouts
 from weft.ir.mapping.vectorize.control import write_body
-from weft.ir.mapping.vectorize.state import Mask, Vectorizer
+from weft.ir.mapping.vectorize.state import Mask, Point, Vectorizer
 from weft.ir.ops import Alloca, Binary, Cast, Const, FirstLanes, For, If, Load, Reduce, Select, Splat, Store, Task
 from weft.ir.scalar import identity
 from weft.ir.schedule import LoopSchedule
@@ -121,7 +121,7 @@ class _Iterations:
         """One vector after another, the last one masked. The iterations count from `first` on, if it is given."""
         stretch = self.op.schedule.stretch if first is None else 0  # the rest is short
         v, (index, left) = self._loop(begin, end, LoopSchedule(self.op.schedule.lanes, stretch=stretch))
-        v.here = (v.add(FirstLanes(left, type=v.wide(u1))),)
+        v.point.active = (v.add(FirstLanes(left, type=v.wide(u1))),)
         self._body(v, index if first is None else v.binary("add", first, index), totals)
 
     def write_groups(self, begin: Value, end: Value, totals: Mapping[Value, Mask]) -> None:
@@ -132,7 +132,7 @@ class _Iterations:
             local: tuple(_cleared(self.build, local, kind, width) for _ in range(many)) for local, kind in kinds.items()
         }
         v, (index, _) = self._loop(begin, end, LoopSchedule(width, many, self.op.schedule.stretch))
-        v.here = (v.everybody(),) * many
+        v.point.active = (v.full_mask(),) * many
         self._body(v, index, mine)
         for local, kind in kinds.items():
             ((total,), slots) = totals[local], mine[local]
@@ -148,11 +148,11 @@ class _Iterations:
         body = Block([BlockArg(i64, index.name, index.span), BlockArg(i64, "left", index.span)])
         step = self.build.add(Const(width * many, type=i64))
         self.build.add(For(begin, end, step, schedule, body=body))
-        v = Vectorizer(Builder(body, span=self.op.span), self.facts, self.layouts, width, many)
+        v = Vectorizer(Point(Builder(body, span=self.op.span)), self.facts, self.layouts, width, many)
         return v, body.args
 
     def _body(self, v: Vectorizer, index: Value, totals: Mapping[Value, Mask]) -> None:
         (arg,) = self.op.body.args
         v.known[arg] = (index if arg.type is i64 else v.add(Cast(index, type=arg.type)),)
-        v.totals = dict(totals)
+        v.locals.totals = dict(totals)
         write_body(v, self.op)

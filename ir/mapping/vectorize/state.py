@@ -4,19 +4,19 @@ A value that all lanes share stays a scalar. So does a value that is evenly spac
 the value of lane 0. Any other value becomes a vector. `Vectorizer.scalar` and `Vectorizer.vector` give a value in the
 form that its user needs.
 
-`here` holds the active lanes: a mask for each vector. At every op that does more than compute, at least one lane is
-active.
+`Point.active` holds the active lanes: a mask for each vector. At every op that does more than compute, at least one
+lane is active (`Vectorizer.rest`); the sides of branches that run without a test do not need one (`mapping/sides.py`).
 
-If several vectors run at once (`many`), each op is written for one vector after the other (`each_vector`), with a mask
-of its own. An op whose result is the same scalar for all vectors is written once.
+If several vectors run at once (`vectors`), each op is written for one vector after the other (`each_vector`), with a
+mask of its own. An op whose result is the same scalar for all vectors is written once.
 """
 
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from weft.ir.uniform import Uniformity
 
-__all__ = ["WRITERS", "Mask", "Masks", "Vectorizer", "by_lane", "copied"]
+__all__ = ["WRITERS", "Mask", "Masks", "Point", "Vectorizer", "by_lane", "copied"]
 
 Mask = tuple[Value, ...]  # for each vector, a mask of its lanes (or the local that holds it)
 OpT = TypeVar("OpT", bound=Op)
@@ -63,63 +63,72 @@ by_lane = registers(WRITERS)  # other ops are copied, as scalars or on vectors
 
 @dataclass(frozen=True)
 class Masks:
-    """The locals with the masks of a divergent loop: the lanes still in the loop, and those still in this iteration."""
+    """The locals with the masks of a divergent loop."""
 
-    loop: Mask
-    round: Mask
+    loop: Mask  # the lanes that are still in the loop
+    iteration: Mask  # the lanes that are still in this iteration; the same locals if no lane continues early
 
 
+@dataclass
+class Point:
+    """Where new ops are inserted, and for which lanes."""
+
+    build: Builder  # inserts ops at the end of a block
+    active: Mask = ()  # the active lanes
+    made: ChainMap[Any, Value] = field(default_factory=ChainMap[Any, Value])  # the pure ops to share, by what they hold
+    ended: bool = False  # whether the active lanes have left the block
+
+
+@dataclass
+class Divergence:
+    """The loops around the current point that lanes leave at different times."""
+
+    masks: dict[Op, Masks] = field(default_factory=dict[Op, Masks])  # of each loop
+    left: Op | None = None  # the loop that all lanes have left that are not active; None: there may be others
+
+
+@dataclass
+class LaneLocals:
+    """The locals that became vectors."""
+
+    allocated: dict[Value, Mask] = field(default_factory=dict[Value, Mask])  # the active lanes where each was allocated
+    common: dict[Value, Value] = field(
+        default_factory=dict[Value, Value]
+    )  # scalar locals with what lanes have in common
+    totals: Mapping[Value, Mask] = field(
+        default_factory=dict[Value, Mask]
+    )  # sums, by the accumulator outside of the loop
+
+
+@dataclass
 class Vectorizer:
-    """Writes the iterations of a task or a loop as vectors of `lanes`, `many` of them at once.
+    """Writes the iterations of a task or a loop as vectors."""
 
-    - `build`: inserts the new ops
-    - `facts`: what is known about the old values
-    - `layouts`: what is known about the memory of fields and arrays
-    - `which`: the current vector
-    - `known`: the new values of an old one: one scalar, or one value for each vector
-    - `made`: constants, splats and ramps that were made here, by what they hold
-    - `here`: the active lanes
-    - `ended`: the current block has ended: the active lanes have left it
-    - `masks`: the divergent loops around
-    - `homes`: the mask at the place where each split local was allocated
-    - `common`: the scalar local with the common value of the lanes in a split local
-    - `leaving`: the loop that the lanes missing in `here` have left
-    - `totals`: the locals with vectors of sums, by the accumulator outside of the loop
-    - `memory`: the accesses that are written together
-    """
+    point: Point  # where the next op is inserted
+    facts: Uniformity  # what is known about the old values
+    layouts: Layouts  # what is known about the memory of fields and arrays
+    lanes: int  # the lanes of a vector
+    vectors: int  # how many vectors run at once
+    current: int = 0  # the number of the current vector
+    known: dict[Value, tuple[Value, ...]] = field(default_factory=dict[Value, "tuple[Value, ...]"])  # see `scalar`
+    locals: LaneLocals = field(default_factory=LaneLocals)  # those that became vectors
+    loops: Divergence = field(default_factory=Divergence)  # those that lanes leave at different times
+    memory: MemoryState = field(init=False)  # the accesses that are written together
 
-    def __init__(
-        self,
-        build: Builder,
-        facts: Uniformity,
-        layouts: Layouts,
-        width: int,
-        many: int,
-    ) -> None:
-        self.build, self.facts, self.layouts, self.lanes, self.many = build, facts, layouts, width, many
-        self.which = 0
-        self.known: dict[Value, tuple[Value, ...]] = {}
-        self.made: ChainMap[Any, Value] = ChainMap()
-        self.here: Mask = ()
-        self.ended = False
-        self.masks: dict[Op, Masks] = {}
-        self.homes: dict[Value, Mask] = {}
-        self.common: dict[Value, Value] = {}
-        self.leaving: Op | None = None
-        self.totals: dict[Value, Mask] = {}
-        self.memory = MemoryState(facts, layouts)
+    def __post_init__(self) -> None:
+        self.memory = MemoryState(self.facts, self.layouts)
 
     @property
     def mask(self) -> Value:
         """The active lanes of the current vector."""
-        return self.here[self.which]
+        return self.point.active[self.current]
 
     # ---- ops
 
     def block(self, block: Block) -> None:
         """Write the ops of an old block at the current point."""
         for op in block:
-            if self.ended:
+            if self.point.ended:
                 break
             self.op(op)
 
@@ -127,7 +136,7 @@ class Vectorizer:
         """Write an old op, for one vector after another."""
         if op in self.facts.skipped:
             return
-        self.build.span = op.span
+        self.point.build.span = op.span
         write, found = WRITERS.get(type(op), _copied), list[Value]()
         for _ in self.each_vector(self._alike(op)):
             made = write(self, op)
@@ -151,39 +160,49 @@ class Vectorizer:
 
     def each_vector(self, alike: bool = False) -> Iterator[int]:
         """Make one vector after another the current one, or only the first if they are alike."""
-        before = self.which
-        for number in range(1 if alike else self.many):
-            self.which = number
+        before = self.current
+        for number in range(1 if alike else self.vectors):
+            self.current = number
             yield number
-        self.which = before
+        self.current = before
 
     # ---- new ops
 
     def add(self, op: OpT) -> OpT:
         """Insert a new op at the current point."""
-        return self.build.add(op)
+        return self.point.build.add(op)
 
     @contextmanager
-    def into(self, block: Block, here: Mask | None = None) -> Generator[None, None, None]:
-        """Insert new ops at the end of a new block, for the active lanes `here`."""
-        before = self.build, self.made, self.here, self.ended
-        self.build, self.made, self.ended = Builder(block, span=self.build.span), self.made.new_child(), False
-        self.here = self.here if here is None else here
+    def into(self, block: Block, active: Mask | None = None) -> Generator[None, None, None]:
+        """Insert new ops at the end of a new block, for these lanes, or for those that are active. Afterwards, ops are
+        inserted where they were before."""
+        before = self.point
+        build, lanes = Builder(block, span=before.build.span), before.active if active is None else active
+        self.point = Point(build, lanes, before.made.new_child())
         yield
-        self.build, self.made, self.here, self.ended = before
+        self.point = before
 
     @contextmanager
     def each(self, cold: bool = False) -> Generator[Value, None, None]:
         """A loop over the active lanes of the current vector, in ascending order. Gives the number of the lane. `cold`:
         it rarely runs."""
         number = BlockArg(i64)
-        loop = self.add(EachLane(self.mask, self.many == 1, cold, body=Block([number])))
+        loop = self.add(EachLane(self.mask, self.vectors == 1, cold, body=Block([number])))
         with self.into(loop.body):
             yield number
 
     def rest(self) -> None:
-        """Insert what follows in the current block for the lanes in `here`, if there are any."""
-        self.build = Builder(self.add(If(self.any(self.here))).then, span=self.build.span)
+        """Insert what follows in the current block into `if any_active`, because the active lanes may all have left.
+
+        This is necessary wherever lanes may have left, because ops that do more than compute are written for at least
+        one active lane: without one, a `load` of an address that all lanes share may read beyond a field, and an
+        `each_lane` or a `warn` runs for a lane that has left.
+
+        It is correct under two conditions. No lane that is still in the block is missing in `point.active`. And what
+        comes after the old block, such as the next iteration of a loop, is inserted after the `with into` that wrote
+        the block, so that it is not skipped together with the rest and uses no value of it."""
+        build = self.point.build
+        self.point.build = Builder(self.add(If(self.any(self.point.active))).then, span=build.span)
 
     def wide(self, type: Type) -> Lanes:
         """The type of a vector of such values."""
@@ -230,9 +249,10 @@ class Vectorizer:
 
     def once(self, key: Any, make: Callable[[], OpT]) -> Value:
         """A pure op that is made once in a block and the blocks inside it."""
-        found = self.made.get(key)
+        made = self.point.made
+        found = made.get(key)
         if found is None:
-            self.made[key] = found = self.add(make())
+            made[key] = found = self.add(make())
         return found
 
     # ---- values
@@ -240,19 +260,19 @@ class Vectorizer:
     def scalar(self, value: Value) -> Value:
         """A value that is shared or evenly spaced: what lane 0 of the current vector has."""
         found = self.known.get(value, (value,))
-        first = found[self.which % len(found)]
-        step = self.facts.step(value) if self.which and len(found) == 1 else 0
-        return self.moved(first, step * self.which * self.lanes) if step else first
+        first = found[self.current % len(found)]
+        step = self.facts.step(value) if self.current and len(found) == 1 else 0
+        return self.moved(first, step * self.current * self.lanes) if step else first
 
     def vector(self, value: Value) -> Value:
         """What all lanes of the current vector have."""
         step = self.facts.step(value)
         if step is None or self.is_spread(value):
             found = self.known[value]
-            return found[self.which if len(found) > 1 else 0]
+            return found[self.current if len(found) > 1 else 0]
         if not step:
             return self.splat(self.scalar(value))
-        return self.ramp(self.known[value][0], step, self.which * self.lanes)
+        return self.ramp(self.known[value][0], step, self.current * self.lanes)
 
     def is_spread(self, value: Value) -> bool:
         """Whether the new value is a vector, or one for each vector, although the step is known: an address in a split
@@ -287,17 +307,17 @@ class Vectorizer:
 
     # ---- masks
 
-    def everybody(self) -> Value:
+    def full_mask(self) -> Value:
         """A mask of all lanes."""
         return self.literal(True, u1)
 
-    def both(self, a: Mask, b: Mask) -> Mask:
+    def intersection(self, a: Mask, b: Mask) -> Mask:
         """The lanes in both masks."""
         return tuple(self.binary("and", x, y) for x, y in zip(a, b, strict=True))
 
-    def without(self, a: Mask, b: Mask) -> Mask:
+    def difference(self, a: Mask, b: Mask) -> Mask:
         """The lanes of `a` that are not in `b`."""
-        return self.both(a, tuple(self.binary("xor", y, self.everybody()) for y in b))
+        return self.intersection(a, tuple(self.binary("xor", y, self.full_mask()) for y in b))
 
     def any(self, mask: Mask) -> Value:
         """Whether a lane of any vector is active."""
@@ -327,7 +347,7 @@ class Vectorizer:
 
     def leave(self, slots: Mask) -> None:
         """Remove the active lanes from the masks in locals."""
-        self.write_mask(slots, self.without(self.read_mask(slots), self.here))
+        self.write_mask(slots, self.difference(self.read_mask(slots), self.point.active))
 
 
 def copied(arg: BlockArg) -> BlockArg:

@@ -20,11 +20,11 @@ def add_to_total(v: Vectorizer, op: Store) -> None:
     """An accumulator outside of the loop is a scalar, so the lanes combine first. In a loop whose iterations run in
     lanes, it may be a vector."""
     kind, value = v.facts.sums[op]
-    if op.ptr not in v.totals:
+    if op.ptr not in v.locals.totals:
         total, place = _total(v, kind, value), v.scalar(op.ptr)
         v.add(Store(place, v.add(Binary(kind, v.load(place), total))))
         return
-    slot = v.totals[op.ptr][v.which]
+    slot = v.locals.totals[op.ptr][v.current]
     old = v.load(slot)
     new = v.add(Binary(kind, old, v.vector(value)))
     v.add(Store(slot, v.add(Select(v.mask, new, old))))

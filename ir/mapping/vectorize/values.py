@@ -19,14 +19,14 @@ def _alloca(v: Vectorizer, op: Alloca) -> Value:
         return v.add(op.clone({}))
     assert isinstance(op.type, Pointer)
     held = op.type.elem
-    v.homes[op] = v.here
+    v.locals.allocated[op] = v.point.active
     if isinstance(held, Tensor):
         return v.add(Alloca(type=pointer(tensor(held.elem, (held.count, v.lanes)))))
     assert isinstance(held, Prim)
     zero = cast_value(0, held).item()
-    if op in v.facts.common and not v.which:
-        v.common[op] = v.local(held)
-        v.add(Store(v.common[op], v.const(zero, held)))
+    if op in v.facts.common and not v.current:
+        v.locals.common[op] = v.local(held)
+        v.add(Store(v.locals.common[op], v.const(zero, held)))
     local = v.local(v.wide(held))
     v.add(Store(local, v.literal(zero, held)))
     return local

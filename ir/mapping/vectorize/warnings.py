@@ -12,7 +12,7 @@ __all__: list[str] = []
 def _warn(v: Vectorizer, op: Warn) -> None:
     """Report for the first active lane only: a kernel reports no more than one. One of several vectors may have no
     active lane."""
-    if v.many == 1:
+    if v.vectors == 1:
         _report(v, op)
         return
     with v.into(v.add(If(v.any((v.mask,)))).then):
