@@ -150,14 +150,14 @@ def _behind(value: Value) -> list[Value]:
 def _atomic_row(machine: Machine, op: ops.AtomicRow) -> Run:
     """Each sum is executed by itself. A single unit must be at a multiple of its size."""
     ptr, values, unit = machine.slot(op.ptr), machine.slot_list(op.values), op.unit * f32.size
-    wary = len(values) == op.unit and isinstance(root_of(op.ptr), ops.TreeBase)
+    aligned = len(values) == op.unit and isinstance(root_of(op.ptr), ops.TreeBase)
     masked = machine.config.masks
 
     def run(env: Env) -> None:
         place: Place = env[ptr]
         if masked and place.error:
             return
-        if wary and place.offsets[0] % unit:
+        if aligned and place.offsets[0] % unit:
             raise InternalError(f"{op!r} adds {unit} bytes at {place.offsets[0]}, which is not a multiple of that")
         for number, value in enumerate(values):
             one = Place(place.buffer, [place.offsets[0] + number * f32.size], [f32], place.error)

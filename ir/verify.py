@@ -12,7 +12,7 @@ still disagree. "lowering" is between "tasks" and "lowered", when both kinds of 
 
 from __future__ import annotations
 
-from weft.ir import ops, verify_lowered
+from weft.ir import ops, verify_control, verify_lowered
 from weft.ir.addresses import root_of
 from weft.ir.alias import Access, is_access
 from weft.ir.core import LEVELS, Block, Op, Value, ops_at
@@ -27,7 +27,7 @@ from weft.ir.verify_vectors import verify_vectorized
 
 __all__ = ["ALLOWED", "verify"]
 
-_RULES = (verify_lowered,)  # imported for the rows that it adds to `CHECKS`
+_RULES = (verify_control, verify_lowered)  # imported for the rows that they add to `CHECKS`
 
 ALLOWED: dict[str, frozenset[str]] = {level: ops_at(level) for level in LEVELS} | {
     "untyped": ops_at("chi"),
@@ -136,7 +136,9 @@ class _Verifier:
         if self.level in _HELD:
             array = op.opname == "arg" and isinstance(op.type, Array)  # handed on to a function
             scalar = isinstance(op.type, _HELD[self.level]) or op.type is VOID
-            require(scalar or array, op, f"has the type {op.type}; expected a scalar or an address")
+            require(
+                scalar or array, op, f"has the type {op.type}; expected a scalar, an address or (in lanes) a vector"
+            )
         check = CHECKS.get(op.opname)
         if check is not None:
             check(op, self.kernel)
@@ -164,7 +166,7 @@ def _storage(symbol: FieldSymbol, kernel: Kernel) -> None:
 
 def _companions(kernel: Kernel) -> None:
     """The mode is known, and the fields and parameters of derivatives match those that they belong to."""
-    require(kernel.mode in MODES, kernel, f"has the mode '{kernel.mode}', which there is not")
+    require(kernel.mode in MODES, kernel, f"has the unknown mode '{kernel.mode}'; expected one of {MODES}")
     before = set[FieldSymbol]()
     for symbol in kernel.fields:
         for kind in COMPANIONS.values():
@@ -184,7 +186,9 @@ def _companions(kernel: Kernel) -> None:
         alike = of is param.type
         if isinstance(of, Array) and isinstance(param.type, Array):
             alike = (of.elem, of.ndim, of.wide) == (param.type.elem, param.type.ndim, param.type.wide)
-        require(alike, kernel, f"the parameter '{param.name}' is the {param.hidden} of no other")
+        require(
+            alike, kernel, f"has the parameter '{param.name}', but no parameter of its type to be the {param.hidden} of"
+        )
 
 
 def _shared_write(op: Access, around: list[Op]) -> None:

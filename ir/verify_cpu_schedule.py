@@ -53,7 +53,7 @@ def task_lanes(op: Task, schedule: Schedule, _: Kernel) -> None:
     """Iterations may run in lanes unless `Uniformity` has a reason."""
     _shape(op, schedule.lanes, schedule.vectors)
     if schedule.lanes > 1:
-        require(not schedule.serial_because, op, "runs in lanes, but has a reason why it does not")
+        require(not schedule.serial_because, op, "runs in lanes, but `serial_because` says why it does not")
         reason = Uniformity(op).reason
         require(not reason, op, f"cannot run in lanes: {reason}")
 
@@ -62,25 +62,31 @@ def task_scopes(op: Task, schedule: Schedule, kernel: Kernel) -> None:
     """More trees may be joined than need to be: LLVM then knows less. Without any, the pass may not have run yet."""
     if schedule.joined:
         needed = joined_in(op, kernel).difference(schedule.joined)
-        require(not needed, op, f"has alias scopes of their own for the fields of {sorted(needed)}")
+        require(not needed, op, f"does not join the alias scopes of the trees {sorted(needed)}")
 
 
 def task_stretches(op: Task, schedule: Schedule, _: Kernel) -> None:
     """Stretches are whole vectors. They are alike only if they divide the rows."""
     whole = schedule.stretch <= 0 or schedule.stretch % WHOLE == 0
-    require(whole, op, f"has stretches of {schedule.stretch} iterations")
+    require(whole, op, f"has stretches of {schedule.stretch} iterations; expected a multiple of {WHOLE}")
     if not schedule.even:
         return
     begin, end = box_of(op).begins[-1], box_of(op).ends[-1]
     fixed = isinstance(begin, Const) and isinstance(end, Const) and schedule.stretch > 0
     length = int(end.value) - int(begin.value) if isinstance(begin, Const) and isinstance(end, Const) else 0
     alike = fixed and length > 0 and length % schedule.stretch == 0
-    require(alike and (schedule.alone or len(op.body.args) > 1), op, "has stretches of other lengths than it says")
+    require(
+        alike and (schedule.alone or len(op.body.args) > 1), op, "is even, but its stretches may have different lengths"
+    )
 
 
 def loop_stretches(op: For, schedule: LoopSchedule) -> None:
     """A loop is emitted twice only where that saves the tests of a long one."""
-    require(not schedule.short or schedule.stretch != 0, op, "has a version without tests, and has none")
+    require(
+        not schedule.short or schedule.stretch != 0,
+        op,
+        "is short, but has no stretches, whose tests a short loop omits",
+    )
 
 
 def loop_lanes(op: For, schedule: LoopSchedule) -> None:
@@ -92,7 +98,7 @@ def loop_lanes(op: For, schedule: LoopSchedule) -> None:
     around: Op | None = op
     while around is not None and not isinstance(around, Task):
         around = around.parent
-    require(around is not None, op, "runs its iterations in lanes, but is in no task")
+    require(around is not None, op, "runs its iterations in lanes, but is not in a task")
     if isinstance(around, Task):
         require(around.schedule.lanes == 1, op, "runs its iterations in lanes, but so does the task around it")
     facts = Uniformity(op)

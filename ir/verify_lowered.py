@@ -14,7 +14,9 @@ __all__: list[str] = []
 
 @checks(ops.ArrayBase, ops.ArrayExtent, ops.ArrayStride)
 def _array_fact(op: Any, kernel: Kernel) -> None:
-    require(0 <= op.index < len(kernel.params), op, f"is of parameter {op.index} of {len(kernel.params)}")
+    require(
+        0 <= op.index < len(kernel.params), op, f"refers to parameter {op.index}; the kernel has {len(kernel.params)}"
+    )
     type = kernel.params[op.index].type
     require(isinstance(type, Array), op, f"refers to parameter {op.index}, which is not an array")
     require(0 <= getattr(op, "axis", 0) < max(1, cast(Array, type).ndim), op, "refers to an axis that does not exist")
@@ -22,9 +24,15 @@ def _array_fact(op: Any, kernel: Kernel) -> None:
 
 @checks(ops.ScalarArg)
 def _scalar_arg(op: ops.ScalarArg, kernel: Kernel) -> None:
-    require(0 <= op.index < len(kernel.params), op, f"is of parameter {op.index} of {len(kernel.params)}")
+    require(
+        0 <= op.index < len(kernel.params), op, f"refers to parameter {op.index}; the kernel has {len(kernel.params)}"
+    )
     scalars = flatten(kernel.params[op.index].type)
-    require(0 <= op.part < len(scalars) and op.type is scalars[op.part], op, f"is not one of the parts {scalars}")
+    require(
+        0 <= op.part < len(scalars) and op.type is scalars[op.part],
+        op,
+        f"refers to part {op.part} of {[*map(str, scalars)]}",
+    )
 
 
 @checks(ops.Address)
@@ -37,7 +45,7 @@ def _address(op: ops.Address, _: Kernel) -> None:
     count, terms = lane_count(op.type), [*op.indices, *op.strides]
     for value in (op, op.base):
         address = value.type.elem if isinstance(value.type, Lanes) else value.type
-        require(isinstance(address, Pointer), op, f"takes or gives {value.type}, which is no address")
+        require(isinstance(address, Pointer), op, f"has a base or a result of type {value.type}; expected an address")
     require(
         all(value.type in (i64, lanes(i64, count or 1)) for value in terms),
         op,
@@ -50,4 +58,8 @@ def _address(op: ops.Address, _: Kernel) -> None:
 @checks(ops.StoreResult)
 def _store_result(op: ops.StoreResult, kernel: Kernel) -> None:
     scalars = [scalar for result in kernel.results for scalar in flatten(result)]
-    require(0 <= op.part < len(scalars) and op.value.type is scalars[op.part], op, f"is not one of the parts {scalars}")
+    require(
+        0 <= op.part < len(scalars) and op.value.type is scalars[op.part],
+        op,
+        f"stores part {op.part} of {[*map(str, scalars)]}",
+    )

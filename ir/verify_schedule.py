@@ -114,11 +114,21 @@ def _grid(op: Task, schedule: Schedule, _: Kernel) -> None:
     grid = schedule.grid
     if not grid:
         return
-    require(grid in GRIDS, op, f"has a grid that is {grid!r}")
-    require((grid == "filled") == (schedule.box > 0), op, "has a grid for a box that the host does not know, or knows")
-    require((schedule.waves > 0) == (grid in ("limited", "filled")), op, f"has {schedule.waves} waves of blocks")
+    require(grid in GRIDS, op, f"has the grid {grid!r}; expected one of {GRIDS}")
+    require(
+        (grid == "filled") == (schedule.box > 0), op, "has the grid 'filled' but no `box`, or a `box` but not that grid"
+    )
+    require(
+        (schedule.waves > 0) == (grid in ("limited", "filled")),
+        op,
+        f"has {schedule.waves} waves of blocks; expected some if the grid is 'limited' or 'filled', else none",
+    )
     flat = schedule.numbered or warp_loop(op) is not None
-    require(not flat or grid in ("cover", "filled"), op, "has fewer blocks than its numbered threads need")
+    require(
+        not flat or grid in ("cover", "filled"),
+        op,
+        f"has the grid {grid!r}, but its threads need one block each; expected 'cover' or 'filled'",
+    )
 
 
 def _arrays(op: Task, schedule: Schedule, _: Kernel) -> None:
@@ -172,14 +182,18 @@ def _phased(op: Task, schedule: Schedule) -> None:
     marked = {address for address in op.all_of(Address) if address.phased}
     if not marked:
         return
-    require(bool(schedule.phases), op, "has rows that begin anywhere in a word, and its schedule has none")
+    require(bool(schedule.phases), op, "has a phased address, but its schedule has no phases")
     for part in parts_of(op):
         row = [address for address in part.ops if address in marked and isinstance(address, Address)]
         alike = len({row_key(address) for address in row}) <= 1
-        require(alike, op, "has rows that begin at different places, where code is versioned by one")
-        require(all(is_row(one, part) for one in row), op, "has a row that begins at a place that is not known before")
+        require(alike, op, "has phased addresses that begin at different offsets in a word, but one version for them")
+        require(
+            all(is_row(one, part) for one in row),
+            op,
+            "has a phased address that cannot be computed before the code that has versions",
+        )
         marked.difference_update(row)
-    require(not marked, op, "has rows that begin anywhere in a word, where code is not versioned by that")
+    require(not marked, op, "has a phased address outside of the code that has versions")
 
 
 def _peeled(op: Task, schedule: Schedule, _: Kernel) -> None:

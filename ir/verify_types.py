@@ -11,7 +11,6 @@ from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.ops import ATOMICS, BINARY, SIMT, UNARY, Kernel
 from weft.ir.scalar import binary_type, unary_type
-from weft.ir.tasks import left_of
 from weft.ir.types import (
     Array,
     Lanes,
@@ -23,7 +22,6 @@ from weft.ir.types import (
     element,
     f32,
     flat_size,
-    flatten,
     i32,
     i64,
     lane_count,
@@ -34,7 +32,7 @@ from weft.ir.types import (
     with_element,
 )
 
-__all__ = ["CHECKS", "checks", "pointee_of", "require", "show"]
+__all__ = ["CHECKS", "checks", "indices_of", "pointee_of", "require", "show"]
 
 
 def show(value: Value) -> str:
@@ -97,13 +95,14 @@ def pointee_of(op: Op, value: Value) -> Type:
     return cast(Pointer, value.type).elem
 
 
-def _indices(op: Op, indices: Sequence[Value], rank: int) -> None:
+def indices_of(op: Op, indices: Sequence[Value], rank: int) -> None:
+    """Check the number of indices, and that they are integers."""
     require(len(indices) == rank, op, f"has {len(indices)} indices; expected {rank}")
     require(all(_is_integer(index.type) for index in indices), op, "has an index that is not an integer")
 
 
 def _place(op: Op, indices: Sequence[Value], rank: int) -> None:
-    _indices(op, indices, rank)
+    indices_of(op, indices, rank)
     held = all(index.type not in (u1, u64) for index in indices)
     require(held, op, "has an index of type u64 or u1; expected an integer that fits i64 (see infer_types.py)")
 
@@ -152,14 +151,24 @@ def _binary(op: ops.Binary, _: Kernel) -> None:
 @checks(ops.Clamp)
 def _clamp(op: ops.Clamp, _: Kernel) -> None:
     require(op.kind in ("min", "max"), op, f"has the unknown kind {op.kind!r}")
-    require(op.lhs.type is op.rhs.type and op.type in (i32, i64), op, "has other operands than two i32 or two i64")
-    require(op.moved in (0, 1) and op.low <= op.high, op, "has attributes that no index can have")
+    require(
+        op.lhs.type is op.rhs.type and op.type in (i32, i64),
+        op,
+        f"has operands of types {op.lhs.type} and {op.rhs.type}; expected two i32 or two i64",
+    )
+    require(
+        op.moved in (0, 1) and op.low <= op.high,
+        op,
+        f"has moved={op.moved}, low={op.low} and high={op.high}; expected moved 0 or 1, and low <= high",
+    )
 
 
 @checks(ops.AtomicRow)
 def _atomic_row(op: ops.AtomicRow, _: Kernel) -> None:
     require(
-        pointee_of(op, op.ptr) is f32 and all(value.type is f32 for value in op.values), op, "adds other types than f32"
+        pointee_of(op, op.ptr) is f32 and all(value.type is f32 for value in op.values),
+        op,
+        "has an address or values of other types than f32",
     )
     units, rest = divmod(len(op.values), op.unit) if op.unit > 0 else (0, 1)
     require(
@@ -222,13 +231,15 @@ def _make_tensor(op: ops.MakeTensor, _: Kernel) -> None:
 @checks(ops.Splat)
 def _splat(op: ops.Splat, _: Kernel) -> None:
     whole = isinstance(op.type, Tensor | Lanes) and op.x.type is op.type.elem
-    require(whole, op, "fills a tensor or vector with another type")
+    require(whole, op, f"fills a {op.type} with a value of type {op.x.type}")
 
 
 @checks(ops.Extract)
 def _extract(op: ops.Extract, _: Kernel) -> None:
     require(isinstance(op.x.type, Tensor), op, f"has an operand of type {op.x.type}; expected a tensor")
-    require(0 <= op.index < flat_size(op.x.type), op, f"takes element {op.index}")
+    require(
+        0 <= op.index < flat_size(op.x.type), op, f"takes element {op.index}; the tensor has {flat_size(op.x.type)}"
+    )
 
 
 @checks(ops.MatMul)
@@ -251,7 +262,11 @@ def _transpose(op: ops.Transpose, _: Kernel) -> None:
 def _reduce(op: ops.Reduce, _: Kernel) -> None:
     kinds = ("add", "mul", "min", "max", "and", "or", *(["xor"] if isinstance(op.x.type, Lanes) else []))
     require(op.kind in kinds, op, f"has the unknown kind {op.kind!r}")
-    require(_is_numeric(op.x.type) and not isinstance(op.x.type, Prim), op, "takes a tensor or a vector")
+    require(
+        _is_numeric(op.x.type) and not isinstance(op.x.type, Prim),
+        op,
+        f"has an operand of type {op.x.type}; expected a tensor or a vector",
+    )
 
 
 @checks(ops.MakeStruct)
@@ -355,13 +370,15 @@ def _load(op: ops.Load, _: Kernel) -> None:
 
 @checks(ops.Store)
 def _store(op: ops.Store, _: Kernel) -> None:
-    require(pointee_of(op, op.ptr) is op.value.type, op, "stores a value of another type")
+    require(pointee_of(op, op.ptr) is op.value.type, op, f"stores {op.value.type} at an address of type {op.ptr.type}")
 
 
 @checks(ops.Atomic)
 def _atomic(op: ops.Atomic, _: Kernel) -> None:
     require(op.kind in ATOMICS, op, f"has the unknown kind {op.kind!r}")
-    require(pointee_of(op, op.ptr) is op.value.type, op, "updates with a value of another type")
+    require(
+        pointee_of(op, op.ptr) is op.value.type, op, f"updates an address of type {op.ptr.type} with {op.value.type}"
+    )
 
 
 _LOAD_ORDERS, _STORE_ORDERS = ("relaxed", "acquire"), ("relaxed", "release")
@@ -404,94 +421,3 @@ def _word(op: Op, ptr: Value, *values: Value) -> None:
         isinstance(type, Prim) and type.bits in (32, 64), op, f"accesses {type}; expected a scalar of 32 or 64 bits"
     )
     require(all(value.type is type for value in values), op, "has a value of another type than its address")
-
-
-# ---- control ---------------------------------------------------------------------------------------------------------
-
-
-@checks(ops.If)
-def _if(op: ops.If, _: Kernel) -> None:
-    require(op.condition.type is u1, op, f"has a condition of type {op.condition.type}; expected u1")
-
-
-@checks(ops.For)
-def _for(op: ops.For, _: Kernel) -> None:
-    _box(op, op.body.args[: 1 if left_of(op) else None], [op.begin], [op.end])
-    require(op.step.type is op.begin.type, op, "has a step of another type")
-
-
-@checks(ops.ParallelFor)
-def _parallel_for(op: ops.ParallelFor, _: Kernel) -> None:
-    _box(op, op.body.args, op.begins, op.ends)
-
-
-@checks(ops.StructFor)
-def _struct_for(op: ops.StructFor, kernel: Kernel) -> None:
-    require(op.field in kernel.fields, op, f"runs over the field '{op.field.name}', which the kernel does not list")
-    _indices(op, op.body.args, len(op.field.shape))
-
-
-def _box(op: Op, args: Sequence[Value], begins: Sequence[Value], ends: Sequence[Value]) -> None:
-    """As many bounds as arguments, of their integer types."""
-    _indices(op, args, len(begins))
-    types = [arg.type for arg in args]
-    require([value.type for value in begins] == types, op, "begins at values of another type or number")
-    require([value.type for value in ends] == types, op, "ends at values of another type or number")
-
-
-@checks(ops.Task)
-def _task(op: ops.Task, _: Kernel) -> None:
-    require(op.kind in ("serial", "range_for"), op, f"has the unknown kind {op.kind!r}")
-    bounds = op.bounds.last
-    if op.kind == "serial":
-        require(bounds is None and not op.body.args, op, "is serial, but has bounds")
-        return
-    require(isinstance(bounds, ops.Yield), op, "has bounds that do not end with a yield")
-    box = cast(ops.Yield, bounds)
-    _box(op, op.body.args[: len(box.begins) if left_of(op) else None], box.begins, box.ends)
-
-
-@checks(ops.Yield)
-def _yield(op: ops.Yield, _: Kernel) -> None:
-    task = op.parent
-    require(isinstance(task, ops.Task) and op.block is task.bounds, op, "is not in the bounds of a task")
-
-
-@checks(ops.Return)
-def _return(op: ops.Return, kernel: Kernel) -> None:
-    require(
-        tuple(value.type for value in op.values) == kernel.results, op, f"returns other types than {kernel.results}"
-    )
-
-
-@checks(ops.Print)
-def _print(op: ops.Print, _: Kernel) -> None:
-    places = sum(part.startswith("\0") for part in op.parts)
-    given = len(op.types) or len(op.values)
-    require(places == given, op, f"has {given} values, but the text has {places} slots")
-    _cut_up(op, op.types, op.values)
-
-
-def _cut_up(op: Op, types: Sequence[Type], values: Sequence[Value]) -> None:
-    """Where `scalarize` has recorded the operands' types, the operands are their scalars."""
-    scalars = [scalar for type in types for scalar in flatten(type)]
-    require(
-        not types or [value.type for value in values] == scalars, op, f"has operands other than the scalars of {types}"
-    )
-
-
-@checks(ops.Assert)
-def _assert(op: ops.Assert, _: Kernel) -> None:
-    require(op.condition.type is u1, op, f"has a condition of type {op.condition.type}; expected u1")
-    require(
-        op.kind in ("assert", "bounds", "arithmetic", "recursion", "race", "uninitialised"),
-        op,
-        f"has the unknown kind {op.kind!r}",
-    )
-    _cut_up(op, op.types, op.values)
-
-
-@checks(ops.Warn)
-def _warn(op: ops.Warn, _: Kernel) -> None:
-    require(op.kind in ("outside", "overflow"), op, f"has the unknown kind {op.kind!r}")
-    _cut_up(op, op.types, op.values)

@@ -82,7 +82,7 @@ class CudaDevice(Launching):
         self._always_timed = False
         self._observer: Observer | None = None
         # Kernels that may emit warnings, by the address of their state.
-        self.wary = weakref.WeakValueDictionary[int, CudaKernel]()
+        self.fallible = weakref.WeakValueDictionary[int, CudaKernel]()
 
     @property
     def target(self) -> CudaTarget:
@@ -135,7 +135,7 @@ class CudaDevice(Launching):
     def synchronize(self) -> None:
         """Wait until all launches so far are done, then emit the warnings of kernels."""
         self.gpu.synchronize()
-        if self.wary:
+        if self.fallible:
             self._show_notes()
 
     def _show_notes(self) -> None:
@@ -148,7 +148,7 @@ class CudaDevice(Launching):
             if complete != 2:
                 continue
             self.prints.write(place + at, np.zeros(1, np.uint64))
-            kernel = self.wary.get(state)
+            kernel = self.fallible.get(state)
             if kernel is not None:
                 warn(kernel.artifact.sites[site], notes[at + 24 : at + size], kernel.artifact.name)
 
@@ -222,7 +222,7 @@ class CudaKernel:
         self.heard: list[Callable[[str], None]] = []  # functions that receive the text of prints
         self._warns = any(site.warns for site in artifact.sites)
         if self._warns:
-            device.wary[self._state.address] = self
+            device.fallible[self._state.address] = self
         self._code = device.loader.load(artifact.host, artifact.functions)
         self._host = self._hosted(self._collected())
         self._timed: tuple[LaunchTimer, CpuKernel] | None = None

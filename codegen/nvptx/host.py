@@ -31,10 +31,10 @@ _MOST_BLOCKS = {"x": 2**22, "y": 65535, "z": 65535}
 
 
 def host_module(
-    config: CompileConfig, kernel: Kernel, slots: Slots, launches: Sequence[Launch], wary: bool, flagged: bool
+    config: CompileConfig, kernel: Kernel, slots: Slots, launches: Sequence[Launch], fallible: bool, flagged: bool
 ) -> tuple[str, str]:
-    """The module with `weft_entry`, and the name of its function that checks for overlaps (see `write_check`). `wary`:
-    assertions may fail; `flagged`: the state begins with zeros."""
+    """The module with `weft_entry`, and the name of its function that checks for overlaps (see `write_check`).
+    `fallible`: assertions may fail; `flagged`: the state begins with zeros."""
     module, target = ModuleWriter(config, slots), TargetHooks(CpuMath(frozenset(), False))
     f = FunctionWriter(module, target)
     services = _Services(f)
@@ -49,7 +49,7 @@ def host_module(
         _launch(f, services, launch, number, len(launches))
     if launches:
         _flush(f, services)
-    _answer(f, services, slots, wary)
+    _answer(f, services, slots, fallible)
     services.write_failure()
     leave()
     module.functions.append(f.text(f"define void @weft_entry(ptr noalias %ctx) {target.attributes}"))
@@ -230,19 +230,19 @@ def _flush(f: FunctionWriter, services: _Services) -> None:
     f.start(sent)
 
 
-def _answer(f: FunctionWriter, services: _Services, slots: Slots, wary: bool) -> None:
+def _answer(f: FunctionWriter, services: _Services, slots: Slots, fallible: bool) -> None:
     """Fetch the error record and the results, if there can be any, and store them where the launcher reads them."""
     results = sum(map(flat_size, slots.results))
-    if not results and not wary:
+    if not results and not fallible:
         return
-    first = STATE_ERROR if wary else STATE_RESULTS
+    first = STATE_ERROR if fallible else STATE_RESULTS
     count = STATE_RESULTS + results - first
     answer = f.stack(f"[{count} x i64]")
     stream, state = services.word("stream"), services.word("state")
     place = f.set(f"getelementptr inbounds i8, ptr {state}, i64 {8 * first}")
     services.call("copy_out", f"ptr {answer}, ptr {place}, i64 {8 * count}, ptr {stream}")
     services.call("synchronize", f"ptr {stream}")
-    if wary:
+    if fallible:
         _copy(f, answer, 0, services.record, 0, ERROR_WORDS)
     _copy(f, answer, count - results, "%ctx", slots.result_start, results)
 

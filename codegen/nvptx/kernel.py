@@ -81,10 +81,10 @@ def _host_object(kernel: Kernel, emitted: Emitted) -> tuple[bytes, str]:
     """The host's object file, and its function that checks for overlaps."""
     module, launches = emitted.module, emitted.launches
     tasks, slots = [task for launch in launches for task in launch.tasks()], module.slots
-    wary = any(map(may_fail, tasks))
+    fallible = any(map(may_fail, tasks))
     drawn = any(draws(task) for task in tasks if task.kind == "serial")
-    flagged = wary or drawn or any(launch.guards for launch in launches)
+    flagged = fallible or drawn or any(launch.guards for launch in launches)
     host = machine.host_cpu(_HOST_LEVEL, module.config.cpu_features)
-    made, check = host_module(module.config, kernel, slots, launches, wary, flagged)
+    made, check = host_module(module.config, kernel, slots, launches, fallible, flagged)
     code: bytes = host.machine.emit_object(machine.parse(made))
     return code, check

@@ -119,12 +119,12 @@ def test_what_is_no_schedule_is_not_read() -> None:
         ({"SCHEDULE": "block=(32, 2, 1), numbered=true", "BEFORE": "simt block_sync []"}, "expected (n, 1, 1)"),
         ({"SCHEDULE": "launch=1"}, "is in launch 1, but the task before it is in launch -1"),
         ({"SCHEDULE": "launch=0, box=20"}, "has a `box` but reads no memory"),
-        ({"SCHEDULE": "grid=large"}, "has a grid that is 'large'"),
-        ({"SCHEDULE": "grid=filled, waves=8"}, "has a grid for a box that the host does not know, or knows"),
+        ({"SCHEDULE": "grid=large"}, "has the grid 'large'; expected one of"),
+        ({"SCHEDULE": "grid=filled, waves=8"}, "has the grid 'filled' but no `box`, or a `box` but not that grid"),
         ({"SCHEDULE": "grid=limited"}, "has 0 waves of blocks"),
         ({"SCHEDULE": "grid=cover, waves=8"}, "has 8 waves of blocks"),
         ({"SCHEDULE": "grid=resident, waves=8"}, "has 8 waves of blocks"),
-        ({"SCHEDULE": "grid=limited, waves=8", "LOOP": "warp=true"}, "has fewer blocks than its numbered threads need"),
+        ({"SCHEDULE": "grid=limited, waves=8", "LOOP": "warp=true"}, "but its threads need one block each"),
         ({"SCHEDULE": "across=3"}, "is coarsened by (3, 1); expected powers of two"),
         ({"SCHEDULE": "across=2, rows=0"}, "is coarsened by (2, 0); expected powers of two"),
         ({"SCHEDULE": "across=2, phases=some", **ALIGNED}, "has phases 'some'; expected"),
@@ -154,7 +154,7 @@ def test_what_is_no_schedule_is_not_read() -> None:
         ({"SCHEDULE": "lanes=128"}, "has 1 vectors of 128 lanes"),
         ({"SCHEDULE": "lanes=8, vectors=0"}, "has 0 vectors of 8 lanes"),
         ({"SCHEDULE": "vectors=4"}, "has 4 vectors, but no lanes"),
-        ({"SCHEDULE": 'lanes=8, serial_because="a whim"'}, "runs in lanes, but has a reason why it does not"),
+        ({"SCHEDULE": 'lanes=8, serial_because="a whim"'}, "runs in lanes, but `serial_because` says why it does not"),
         ({"SCHEDULE": "lanes=8", "AFTER": 'print [], parts=("hi")'}, "cannot run in lanes: it holds 'print'"),
         ({"LOOP": "lanes=5"}, "has 1 vectors of 5 lanes"),
         ({"LOOP": "lanes=8", "SCHEDULE": "lanes=8"}, "runs its iterations in lanes, but so does the task around it"),
@@ -162,11 +162,11 @@ def test_what_is_no_schedule_is_not_read() -> None:
         ({"LOOP": "lanes=8", "MORE": "if %yes then {\n  break\n}", "BEFORE": YES}, "does more than compute reductions"),
         ({"LOOP": "lanes=8", "BEFORE": "%two = const 2 : i64", "STEP": "two"}, "does more than compute reductions"),
         ({"LOOP": "lanes=8", "MORE": "store %sum, %k"}, "does more than compute reductions"),
-        ({"SCHEDULE": "stretch=100"}, "has stretches of 100 iterations"),
-        ({"SCHEDULE": "stretch=256, even=true"}, "has stretches of other lengths than it says"),
-        ({"SCHEDULE": "stretch=512, even=true, alone=true"}, "has stretches of other lengths than it says"),
-        ({"SCHEDULE": "stretch=-16, even=true, alone=true"}, "has stretches of other lengths than it says"),
-        ({"LOOP": "short=true"}, "has a version without tests, and has none"),
+        ({"SCHEDULE": "stretch=100"}, "has stretches of 100 iterations; expected a multiple of"),
+        ({"SCHEDULE": "stretch=256, even=true"}, "is even, but its stretches may have different lengths"),
+        ({"SCHEDULE": "stretch=512, even=true, alone=true"}, "is even, but its stretches may have different lengths"),
+        ({"SCHEDULE": "stretch=-16, even=true, alone=true"}, "is even, but its stretches may have different lengths"),
+        ({"LOOP": "short=true"}, "is short, but has no stretches"),
         ({"SCHEDULE": "price=-1.0"}, "has the price -1.0"),
         ({"SCHEDULE": "alone=true, plain=true"}, "more than one of `alone`, `plain` and `privatized`"),
         ({"SCHEDULE": "vectorize=twice"}, "has vectorize='twice'"),
@@ -279,16 +279,24 @@ def test_what_a_clamp_says_of_its_index(said: str, complaint: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        (", phases=anywhere", "", "and its schedule has none"),
-        ("schedule={across=4, busy=1024, phases=anywhere} ", "", "and its schedule has none"),
-        (", schedule={unroll=4}", "", "where code is not versioned by that"),
-        ("schedule={unroll=4}", "schedule={jam=4}", "where code is not versioned by that"),
-        ("[%place, %none], strides=[%row, %four]", "[%i, %none], strides=[%four, %row]", "begin at different places"),
+        (", phases=anywhere", "", "but its schedule has no phases"),
+        ("schedule={across=4, busy=1024, phases=anywhere} ", "", "but its schedule has no phases"),
+        (", schedule={unroll=4}", "", "outside of the code that has versions"),
+        ("schedule={unroll=4}", "schedule={jam=4}", "outside of the code that has versions"),
+        (
+            "[%place, %none], strides=[%row, %four]",
+            "[%i, %none], strides=[%four, %row]",
+            "begin at different offsets in a word",
+        ),
         ("[%place, %none], strides=[%row, %four]", "[%i, %place], strides=[%row, %four]", ""),
-        ("indices=[%i, %place]", "indices=[%q, %place]", "begins at a place that is not known before"),
-        ("indices=[%i, %place]", "indices=[%j, %place]", "begins at a place that is not known before"),
-        ("indices=[%i, %place], strides=[%row, %four]", "indices=[%place], strides=[%four]", "not known before"),
-        ("indices=[%i, %j]", "indices=[%j, %i]", "begins at a place that is not known before"),
+        ("indices=[%i, %place]", "indices=[%q, %place]", "cannot be computed before the code that has versions"),
+        ("indices=[%i, %place]", "indices=[%j, %place]", "cannot be computed before the code that has versions"),
+        (
+            "indices=[%i, %place], strides=[%row, %four]",
+            "indices=[%place], strides=[%four]",
+            "cannot be computed before",
+        ),
+        ("indices=[%i, %j]", "indices=[%j, %i]", "cannot be computed before the code that has versions"),
     ],
 )
 def test_which_rows_begin_anywhere(old: str, new: str, complaint: str) -> None:
@@ -308,9 +316,9 @@ def test_which_rows_begin_anywhere(old: str, new: str, complaint: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("grid=filled, waves=8", "grid=cover", "for a box that the host does not know"),
+        ("grid=filled, waves=8", "grid=cover", "a `box` but not that grid"),
         ("grid=filled, waves=8", "grid=filled", "has 0 waves of blocks"),
-        ("launch=2, grid=cover", "launch=2, numbered=true, grid=resident", "than its numbered threads need"),
+        ("launch=2, grid=cover", "launch=2, numbered=true, grid=resident", "but its threads need one block each"),
     ],
 )
 def test_what_a_grid_must_not_be(old: str, new: str, complaint: str) -> None:
@@ -363,7 +371,7 @@ def test_joined_trees() -> None:
     verify(parse(text.replace("joined=(0)", "joined=(0, 1)")), "mapped")  # LLVM knows less than it may
     for old, new, trees in (("joined=(0)", "joined=(1)", "0"), ("joined=(1)", "joined=(0)", "1")):
         assert old in text
-        with pytest.raises(InternalError, match=rf"alias scopes of their own for the fields of \[{trees}\]"):
+        with pytest.raises(InternalError, match=rf"does not join the alias scopes of the trees \[{trees}\]"):
             verify(parse(text.replace(old, new)), "mapped")
 
 
@@ -438,7 +446,7 @@ def test_what_launches_must_not_be(old: str, new: str, complaint: str) -> None:
         ("%v, %v", 1, "adds 2 values in units of 1"),
         ("%v, %v, %v", 3, "adds 3 values in units of 3"),
         ("%v", 1, "adds fewer than two values"),
-        ("%w, %w", 2, "adds other types than f32"),
+        ("%w, %w", 2, "has an address or values of other types than f32"),
     ],
 )
 def test_rows_of_sums(values: str, unit: int, complaint: str) -> None:

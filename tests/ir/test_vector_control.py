@@ -5,8 +5,6 @@ body is about."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
