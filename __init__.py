@@ -150,6 +150,7 @@ from weft.lang.values.matrix import Matrix, Vector
 from weft.lang.values.struct import Struct, dataclass
 
 if TYPE_CHECKING:
+    from weft.lang.autodiff.tape import Tape
     from weft.lang.checkpoints.checkpoint import CheckpointError, load, save
     from weft.lang.errors import (
         ArgumentError,
@@ -210,6 +211,7 @@ _LAZY: dict[str, str] = {
     "elementwise": "weft.lang.arrays.elementwise",
     **dict.fromkeys(("CheckpointError", "load", "save"), "weft.lang.checkpoints.checkpoint"),
     "reduce": "weft.lang.arrays.reduction",
+    "Tape": "weft.lang.autodiff.tape",
     "global_thread_idx": "weft.lang.simt.block",
     "profile": "weft.lang.measure.profile",
     **dict.fromkeys(("AutotuneError", "Config", "autotune"), "weft.lang.tuning.autotune"),
@@ -299,6 +301,7 @@ __all__ = [
     "TaichiRuntimeTypeError",
     "TaichiSyntaxError",
     "TaichiTypeError",
+    "Tape",
     "Template",
     "Timer",
     "UninitialisedRead",

@@ -14,5 +14,7 @@ from __future__ import annotations
 
 from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.forward_mode import FwdMode
+from weft.lang.autodiff.replacing import grad_for, grad_replaced, no_grad
+from weft.lang.autodiff.tape import Tape
 
-__all__ = ["FwdMode", "clear_all_gradients"]
+__all__ = ["FwdMode", "Tape", "clear_all_gradients", "grad_for", "grad_replaced", "no_grad"]

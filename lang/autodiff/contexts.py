@@ -1,4 +1,5 @@
-"""Which launches a `with` block of `ti.ad` sees: those of the thread that entered it, in the innermost block.
+"""Which launches a `with` block of `ti.ad` sees: those of the thread that entered it. The innermost block
+sees a launch first, and hands it to the next one.
 
 The first block of a program starts a watch of launches. It stays until the program ends, because starting and ending a
 watch makes every kernel find its code anew, and programs enter such blocks again and again."""
@@ -19,7 +20,12 @@ __all__ = ["Context", "active", "entered", "suspended"]
 
 
 class Context(Protocol):
-    """An open block."""
+    """An open block. `records`: it is a tape, and `insert` records a call with this gradient."""
+
+    records: bool
+
+    def insert(self, call: Callable[[], Any]) -> None:
+        """Record a call whose gradient is `call`."""
 
     def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the launch `call(*args, **keywords)` of `kernel`, or another one in its place."""
@@ -46,9 +52,9 @@ def entered(context: Context) -> Generator[None]:
 
 
 @contextmanager
-def suspended() -> Generator[None]:
-    """Let no block see the launches of this thread."""
-    token = _ACTIVE.set(())
+def suspended(only_tapes: bool = False) -> Generator[None]:
+    """Let no block see the launches of this thread, or only those that are no tapes."""
+    token = _ACTIVE.set(tuple(one for one in _ACTIVE.get() if only_tapes and not one.records))
     try:
         yield
     finally:
@@ -80,6 +86,23 @@ class _Watch:
 
 
 def _see(kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Give a launch to the innermost block. (A `Watch`.)"""
-    contexts = _ACTIVE.get()
-    return contexts[-1].launch(kernel, call, args, keywords) if contexts else call(*args, **keywords)
+    """Give a launch to the open blocks. (A `Watch`.)"""
+    return _pass(_ACTIVE.get(), kernel, call, args, keywords)
+
+
+def _pass(
+    contexts: tuple[Context, ...],
+    kernel: Any,
+    call: Callable[..., Any],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
+    """Give a launch to the innermost of these blocks. Where it calls `call`, the next one sees the launch."""
+    if not contexts:
+        return call(*args, **keywords)
+    *outer, innermost = contexts
+    if not outer:
+        return innermost.launch(kernel, call, args, keywords)
+    return innermost.launch(
+        kernel, lambda *args, **keywords: _pass(tuple(outer), kernel, call, args, keywords), args, keywords
+    )

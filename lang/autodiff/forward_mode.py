@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch, WeftError
 from weft.lang.autodiff.clearing import clear_all_gradients
-from weft.lang.autodiff.contexts import entered, suspended
+from weft.lang.autodiff.contexts import active, entered, suspended
 from weft.lang.autodiff.variables import called, companion_of, elements_of
 from weft.lang.errors import ArgumentError
 
@@ -36,6 +36,8 @@ class FwdMode:
     its line. Raises WeftError for a loss or parameter without a dual, and ArgumentError for a seed that does not
     fit."""
 
+    records = False
+
     def __init__(self, loss: Any, param: Any, seed: Any = None, clear_gradients: bool = True) -> None:
         self._losses: Sequence[Any] = loss if isinstance(loss, (list, tuple)) else [loss]
         for one in self._losses:
@@ -47,6 +49,8 @@ class FwdMode:
     def __enter__(self) -> FwdMode:
         if self._open is not None:
             raise WeftError("this FwdMode is entered already: make another one")
+        if any(context.records for context in active()):
+            raise WeftError("FwdMode cannot be entered inside of a Tape: gradients of duals are not supported yet")
         if self._clear:
             clear_all_gradients("dual")
         self._dual.from_numpy(self._seed)
@@ -61,6 +65,9 @@ class FwdMode:
         self._open.__exit__(kind, error, trace)
         self._open = None
         self._dual.fill(0)
+
+    def insert(self, call: Callable[[], Any]) -> None:
+        """Forward mode records nothing. (A `Context`.)"""
 
     def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the derivative of the kernel in its place. (A `Context`.)"""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from weft.ir.errors import TypeMismatch, WeftError
+from weft.lang.calls.companions import companion_of as gradient_of
 from weft.lang.data.companions import KINDS
 from weft.lang.data.field import Field
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_field import StructField
 
-__all__ = ["called", "companion_of", "elements_of"]
+__all__ = ["called", "companion_of", "elements_of", "zeroed"]
 
 
 def called(variable: Any) -> str:
@@ -27,6 +28,11 @@ def companion_of(variable: Any, kind: str, what: str) -> Any:
         raise TypeMismatch(
             f"{what} is a field of numbers, vectors or matrices, not of structs: choose one of {members}"
         )
+    if _is_tensor(variable) and kind == "grad":
+        found = gradient_of(variable, "vjp")
+        if found is None:
+            raise WeftError(f"{what} is a tensor without a gradient: make it with requires_grad=True")
+        return found
     if not isinstance(variable, Field | Ndarray):
         raise TypeMismatch(f"{what} is a field or an ndarray, not {variable!r}")
     found = getattr(variable, kind)
@@ -36,6 +42,21 @@ def companion_of(variable: Any, kind: str, what: str) -> Any:
     return found
 
 
-def elements_of(variable: Field | Ndarray) -> tuple[int, ...]:
-    """The shape of all numbers of a field or ndarray: that of `variable.to_numpy()`."""
+def _is_tensor(variable: Any) -> bool:
+    """Whether it is a tensor of torch."""
+    return hasattr(variable, "requires_grad") and hasattr(variable, "detach")
+
+
+def zeroed(variable: Any) -> None:
+    """Set all numbers of a field, an ndarray or a tensor to 0."""
+    if _is_tensor(variable):
+        variable.detach().zero_()  # shares its memory
+    else:
+        variable.fill(0)
+
+
+def elements_of(variable: Any) -> tuple[int, ...]:
+    """The shape of all numbers of a field, an ndarray or a tensor: that of `variable.to_numpy()`."""
+    if _is_tensor(variable):
+        return tuple(variable.shape)
     return (*variable.shape, *variable.element_shape)

@@ -102,7 +102,14 @@ class Instance:
 
     def __call__(self, args: Sequence[Any]) -> Any:
         """Launch the kernel. If arguments overlap that must not, raise Overlapping before anything runs."""
-        values = [pack(args[position]) for position, pack in self._packs]
+        return self.launch(self.packed(args))
+
+    def packed(self, args: Sequence[Any]) -> list[Any]:
+        """The arguments for the launcher, which later changes of vectors and structs do not affect."""
+        return [pack(args[position]) for position, pack in self._packs]
+
+    def launch(self, values: Sequence[Any]) -> Any:
+        """Launch the kernel with arguments that `packed` gave."""
         # keeps the memory alive until the launch is over: another thread may release a field in the meantime
         memory = self.memory()
         return self.give(self.run([address for address, _ in memory], values))

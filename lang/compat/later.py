@@ -11,7 +11,6 @@ LATER: dict[str, tuple[str, ...]] = {
         *("no_activate", "sparse", "FieldsBuilder.deactivate_all"),
     ),
     "quantized types": ("BitpackedFields", "types.quant", "SNode.quant_array", "FieldsBuilder.quant_array"),
-    "automatic differentiation": (*("ad.Tape", "ad.grad_for", "ad.grad_replaced", "ad.no_grad"),),
     "compilation ahead of time": ("aot", "DeviceCapability"),
     "meshes": ("Mesh", "MeshInstance", "mesh_local", "mesh_patch_idx", "mesh_relation_access"),
     "textures": ("Texture", "Format", "types.texture", "types.rw_texture"),

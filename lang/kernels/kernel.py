@@ -33,6 +33,7 @@ from weft.lang.functions.func import check_function
 from weft.lang.functions.lost_source import find_lost
 from weft.lang.functions.source import source_of
 from weft.lang.kernels.bound import BoundKernel
+from weft.lang.kernels.launch import Launch
 from weft.lang.logs.topics import LAUNCH
 from weft.lang.measure import launch_log, recording, watching
 from weft.lang.program import init as program_state
@@ -218,8 +219,22 @@ class Kernel(DirectCallable):
         kernels compile at the same time."""
         self._prepared(args, keywords)
 
+    def bind(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Launch:
+        """A launch with these arguments, to be made later. It finds the code now: the names that the kernel captures
+        have their present values, and mistakes raise their errors."""
+        program = self._program()
+        instance, flat = self._found(args, keywords, with_fields=True)
+        return Launch(self, program, instance, flat)
+
     def _prepared(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Instance:
         """The code for a call with such arguments."""
+        return self._found(args, keywords, with_fields=False)[0]
+
+    def _found(
+        self, args: tuple[Any, ...], keywords: dict[str, Any], with_fields: bool
+    ) -> tuple[Instance, Sequence[Any]]:
+        """The code for a call with such arguments, and the arguments without packs. `with_fields`: fields may be asked
+        for their addresses, to find arguments that overlap them."""
         owner = None
         if self._has_self:
             if not args:
@@ -229,7 +244,8 @@ class Kernel(DirectCallable):
         matched = self._matched(owner, tuple(args), keywords)
         flat = self._unpacked(matched)
         instance = self._instance(program, owner, flat)
-        return self._careful(program, instance, owner, flat) if instance.overlap(flat) else instance
+        overlap = instance.overlap(flat, with_fields)
+        return (self._careful(program, instance, owner, flat) if overlap else instance), flat
 
     def stages(self, *args: Any, **keywords: Any) -> Stages:
         """The stages of compiling the kernel for a call with such arguments (see `compile`). Compiles the kernel and

@@ -296,3 +296,17 @@ def test_placement(ti):
     assert w.grad.shape == (3,)
     with pytest.raises(WeftError, match="is placed already"):
         ti.root.dense(ti.i, 3).place(w.grad)
+
+
+def test_functions_with_gradients_of_their_own_are_differentiated_as_they_are(ti):
+    x = ti.field(ti.f64, (), needs_dual=True)
+
+    @ti.kernel
+    def square():
+        x[None] = x[None] * x[None]
+
+    x[None] = 3.0
+    with ti.ad.FwdMode(x, x):
+        ti.ad.grad_replaced(square)()
+        ti.ad.no_grad(square)()
+        assert x.dual[None] == 4 * 27.0

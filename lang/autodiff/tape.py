@@ -1,0 +1,91 @@
+"""`ti.ad.Tape`: records launches, and runs their gradients in reverse order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any
+
+from weft.ir.errors import WeftError
+from weft.lang.autodiff.clearing import clear_all_gradients
+from weft.lang.autodiff.contexts import entered, suspended
+from weft.lang.autodiff.variables import called, companion_of, elements_of, zeroed
+from weft.lang.errors import ArgumentError
+
+__all__ = ["Tape"]
+
+
+class Tape:
+    """In the block, launches of kernels are recorded. Its end runs their gradients in reverse order.
+
+        with ti.ad.Tape(loss):
+            move()
+            energy()        # writes loss[None]
+        x.grad              # the derivative of loss by each number of x
+
+    `loss` is a field or ndarray of floats with one number, made with `needs_grad=True`, or a torch tensor with one
+    number and `requires_grad`. The begin of the block sets it to 0. The end sets its gradient to 1, and the gradients
+    of all other memory grow by the derivatives. Unless `clear_gradients` is False, the begin sets the gradients of all
+    fields to 0. With None for `loss`, the end runs nothing: set gradients, then call `grad()`.
+
+    If an exception ends the block, no gradient runs. A kernel that cannot be differentiated raises CompilationError
+    with its line when it is called. Raises WeftError for a loss without a gradient, and ArgumentError for one with
+    several numbers."""
+
+    records = True
+
+    def __init__(self, loss: Any = None, clear_gradients: bool = True) -> None:
+        self._loss, self._clear = loss, clear_gradients
+        if loss is not None:
+            companion_of(loss, "grad", "the loss")
+            count = math.prod(elements_of(loss))
+            if count != 1:
+                raise ArgumentError(
+                    f"the loss {called(loss)} is one number, but it has {count}: add them up in a kernel"
+                )
+        self._records: list[Callable[[], Any]] = []
+        self._open: AbstractContextManager[None] | None = None
+        self._used = False
+
+    def __enter__(self) -> Tape:
+        if self._used:
+            raise WeftError("this Tape was entered already: make another one")
+        self._used = True
+        if self._clear:
+            clear_all_gradients()
+        if self._loss is not None:
+            zeroed(self._loss)
+        self._open = entered(self)
+        self._open.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._open is not None
+        self._open.__exit__(kind, error, trace)
+        self._open = None
+        if error is None and self._loss is not None:
+            companion_of(self._loss, "grad", "the loss").fill(1.0)
+            self.grad()
+
+    def grad(self) -> None:
+        """Run the gradients of the recorded launches, the last one first."""
+        with suspended():
+            for record in reversed(self._records):
+                record()
+
+    def insert(self, call: Callable[[], Any]) -> None:
+        """Record a call whose gradient is `call`."""
+        self._records.append(call)
+
+    def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Record and run a launch. (A `Context`.)"""
+        if kernel.mode:
+            return call(*args, **keywords)
+        gradient = kernel.grad.bind(args, keywords)
+        result = call(*args, **keywords)
+        self.insert(gradient)
+        return result

@@ -1,0 +1,36 @@
+"""A launch that was found, and is made later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.ir.errors import WeftError
+from weft.lang.calls.compile import Instance
+from weft.lang.measure import watching
+from weft.lang.program import init as program_state
+
+__all__ = ["Launch"]
+
+
+class Launch:
+    """A launch of `instance` with these arguments. Numbers, vectors and structs have the values that they had when this
+    object was made. Fields and arrays have the values that they have when it is called. It keeps their memory."""
+
+    def __init__(self, kernel: Any, program: Any, instance: Instance, flat: Sequence[Any]) -> None:
+        self.kernel, self.instance, self.flat = kernel, instance, flat
+        self._program, self._values = program, instance.packed(flat)
+        self._trees = [tree() for tree in instance.trees]
+
+    def __call__(self) -> Any:
+        """Launch it. Raises WeftError if the program has ended."""
+        if program_state.program() is not self._program:
+            raise WeftError(f"a call of kernel '{self.kernel.__name__}' was recorded before the last `init` or `reset`")
+        watches = watching.watches
+        if not watches:
+            return self._run()
+        return watching.all_watch(self.kernel, self._run, tuple(self.flat), {})
+
+    def _run(self, *_: Any, **__: Any) -> Any:
+        watching.launch_begins()
+        return self.instance.launch(self._values)
