@@ -6,7 +6,6 @@ import logging
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,46 +89,6 @@ def test_launches_that_native_code_took_over_are_told_of_too(caplog: pytest.LogC
     fill(5.0)
     fill(6.0)
     assert len(messages(caplog, "launch")) == 2
-
-
-def test_records_of_launches_are_those_of_logging(caplog: pytest.LogCaptureFixture) -> None:
-    nothing = nothing_at_all()
-    ti.set_logs("launch")
-    for _ in range(3):
-        nothing()
-    worker = threading.Thread(target=lambda: [nothing(), nothing()], name="worker")
-    worker.start()
-    worker.join()
-    first, *others = (record for record in caplog.records if record.name == "weft.launch")
-    plain = logging.getLogger("weft.launch").makeRecord("weft.launch", logging.INFO, first.pathname, 0, "", (), None)
-    assert {*vars(plain), "message"} == {*vars(first), "message"} == {*vars(others[-1]), "message"}
-    assert [record.threadName for record in others] == ["MainThread", "MainThread", "worker", "worker"]
-    moments = [record.created for record in (first, *others)]
-    assert moments == sorted(moments)
-    for record in (first, *others):
-        assert record.getMessage().startswith("nothing: ")
-        passed = (record.created - first.created) * 1e3
-        assert record.relativeCreated - first.relativeCreated == pytest.approx(passed, abs=0.01)
-        assert record.msecs == int(record.created % 1 * 1e3)
-
-
-def test_a_factory_of_records_is_asked_each_time(caplog: pytest.LogCaptureFixture) -> None:
-    usual, made = logging.getLogRecordFactory(), list[str]()
-
-    def factory(*args: Any, **keywords: Any) -> logging.LogRecord:
-        made.append(args[0])
-        return usual(*args, **keywords)
-
-    nothing = nothing_at_all()
-    ti.set_logs("launch")
-    nothing()
-    logging.setLogRecordFactory(factory)
-    try:
-        nothing()
-        nothing()
-    finally:
-        logging.setLogRecordFactory(usual)
-    assert made == ["weft.launch"] * 2
 
 
 def test_compiling_is_no_part_of_a_launch(caplog: pytest.LogCaptureFixture) -> None:
