@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.lang import compat
 from weft.lang.compat import types
+from weft.lang.compat.finder import name_modules as _name_modules
 from weft.lang.compat.later import later as _later
 from weft.lang.compat.types import (
     NDArray,
@@ -49,7 +50,6 @@ from weft.lang.data.make_ndarray import ndarray
 from weft.lang.data.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray
 from weft.lang.data.snode_api import AXES, FieldError, FieldsBuilder, FieldTree, Layout, SNode, axes, root
 from weft.lang.data.struct_field import StructField
-from weft.lang.deferred import deferred as _deferred
 from weft.lang.library import mathlib as math
 from weft.lang.library.decompose import eig, polar_decompose, solve, svd, sym_eig
 from weft.lang.library.indices import rescale_index
@@ -190,16 +190,25 @@ sys.modules[f"{__name__}.math"] = math
 sys.modules[f"{__name__}.types"] = types
 
 
-ad = _deferred("weft.lang.autodiff", "weft.ad")
-algorithms = _deferred("weft.lang.algorithms.sort_and_scan", "weft.algorithms")
-graph = _deferred("weft.lang.kernels.graph", "weft.graph")
-profiler = _deferred("weft.lang.measure.profiler", "weft.profiler")
-simt = _deferred("weft.lang.simt", "weft.simt")
-testing = _deferred("weft.lang.measure.testing", "weft.testing")
-tools = _deferred("weft.lang.ui.tools", "weft.tools")
-torch = _deferred("weft.lang.arrays.torch_op", "weft.torch")  # not in __all__: `import *` leaves `torch` what it was
-ui = _deferred("weft.lang.ui", "weft.ui")
-views = _deferred("weft.lang.exports.views", "weft.views")
+# Modules that are imported when they are first used: as `ti.ui`, or by `import weft.ui`.
+_MODULES: dict[str, str] = {
+    "ad": "weft.lang.autodiff",
+    "algorithms": "weft.lang.algorithms.sort_and_scan",
+    "graph": "weft.lang.kernels.graph",
+    "profiler": "weft.lang.measure.profiler",
+    "simt": "weft.lang.simt",
+    "testing": "weft.lang.measure.testing",
+    "tools": "weft.lang.ui.tools",
+    "torch": "weft.lang.arrays.torch_op",  # not in __all__: `import *` leaves `torch` what it was
+    "ui": "weft.lang.ui",
+    "views": "weft.lang.exports.views",
+}
+_TOOLS = ("image", "np2ply", "video", "vtk")  # Taichi's modules below `ti.tools`
+_name_modules(
+    {f"{__name__}.{name}": home for name, home in _MODULES.items()}
+    | {f"{__name__}.tools.{name}": _MODULES["tools"] for name in _TOOLS}
+)
+
 sys.modules[f"{__name__}.compat"] = compat
 compat.register()
 extension = compat.Extension
@@ -238,6 +247,8 @@ _LAZY: dict[str, str] = {
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _LAZY:
         if waits := _later(name):
             raise AttributeError(f"weft has no attribute '{name}' yet: it belongs to {waits}")
@@ -251,7 +262,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, *_MODULES})
 
 
 __all__ = [

@@ -7,8 +7,7 @@ Therefore:
     with gate: ...         for long work, or work that must not be interrupted: a fork waits until all others are out
     forkable(Lock())       a lock for short work: the child can take it, whoever held it
 
-A fork also waits for pending imports of Weft's modules (`with importing():` where Python does not know of the import),
-and keeps new ones from beginning meanwhile.
+A fork also waits for pending imports of Weft's modules, and keeps new ones from beginning meanwhile.
 """
 
 from __future__ import annotations
@@ -19,12 +18,11 @@ import os
 import sys
 import time
 import weakref
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from threading import Condition, RLock, get_ident
+from collections.abc import Iterator
+from threading import Condition, get_ident
 from typing import Any, TypeVar
 
-__all__ = ["Gate", "forkable", "gate", "importing"]
+__all__ = ["Gate", "forkable", "gate"]
 
 L = TypeVar("L")
 
@@ -59,33 +57,16 @@ class _Imports:
 
     def __init__(self) -> None:
         self._held = False
-        self._lock = forkable(RLock())  # taken before Weft's own imports (`with`: Ctrl-C cannot leave it locked)
-        self._own: dict[int, int] = {}  # number of modules that each thread runs without Python's import
-
-    def begin(self) -> None:
-        """Record that this thread runs a module."""
-        me = get_ident()
-        with self._lock:
-            self._own[me] = self._own.get(me, 0) + 1
-
-    def end(self) -> None:
-        """Record that the module has run."""
-        me = get_ident()
-        self._own[me] -= 1
-        if not self._own[me]:
-            del self._own[me]
 
     def hold(self) -> None:
         """Wait until no other thread imports one of Weft's modules, and let none begin."""
         deadline = time.monotonic() + _PATIENCE
         while True:
             _imp.acquire_lock()  # every import begins with this lock
-            if self._lock.acquire(blocking=False):  # its owner may wait for imports, in a finalizer
-                owners = {owner for name, owner, _ in _under_way() if name.partition(".")[0] in _OURS} | {*self._own}
-                if not owners or get_ident() in owners or time.monotonic() > deadline:
-                    self._held = True
-                    return
-                self._lock.release()
+            owners = {owner for name, owner, _ in _under_way() if name.partition(".")[0] in _OURS}
+            if not owners or get_ident() in owners or time.monotonic() > deadline:
+                self._held = True
+                return
             _imp.release_lock()
             time.sleep(_PAUSE)
 
@@ -93,13 +74,10 @@ class _Imports:
         """Let imports continue."""
         if self._held:
             self._held = False
-            self._lock.release()
             _imp.release_lock()
 
     def let_go_in_child(self) -> None:
         """Let imports continue in the child. Modules that other threads were importing are imported again on demand."""
-        for other in self._own.keys() - {get_ident()}:
-            del self._own[other]
         for name, owner, locks in list(_under_way()):
             if owner != get_ident():
                 locks.pop(name, None)
@@ -165,17 +143,6 @@ class Gate:
 
 gate = Gate()
 _imports = _Imports()
-
-
-@contextmanager
-def importing() -> Generator[None, None, None]:
-    """Return a context in which a module runs without Python's `import`, which a fork would not notice. (The gate
-    cannot be used for this: an importing thread cannot wait for the gate, because the fork waits for the import.)"""
-    _imports.begin()
-    try:
-        yield
-    finally:
-        _imports.end()
 
 
 if hasattr(os, "register_at_fork"):

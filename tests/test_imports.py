@@ -1,7 +1,7 @@
 """No two modules import one another, at any distance, wherever the imports stand; and no import goes up.
 
 import-linter holds the layers, in `pyproject.toml`. It does not see modules that are imported by name as the program
-runs (`import_module("weft.x")`, `deferred("weft.x")`), and it asks for circles between layers only.
+runs (`import_module("weft.x")`), and it asks for circles between layers only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("ir", "codegen", "runtime", "lang")
-BY_NAME = frozenset(("import_module", "deferred", "_deferred"))  # functions whose first argument is a module's name
+BY_NAME = frozenset(("import_module",))  # functions whose first argument is a module's name
 
 Graph = dict[str, dict[str, int]]  # module: {a module that it imports: a line where it does}
 

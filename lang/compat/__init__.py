@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.types import Prim
+from weft.lang.compat.finder import TAICHI
 from weft.lang.compat.later import later
 from weft.lang.data.field import Field
 from weft.lang.data.struct_field import StructField
@@ -218,7 +219,6 @@ _NAMESPACES = {
 }
 _TYPE_MODULES = ("annotations", "compound_types", "ndarray_type", "primitive_types", "utils")
 _LINALG_MODULES = ("matrixfree_cg", "sparse_cg", "sparse_matrix", "sparse_solver")
-_TOOL_MODULES = ("image", "np2ply", "video", "vtk")
 _NUMBERS = "weft.lang.compat.numbers"
 
 
@@ -228,8 +228,6 @@ def register() -> None:
         _register("weft.lang", name, (source, "weft.lang.compat.types", _NUMBERS))
     for name in _TYPE_MODULES:
         _register("weft.types", name, ("weft.lang.compat.types", _NUMBERS))
-    for name in _TOOL_MODULES:
-        _register("weft.tools", name, ("weft.lang.ui.tools",))
     for name, source in _NAMESPACES.items():
         owner, _, own = f"weft.{name}".rpartition(".")
         _register(owner, own, (source,))
@@ -266,20 +264,16 @@ def _look_up(module: str, sources: Sequence[str], name: str) -> Any:
 
 def install() -> None:
     """Make `import taichi` import Weft from now on. Raises RuntimeError if the real Taichi was imported already."""
-    from weft.lang.compat.finder import FINDER
-
     present = sys.modules.get("taichi")
     if present is not None and present.__name__ != "weft":
         raise RuntimeError("taichi is imported already: call weft.compat.install() before the first `import taichi`")
-    if FINDER not in sys.meta_path:
-        sys.meta_path.insert(0, FINDER)
+    if TAICHI not in sys.meta_path:
+        sys.meta_path.insert(0, TAICHI)
 
 
 def uninstall() -> None:
     """Undo `install`: `import taichi` has its earlier meaning again."""
-    from weft.lang.compat.finder import FINDER
-
-    if FINDER in sys.meta_path:
-        sys.meta_path.remove(FINDER)
+    if TAICHI in sys.meta_path:
+        sys.meta_path.remove(TAICHI)
         for name in [name for name in sys.modules if name == "taichi" or name.startswith("taichi.")]:
             del sys.modules[name]

@@ -1,27 +1,32 @@
-"""The import finder that maps `import taichi` to Weft's modules. `compat.install` installs it."""
+"""Import finders that give Weft's modules other names: `weft.ui` for `weft.lang.ui`, and `taichi` for `weft`."""
 
 from __future__ import annotations
 
 import importlib
-from importlib.abc import Loader, MetaPathFinder
+import sys
+from collections.abc import Callable, Mapping
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 from weft.lang.compat.later import later
 
-__all__ = ["FINDER", "TaichiFinder"]
+__all__ = ["TAICHI", "AliasFinder", "name_modules"]
 
 
-class TaichiFinder(MetaPathFinder, Loader):
-    """Finds `taichi` and `taichi.x.y` as the modules `weft` and `weft.x.y` themselves, not as copies."""
+class AliasFinder:
+    """Finds modules under other names, as the modules themselves, not as copies. `real_name` returns the real name of
+    a module, or "" for a name that the finder does not know. A module is imported when its other name is."""
+
+    def __init__(self, real_name: Callable[[str], str]) -> None:
+        self._real_name = real_name
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        ours = fullname == "taichi" or fullname.startswith("taichi.")
-        return ModuleSpec(fullname, self, is_package=True) if ours else None
+        loader: Any = self
+        return ModuleSpec(fullname, loader, is_package=True) if self._real_name(fullname) else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        name = "weft" + spec.name.removeprefix("taichi")
+        name = self._real_name(spec.name)
         try:
             module = importlib.import_module(name)
         except ModuleNotFoundError as error:
@@ -30,7 +35,8 @@ class TaichiFinder(MetaPathFinder, Loader):
             what = later(name.removeprefix("weft."))
             why = f" yet: {what}" if what else ""
             raise ModuleNotFoundError(f"Weft has no counterpart of {spec.name}{why}", name=spec.name) from None
-        spec.loader_state = module.__spec__
+        current = module.__spec__  # that of another name, while another thread imports the module by it
+        spec.loader_state = getattr(current, "loader_state", None) or current
         return module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -39,4 +45,10 @@ class TaichiFinder(MetaPathFinder, Loader):
         module.__spec__ = borrowed.loader_state if borrowed is not None else None
 
 
-FINDER = TaichiFinder()
+# What `compat.install` adds to `sys.meta_path`.
+TAICHI = AliasFinder(lambda name: f"weft{name[6:]}" if name == "taichi" or name.startswith("taichi.") else "")
+
+
+def name_modules(names: Mapping[str, str]) -> None:
+    """Make modules importable by these names; the values are the real names."""
+    sys.meta_path.append(AliasFinder(lambda name: names.get(name, "")))

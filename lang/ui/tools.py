@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -27,6 +28,8 @@ __all__ = [
     "imwrite",
     "write_vtk",
 ]
+
+image = np2ply = video = vtk = sys.modules[__name__]  # Taichi's modules below `ti.tools`
 
 
 def diagnose() -> None:
