@@ -27,24 +27,21 @@ from weft.ir.errors import CompilationError
 from weft.ir.rewrite import literal
 from weft.ir.types import Array
 
-__all__ = ["saved_memory"]
+__all__ = ["Clobbers"]
 
 AFTER, BEFORE = 1, -1
 _SERIAL = (ops.For, ops.While)
 
 
-def saved_memory(kernel: ops.Kernel, demand: Demand) -> tuple[str, ...]:
-    """The names of the fields and parameters whose values of before the launch the gradient needs."""
-    found = _Clobbers(kernel, demand)
-    return tuple(sorted(found.saved))
-
-
-class _Clobbers:
-    """The conflicts of one kernel."""
+class Clobbers:
+    """The needed loads of one kernel and the stores that change what they read. `saved`: the names of the fields and
+    parameters that must hold what they held before the launch. `torn`: loads whose values are in memory neither before
+    nor after the launch, each with a store after it and one before it."""
 
     def __init__(self, kernel: ops.Kernel, demand: Demand) -> None:
         self.kernel = kernel
         self.saved = set[str]()
+        self.torn: list[tuple[ops.Load, Any, Any]] = []
         self.numbers = {op: number for number, op in enumerate(demand.ops)}
         loads = [op for op in demand.ops if op in demand.needed and isinstance(op, ops.Load) and _is_global(op)]
         writes = [op for op in demand.ops if op.effect == "address" and op.writes and _is_global(op)]
@@ -69,8 +66,15 @@ class _Clobbers:
             return
         before = [(load, write) for load in loads for write in self.conflicts(load, writes, BEFORE)]
         if before:
-            self.refuse(after[0], before[0])
-        self.saved.update(self.name(load) for load in loads)
+            self.torn.append((*after[0], before[0][1]))
+        else:
+            self.saved.update(self.name(load) for load in loads)
+
+    def hold(self) -> tuple[str, ...]:
+        """The saved memory; raises the error for the first torn load."""
+        for load, write, earlier in self.torn:
+            self.refuse(load, write, earlier)
+        return tuple(sorted(self.saved))
 
     def conflicts(self, load: ops.Load, writes: list[Any], when: int) -> Iterator[Any]:
         for write in writes:
@@ -85,8 +89,7 @@ class _Clobbers:
         assert isinstance(root.array, ops.Arg)
         return self.kernel.params[root.array.index].name
 
-    def refuse(self, after: tuple[ops.Load, Any], before: tuple[ops.Load, Any]) -> None:
-        (load, write), (_, earlier) = after, before
+    def refuse(self, load: ops.Load, write: Any, earlier: Any) -> None:
         where = "" if write.span is None else f" (line {write.span.line})"
         first = "" if earlier.span is None else f" and line {earlier.span.line}"
         raise CompilationError(

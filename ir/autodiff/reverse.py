@@ -20,6 +20,7 @@ from collections.abc import Callable
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
+from weft.ir.alias import space_of
 from weft.ir.autodiff.adjoints import Frame, local_like
 from weft.ir.autodiff.checkpoints import (
     Spaced,
@@ -32,12 +33,13 @@ from weft.ir.autodiff.checkpoints import (
     reverse_spaced,
     slots_of,
 )
-from weft.ir.autodiff.clobbers import saved_memory
+from weft.ir.autodiff.clobbers import Clobbers
 from weft.ir.autodiff.companions import Companions
 from weft.ir.autodiff.demand import LOCALS, Demand
+from weft.ir.autodiff.promotion import promote
 from weft.ir.autodiff.pullbacks import PULLBACKS
 from weft.ir.autodiff.refusals import lost_derivatives, refuse_reverse
-from weft.ir.autodiff.structure import structure, test_of
+from weft.ir.autodiff.structure import split_atomics, structure, test_of
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.types import Pointer
 
@@ -53,7 +55,7 @@ class Reverse:
         self.kernel = kernel
         structure(kernel)
         self.companions = Companions(kernel)
-        self.demand = Demand(kernel, self.companions)
+        self.demand, self.clobbers = self._settled()
         self.shared = self._shared()
         self.tapes: list[dict[Op, Tape]] = []
 
@@ -62,7 +64,7 @@ class Reverse:
         kernel, demand = self.kernel, self.demand
         refuse_reverse(kernel, demand)
         kernel.lost = lost_derivatives(kernel, demand)
-        kernel.saved = saved_memory(kernel, demand)
+        kernel.saved = self.clobbers.hold()
         old = kernel.body
         kernel.body = Block()
         kernel.body.owner = kernel
@@ -70,6 +72,16 @@ class Reverse:
         for op in reversed(old):
             op.erase()
         kernel.results = ()
+
+    def _settled(self) -> tuple[Demand, Clobbers]:
+        """The demand, after memory that would be overwritten too early has become locals."""
+        demand = Demand(self.kernel, self.companions)
+        clobbers = Clobbers(self.kernel, demand)
+        if clobbers.torn and promote(self.kernel, {space_of(load.ptr) for load, _, _ in clobbers.torn}):
+            split_atomics(self.kernel)
+            demand = Demand(self.kernel, self.companions)
+            clobbers = Clobbers(self.kernel, demand)
+        return demand, clobbers
 
     def _shared(self) -> set[Value]:
         found = set[Value]()

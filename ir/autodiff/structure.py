@@ -13,6 +13,7 @@ Atomics on the locals of one iteration become loads and stores, and so do those 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from weft.ir import ops
@@ -20,9 +21,10 @@ from weft.ir.addresses import root_of
 from weft.ir.core import Block, Builder, Op, Value
 from weft.ir.errors import CompilationError
 from weft.ir.rewrite import literal
+from weft.ir.tasks import memory_space, private_spaces
 from weft.ir.types import pointer, shape_of, u1
 
-__all__ = ["structure", "test_of"]
+__all__ = ["split_atomics", "structure", "test_of"]
 
 NEVER, MAYBE, ALWAYS = range(3)  # whether the end of a block is skipped by a jump
 _PARALLEL = (ops.ParallelFor, ops.StructFor)
@@ -31,9 +33,7 @@ _PARALLEL = (ops.ParallelFor, ops.StructFor)
 def structure(kernel: ops.Kernel) -> None:
     """Give a kernel the form that reverse mode reads."""
     _Structure().kernel(kernel)
-    for op in kernel.all_of(ops.Atomic):
-        if _is_plain(op):
-            _split(op)
+    split_atomics(kernel)
     for reduce in kernel.all_of(ops.Reduce):
         if reduce.kind != "add":
             _expand(reduce)
@@ -47,13 +47,20 @@ def test_of(loop: ops.While) -> tuple[ops.Load, ops.If]:
     return load, load.next
 
 
-def _is_plain(op: ops.Atomic) -> bool:
-    if isinstance(root_of(op.ptr), ops.Alloca):
-        return True
-    around, kinds = op.parent, op.kind in ("mul", "min", "max", "xchg") or bool(op.users)
-    while around is not None and not isinstance(around, _PARALLEL):
-        around = around.parent
-    return around is None and kinds
+def split_atomics(kernel: ops.Kernel) -> None:
+    """Turn atomics on memory that no other iteration accesses into loads and stores. Sums without a result stay."""
+    private: dict[Op, set[Hashable]] = {}
+    for op in kernel.all_of(ops.Atomic):
+        if isinstance(root_of(op.ptr), ops.Alloca):
+            _split(op)
+        elif op.users or op.kind not in ("add", "sub"):
+            loop: Op | None = op.parent
+            while loop is not None and not isinstance(loop, _PARALLEL):
+                loop = loop.parent
+            if loop is not None and loop not in private:
+                private[loop] = private_spaces(loop)
+            if loop is None or memory_space(op.ptr) in private[loop]:
+                _split(op)
 
 
 def _split(op: ops.Atomic) -> None:

@@ -1,0 +1,114 @@
+"""Elements of memory that each iteration of a parallel loop has for itself become locals.
+
+    parallel_for (%i) {                        parallel_for (%i) {
+      for %t in 0..%n {                          store %l, (load @x[%i])
+        store @x[%i], (f (load @x[%i]))  =>      for %t in 0..%n { store %l, (f (load %l)) }
+      }                                          store @x[%i], (load %l)
+    }                                          }
+
+A gradient kernel can compute the values of locals again, but not those of memory that was overwritten. So this is done
+for fields and arrays whose values the gradient needs from between two stores. Each address must be the same in the
+whole loop, and no other iteration may access it. The element is read and written even if the loop would not have done
+so: it must be in bounds, and it keeps its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from weft.ir import ops
+from weft.ir.addresses import root_of
+from weft.ir.alias import may_alias, same_address
+from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
+from weft.ir.intervals import in_bounds
+from weft.ir.tasks import accesses, memory_space, private_spaces
+from weft.ir.types import Pointer
+
+__all__ = ["promote"]
+
+_MOST = 16  # the most elements of a field that become locals
+
+Root = ops.FieldPtr | ops.ArrayPtr
+
+
+def promote(kernel: ops.Kernel, spaces: set[Hashable]) -> bool:
+    """Turn elements of these spaces into locals where that is possible. Gives whether one was."""
+    changed = False
+    loops: list[ops.ParallelFor | ops.StructFor] = [*kernel.all_of(ops.ParallelFor), *kernel.all_of(ops.StructFor)]
+    for loop in loops:
+        private = private_spaces(loop)
+        for space in sorted(spaces & private, key=str):
+            changed |= _promote(loop, loop.body, space)
+    if not loops:
+        for space in sorted(spaces, key=str):
+            changed |= _promote(kernel, kernel.body, space)
+    return changed
+
+
+def _promote(owner: Op, body: Block, space: Hashable) -> bool:
+    touching = [op for op in accesses(owner) if memory_space(op.ptr) == space]
+    used = {root_of(op.ptr) for op in touching}
+    classes: list[list[Root]] = []
+    for root in ops_of(body):
+        if root not in used:
+            continue
+        assert isinstance(root, (ops.FieldPtr, ops.ArrayPtr))
+        known = next((one for one in classes if same_address(one[0], root)), None)
+        if known is None:
+            classes.append([root])
+        else:
+            known.append(root)
+    apart = all(not may_alias(a[0], b[0]) for a in classes for b in classes if a is not b)
+    direct = {root_of(op.ptr) for op in touching if op.block is body}
+    sound = all(_is_fixed(one[0], body) and (in_bounds(one[0]) or not direct.isdisjoint(one)) for one in classes)
+    if not touching or not apart or not sound or len(classes) > _MOST:
+        return False
+    if all(isinstance(op, ops.Load) for op in touching):
+        return False
+    for one in classes:
+        _replace(one, body)
+    return True
+
+
+def _top(op: Op, body: Block) -> Op:
+    """The op of `body` that is `op` or is around it."""
+    while op.block is not body:
+        outer = op.parent
+        assert outer is not None
+        op = outer
+    return op
+
+
+def _is_fixed(root: Root, body: Block) -> bool:
+    """Whether the address is known where the body first uses it."""
+    if isinstance(root, ops.ArrayPtr) and not isinstance(root.array, ops.Arg):
+        return False
+    first = _top(root, body)
+    return all(_is_before(index, first, body) for index in root.indices)
+
+
+def _is_before(index: Value, first: Op, body: Block) -> bool:
+    if isinstance(index, BlockArg):
+        return index.block is body
+    assert isinstance(index, Op)
+    return index is not first and not index.within(first)
+
+
+def _replace(roots: list[Root], body: Block) -> None:
+    first = roots[0]
+    assert isinstance(first.type, Pointer)
+    build = Builder.at(_top(first, body))
+    build.span = first.span
+
+    def address() -> Value:
+        if isinstance(first, ops.FieldPtr):
+            return build.add(ops.FieldPtr(first.field, first.indices))
+        assert isinstance(first, ops.ArrayPtr)
+        return build.add(ops.ArrayPtr(first.array, first.indices))
+
+    local = build.add(ops.Alloca(type=first.type))
+    build.add(ops.Store(local, build.add(ops.Load(address()))))
+    build = Builder(body, None, first.span)
+    build.add(ops.Store(address(), build.add(ops.Load(local))))
+    for root in roots:
+        root.replace_uses(local)
