@@ -16,7 +16,7 @@ from weft.ir.core import Block, Builder, Value
 from weft.ir.errors import Span
 from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, element, flat_size, i32, pointer, shape_of
 
-__all__ = ["Frame", "Sum", "accumulate", "clear", "filled", "leaves", "local_like", "plus"]
+__all__ = ["Frame", "Sum", "accumulate", "clear", "filled", "leaves", "local_like", "part_of", "plus"]
 
 
 def filled(build: Builder, type: Type) -> Value:
@@ -167,13 +167,13 @@ class Frame:
         place = self.place(value)
         if place is not None:
             for index in path:
-                place = _part(self.build, place, index)
+                place = part_of(self.build, place, index)
             accumulate(self, place, adjoint)
             return
         self.sums.setdefault(value, Sum(value.type)).add(self.build, adjoint, path)
 
 
-def _part(build: Builder, ptr: Value, index: int) -> Value:
+def part_of(build: Builder, ptr: Value, index: int) -> Value:
     """The address of an element, counted in row-major order, or of a member."""
     type = pointee(ptr)
     if isinstance(type, Struct):
@@ -189,7 +189,7 @@ def leaves(build: Builder, ptr: Value) -> list[Value]:
     if isinstance(type, Prim):
         return [ptr]
     count = len(type.members) if isinstance(type, Struct) else flat_size(type)
-    return [leaf for index in range(count) for leaf in leaves(build, _part(build, ptr, index))]
+    return [leaf for index in range(count) for leaf in leaves(build, part_of(build, ptr, index))]
 
 
 def accumulate(frame: Frame, place: Value, adjoint: Value) -> None:

@@ -16,12 +16,12 @@ Iterations of a parallel loop do not write what another one reads. That would be
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from weft.ir import ops
 from weft.ir.addresses import element_steps, root_of, split
 from weft.ir.alias import may_alias, space_of
-from weft.ir.autodiff.demand import LOCALS, Demand
+from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
 from weft.ir.core import BlockArg, Op, Value
 from weft.ir.errors import CompilationError
 from weft.ir.rewrite import literal
@@ -31,6 +31,7 @@ __all__ = ["Clobbers"]
 
 AFTER, BEFORE = 1, -1
 _SERIAL = (ops.For, ops.While)
+Read = ops.Load | ops.Atomic  # an access whose value is read again; of an atomic minimum or maximum, the final one
 
 
 class Clobbers:
@@ -41,17 +42,17 @@ class Clobbers:
     def __init__(self, kernel: ops.Kernel, demand: Demand) -> None:
         self.kernel = kernel
         self.saved = set[str]()
-        self.torn: list[tuple[ops.Load, Any, Any]] = []
+        self.torn: list[tuple[Read, Any, Any]] = []
         self.numbers = {op: number for number, op in enumerate(demand.ops)}
-        loads = [op for op in demand.ops if op in demand.needed and isinstance(op, ops.Load) and _is_global(op)]
+        loads: list[Read] = [op for op in demand.ops if _is_read(op, demand)]
         writes = [op for op in demand.ops if op.effect == "address" and op.writes and _is_global(op)]
-        groups: dict[object, list[ops.Load]] = {}
+        groups: dict[object, list[Read]] = {}
         for load in loads:
             groups.setdefault(self.group(load), []).append(load)
         for group in groups.values():
             self.decide(group, writes)
 
-    def group(self, load: ops.Load) -> object:
+    def group(self, load: Read) -> object:
         """What is read from before or after the launch as a whole: a field and all that share memory with it."""
         root = root_of(load.ptr)
         if isinstance(root, ops.FieldPtr) and not root.field.exposed:
@@ -59,7 +60,7 @@ class Clobbers:
             return min(index for index, other in enumerate(symbols) if root.field.shares_with(other))
         return space_of(load.ptr)
 
-    def decide(self, loads: list[ops.Load], writes: list[Any]) -> None:
+    def decide(self, loads: list[Read], writes: list[Any]) -> None:
         """Whether the loads of a group read what is there after or before the launch."""
         after = [(load, write) for load in loads for write in self.conflicts(load, writes, AFTER)]
         if not after:
@@ -76,12 +77,12 @@ class Clobbers:
             self.refuse(load, write, earlier)
         return tuple(sorted(self.saved))
 
-    def conflicts(self, load: ops.Load, writes: list[Any], when: int) -> Iterator[Any]:
+    def conflicts(self, load: Read, writes: list[Any], when: int) -> Iterator[Any]:
         for write in writes:
             if self.clobbers(load, write, when):
                 yield write
 
-    def name(self, load: ops.Load) -> str:
+    def name(self, load: Read) -> str:
         root = root_of(load.ptr)
         if isinstance(root, ops.FieldPtr):
             return root.field.name
@@ -89,7 +90,7 @@ class Clobbers:
         assert isinstance(root.array, ops.Arg)
         return self.kernel.params[root.array.index].name
 
-    def refuse(self, load: ops.Load, write: Any, earlier: Any) -> None:
+    def refuse(self, load: Read, write: Any, earlier: Any) -> None:
         where = "" if write.span is None else f" (line {write.span.line})"
         first = "" if earlier.span is None else f" and line {earlier.span.line}"
         raise CompilationError(
@@ -99,10 +100,15 @@ class Clobbers:
             load.span or write.span,
         )
 
-    def clobbers(self, load: ops.Load, write: Any, when: int) -> bool:
+    def clobbers(self, load: Read, write: Any, when: int) -> bool:
         """Whether the write may change what the load reads, after it or before it."""
         if not may_meet(load.ptr, write.ptr):
             return False
+        if isinstance(load, ops.Atomic):  # its final value is that of all extremes of its kind
+            if isinstance(write, ops.Atomic) and write.kind == load.kind:
+                return when == BEFORE
+            if when == BEFORE:
+                return True
         loops = _common_loops(load, write)
         if any(not _apart(load.ptr, write.ptr, loop, when) for loop in loops):
             return True
@@ -114,6 +120,12 @@ class Clobbers:
 
 def _is_global(op: Any) -> bool:
     return not isinstance(root_of(op.operands[0]), (*LOCALS, ops.Shared))
+
+
+def _is_read(op: Op, demand: Demand) -> TypeGuard[Read]:
+    if isinstance(op, ops.Atomic):
+        return op.kind in EXTREMES and op in demand.acts and op.value in demand.active and _is_global(op)
+    return isinstance(op, ops.Load) and op in demand.needed and _is_global(op)
 
 
 def may_meet(p: Value, q: Value) -> bool:

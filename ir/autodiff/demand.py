@@ -19,9 +19,10 @@ from weft.ir.core import Block, Op, Value, ops_of
 from weft.ir.registry import registers
 from weft.ir.rewrite import Apply, Variable
 
-__all__ = ["LOCALS", "NEEDS", "Demand", "indices_of", "needs"]
+__all__ = ["EXTREMES", "LOCALS", "NEEDS", "Demand", "indices_of", "needs"]
 
 LOCALS = (ops.Alloca, ops.SharedLocal)
+EXTREMES = ("min", "max")
 
 Needs = Callable[["Demand", Any], Iterable[Value]]
 NEEDS: dict[type[Op], Needs] = {}  # the values that the adjoint of an op that acts needs
@@ -46,8 +47,8 @@ class Demand:
     of it, and of locals, that flows into memory with a gradient. `acts`: ops for the backward sweep, and all ops around
     them. `needed`: ops of the forward sweep, with locals and stores to them. `writes`: the stores to each local."""
 
-    def __init__(self, kernel: ops.Kernel, companions: Companions) -> None:
-        self.kernel, self.companions = kernel, companions
+    def __init__(self, kernel: ops.Kernel, companions: Companions, fast_math: bool) -> None:
+        self.kernel, self.companions, self.fast_math = kernel, companions, fast_math
         self.ops = ops_of(kernel.body)
         self.writes: dict[Value, list[Any]] = {}
         for op in self.ops:
@@ -177,7 +178,7 @@ class Demand:
             elif isinstance(op, ops.Store):
                 if isinstance(op.ptr, LOCALS):
                     stored.add(op.ptr)
-            elif isinstance(op, (ops.Load, ops.Atomic)) and root_of(op.ptr) not in stored:
+            elif isinstance(op, ops.Load) and root_of(op.ptr) not in stored:
                 found[root_of(op.ptr)] = None
         return stored
 
@@ -232,6 +233,15 @@ def _linear(_: Demand, op: Op) -> list[Value]:
     return []
 
 
-@needs(ops.Load, ops.Store, ops.Atomic)
-def _access(_: Demand, op: Any) -> list[Value]:
+@needs(ops.Load, ops.Store)
+def _access(_: Demand, op: ops.Load | ops.Store) -> list[Value]:
     return indices_of(op.ptr)
+
+
+@needs(ops.Atomic)
+def _atomic(_: Demand, op: ops.Atomic) -> list[Value]:
+    """A minimum or maximum compares its operand with what is in memory after the loop."""
+    if op.kind not in EXTREMES:
+        return indices_of(op.ptr)
+    root = root_of(op.ptr)
+    return [*indices_of(op.ptr), op.value, *([root] if isinstance(root, LOCALS) else [])]

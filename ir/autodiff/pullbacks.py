@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from weft.ir import ops
-from weft.ir.autodiff.adjoints import Frame, accumulate, clear, filled
+from weft.ir.addresses import root_of
+from weft.ir.autodiff.adjoints import Frame, accumulate, clear, filled, part_of
 from weft.ir.autodiff.companions import carries, partials_of
-from weft.ir.autodiff.demand import Demand
+from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
 from weft.ir.autodiff.rules import apply_partial
-from weft.ir.core import Op, Value
+from weft.ir.core import Builder, Op, Value
 from weft.ir.registry import registers
-from weft.ir.types import element, flat_size, shape_of
+from weft.ir.types import element, flat_size, pointer, shape_of
 
 __all__ = ["PULLBACKS"]
 
@@ -167,14 +168,31 @@ def _store(demand: Demand, frame: Frame, op: ops.Store) -> None:
     """The value gets the adjoint of the memory, and the memory's old value gets none."""
     place = frame.adjoint(op.ptr)
     adjoint = frame.build.add(ops.Load(place)) if op.value in demand.active and place not in frame.zero else None
-    clear(frame, place)
+    if not _is_first(op):
+        clear(frame, place)
     if adjoint is not None:
         _give(demand, frame, op.value, adjoint)
+
+
+def _is_first(op: ops.Store) -> bool:
+    """Whether the store gives a local its first value: then nothing reads the adjoint of what it held before."""
+    local = op.ptr
+    if not isinstance(local, LOCALS) or local.block is not op.block:
+        return False
+    between = local.next
+    while between is not None and between is not op:
+        if any(local in inner.operands for inner in between.walk()):
+            return False
+        between = between.next
+    return between is op
 
 
 @pullbacks(ops.Atomic)
 def _atomic(demand: Demand, frame: Frame, op: ops.Atomic) -> None:
     """The value of a sum gets the adjoint of the memory, which stays."""
+    if op.kind in EXTREMES:
+        _extreme(demand, frame, op)
+        return
     old = _adjoint(frame, op)
     place = frame.adjoint(op.ptr)
     if op.value in demand.active and carries(op.value.type):
@@ -184,3 +202,23 @@ def _atomic(demand: Demand, frame: Frame, op: ops.Atomic) -> None:
         _give(demand, frame, op.value, adjoint)
     if old is not None:
         accumulate(frame, place, old)
+
+
+def _extreme(demand: Demand, frame: Frame, op: ops.Atomic) -> None:
+    """The iteration whose operand is in memory at the end takes the adjoint of the memory, and leaves 0. Of several
+    with that operand, the first to come takes it."""
+    if op.value not in demand.active:
+        return
+    add, value, place = frame.build.add, frame.value(op.value), frame.adjoint(op.ptr)
+    final = frame.value(op) if isinstance(root_of(op.ptr), LOCALS) else add(ops.Load(frame.address(op.ptr)))
+    taken = add(ops.Alloca(type=pointer(value.type)))
+    add(ops.Store(taken, filled(frame.build, value.type)))
+    shape = shape_of(value.type)
+    for index in range(flat_size(value.type)):
+        part, last = (add(ops.Extract(whole, index)) if shape else whole for whole in (value, final))
+        where, target = (part_of(frame.build, ptr, index) if shape else ptr for ptr in (place, taken))
+        winner = add(ops.If(add(ops.Binary("eq", part, last))))
+        build = Builder(winner.then, None, op.span)
+        zero = filled(build, element(value.type))
+        build.add(ops.Store(target, build.add(ops.Atomic("xchg", where, zero))))
+    _give(demand, frame, op.value, add(ops.Load(taken)))

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.companions import carries, pointee
-from weft.ir.autodiff.demand import LOCALS, NEEDS, Demand
+from weft.ir.autodiff.demand import EXTREMES, LOCALS, NEEDS, Demand
 from weft.ir.core import Op, Value
 from weft.ir.errors import CompilationError
 from weft.ir.registry import registers
@@ -64,10 +64,35 @@ def _atomic(demand: Demand, op: ops.Atomic) -> None:
         _refuse(op, f"a kernel that needs the old value of an atomic {op.kind}")
     if op not in demand.acts:
         return
-    if op.kind not in ("add", "sub"):
+    if op.kind in EXTREMES and op.value in demand.active:
+        _extreme(demand, op)
+    elif op.kind not in ("add", "sub", *EXTREMES):
         _refuse(op, f"an atomic {op.kind} in a parallel loop")
     if op in demand.active and any(user in demand.active for user in op.users):
         _refuse(op, f"the old value of an atomic {op.kind} in a parallel loop: it depends on the order of iterations")
+
+
+def _extreme(demand: Demand, op: ops.Atomic) -> None:
+    if isinstance(root_of(op.ptr), LOCALS) and not isinstance(op.ptr, LOCALS):
+        _refuse(op, f"an atomic {op.kind} of a part of a local")
+    if demand.fast_math and not _is_exact(op.value):
+        _refuse(
+            op,
+            f"an atomic {op.kind} of a computed value with fast_math: the gradient computes it again, and rounding may "
+            "differ. Store the values in a field first, or pass fast_math=False",
+        )
+
+
+def _is_exact(value: Value) -> bool:
+    """Whether a value is the same whenever it is computed, although operators may be reordered."""
+    if isinstance(value, (ops.Load, ops.Const, ops.Arg)):
+        return not isinstance(value, ops.Load) or not isinstance(root_of(value.ptr), LOCALS)
+    if isinstance(value, (ops.Extract, ops.Member, ops.MakeTensor, ops.MakeStruct, ops.Splat, ops.Transpose)):
+        return all(map(_is_exact, value.operands))
+    if isinstance(value, ops.Select):
+        return _is_exact(value.a) and _is_exact(value.b)
+    kinds = isinstance(value, (ops.Unary, ops.Binary)) and value.kind in ("neg", "abs", *EXTREMES)
+    return kinds and isinstance(value, Op) and all(map(_is_exact, value.operands))
 
 
 @refusals(ops.Store)

@@ -35,7 +35,7 @@ from weft.ir.autodiff.checkpoints import (
 )
 from weft.ir.autodiff.clobbers import Clobbers
 from weft.ir.autodiff.companions import Companions
-from weft.ir.autodiff.demand import LOCALS, Demand
+from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
 from weft.ir.autodiff.promotion import promote
 from weft.ir.autodiff.pullbacks import PULLBACKS
 from weft.ir.autodiff.refusals import lost_derivatives, refuse_reverse
@@ -51,8 +51,8 @@ _PARALLEL = (ops.ParallelFor, ops.StructFor)
 class Reverse:
     """One run over a kernel. `shared`: values and locals that parallel loops use from outside."""
 
-    def __init__(self, kernel: ops.Kernel) -> None:
-        self.kernel = kernel
+    def __init__(self, kernel: ops.Kernel, fast_math: bool) -> None:
+        self.kernel, self.fast_math = kernel, fast_math
         structure(kernel)
         self.companions = Companions(kernel)
         self.demand, self.clobbers = self._settled()
@@ -75,11 +75,11 @@ class Reverse:
 
     def _settled(self) -> tuple[Demand, Clobbers]:
         """The demand, after memory that would be overwritten too early has become locals."""
-        demand = Demand(self.kernel, self.companions)
+        demand = Demand(self.kernel, self.companions, self.fast_math)
         clobbers = Clobbers(self.kernel, demand)
         if clobbers.torn and promote(self.kernel, {space_of(load.ptr) for load, _, _ in clobbers.torn}):
             split_atomics(self.kernel)
-            demand = Demand(self.kernel, self.companions)
+            demand = Demand(self.kernel, self.companions, self.fast_math)
             clobbers = Clobbers(self.kernel, demand)
         return demand, clobbers
 
@@ -131,15 +131,23 @@ class Reverse:
                     reads.add(root_of(inner.ptr))
         return found
 
+    def _extremes(self, op: Op) -> list[ops.Atomic]:
+        """The atomic minima and maxima of locals in a parallel loop that act."""
+        found, demand = op.all_of(ops.Atomic) if isinstance(op, _PARALLEL) else [], self.demand
+        return [one for one in found if one in demand.acts and one.kind in EXTREMES and one.ptr in demand.needed]
+
     def _region(self, op: Op, frame: Frame, tapes: dict[Op, Tape] | None, later: dict[Op, set[Value]] | None) -> None:
         written = self.demand.written(op)
-        wanted = bool(written) if later is None else not written.isdisjoint(later[op])
+        wanted = bool(written) if later is None or self._extremes(op) else not written.isdisjoint(later[op])
         if tapes is not None and op in self.demand.acts:
             self.note(op, frame, tapes)
             if isinstance(op, (ops.For, ops.While)) and self._taped_loop(op, frame, tapes[op], wanted):
                 return
         if wanted:
             self._plain(op, frame)
+        if tapes is not None:
+            for extreme in self._extremes(op):  # what a local holds after the loop
+                frame.values[extreme] = frame.build.add(ops.Load(frame.value(extreme.ptr)))
 
     def note(self, op: Op, frame: Frame, tapes: dict[Op, Tape]) -> None:
         """Note the values that locals have before an op, which will run again after other values were stored."""

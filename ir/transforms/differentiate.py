@@ -29,7 +29,7 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
     _no_lost_overlap(root)
     full_simplify(root, config)
     if root.mode == "vjp":
-        Reverse(root).run()
+        Reverse(root, config.fast_math).run()
     else:
         Forward(root).run()
     root.mode = ""

@@ -61,7 +61,7 @@ def point_of(kernel: Kernel, seed: int) -> Point:
     return Point(before, tangent, cotangent)
 
 
-def gradients(kernel: Kernel, point: Point) -> dict[str, Values]:
+def gradients(kernel: Kernel, point: Point, machine: bool = True) -> dict[str, Values]:
     """The gradients of all memory before the kernel, computed in several ways."""
     after = run(in_mode(kernel, ""), point.before | {f"{name}.dual": value for name, value in point.tangent.items()})
     found: dict[str, Values] = {}
@@ -77,19 +77,19 @@ def gradients(kernel: Kernel, point: Point) -> dict[str, Values]:
             for field in FIELDS:
                 np.testing.assert_array_equal(memory[field], inputs[field], f"{how} writes {field}")
             found[f"{name}, {how}"] = {field: memory[f"{field}.grad"] for field in FIELDS}
-        if name == "optimized":
+        if machine and name == "optimized":
             memory = on_cpu(in_mode(kernel, "vjp"), inputs)
             found["machine code"] = {field: memory[f"{field}.grad"] for field in FIELDS}
     return found
 
 
-def hold_dot_product(kernel: Kernel, seed: int) -> dict[str, Values]:
+def hold_dot_product(kernel: Kernel, seed: int, machine: bool = True) -> dict[str, Values]:
     """For tangents v and cotangents w of all memory, <J v, w> is <v, J^T w>."""
     point = point_of(kernel, seed)
     forward = run_passes(parse(print_ir(kernel)), ("differentiate",), PLAIN)
     duals = run(forward, point.before | {f"{name}.dual": value for name, value in point.tangent.items()})
     left = [point.cotangent[name] * duals[f"{name}.dual"] for name in FIELDS]
-    found = gradients(kernel, point)
+    found = gradients(kernel, point, machine)
     for how, gradient in found.items():
         right = [point.tangent[name] * gradient[name] for name in FIELDS]
         size = sum(np.abs(term).sum() for term in (*left, *right))
