@@ -67,7 +67,8 @@ MORE: dict[str, str] = {
         %v = load %q : f64  %w = binary mul %v, %v : f64  store %q, %w }""",
     "elements that iterations overwrite": _loop(
         """for %c0, %c4, %c1 (%k: i32) { %1 = load %px : f64  %2 = binary mul %1, %y : f64  %3 = load %pz : f64
-        %4 = binary lt %2, %3 : u1  if %4 then { store %px, %2 } orelse { %5 = binary mul %3, %1 : f64 store %pz, %5 } }"""
+        %4 = binary lt %2, %3 : u1  if %4 then { store %px, %2 }
+        orelse { %5 = binary mul %3, %1 : f64 store %pz, %5 } }"""
     ),
     "a recurrence in memory": """for %c1, %c4, %c1 (%k: i32) { %j = binary sub %k, %c1 : i32
         %p = field_ptr @x[%j] : *f64  %1 = load %p : f64  %2 = binary mul %1, %1 : f64
