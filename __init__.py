@@ -265,6 +265,10 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY, *_MODULES})
 
 
+if "IPython" in sys.modules:  # tracebacks in notebooks end at the user's line
+    importlib.import_module("weft.lang.notebook.tracebacks").install()
+
+
 __all__ = [
     "CRITICAL",
     "DEBUG",

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import bdb
 import importlib
-import os
 import runpy
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from weft.ir.errors import InternalError, WeftError
 from weft.lang.interpret.breakpoints import HOOKS, running, wants_pdb
+from weft.lang.notebook.tracebacks import chain, entries_of, users_part
 
 __all__ = ["run_program"]
 
-_PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
 _INTERRUPTED = 130  # the exit status of shells after Ctrl-C
 
 
@@ -38,7 +36,7 @@ def run_program(program: str, arguments: Sequence[str], debugs: bool = False) ->
     except bdb.BdbQuit:  # the user has quit the debugger
         return 1
     except (Exception, KeyboardInterrupt) as error:
-        for one in _chain(error):
+        for one in chain(error):
             one.__traceback__ = _shown(one, program)
         sys.excepthook(type(error), error, error.__traceback__)
         return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
@@ -61,38 +59,10 @@ def _breaks(*given: object, **named: object) -> None:
 HOOKS.append(_breaks)
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Return the exception and the exceptions that caused it."""
-    seen = set[int]()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
-
-
 def _shown(error: BaseException, program: str) -> TracebackType | None:
     """Return the traceback as if Python had run the program: without frames of Weft, unless Weft itself is at fault. If
     the program did not start, return the whole traceback."""
-    entries = list(_entries(error.__traceback__))
+    entries = entries_of(error)
     first = next((k for k, entry in enumerate(entries) if entry.tb_frame.f_code.co_filename == program), 0)
     entries = entries[first:]
-    full = os.environ.get("WEFT_TRACEBACK") == "full" or isinstance(error, InternalError)
-    blameless = isinstance(error, WeftError | KeyboardInterrupt) or not (entries and _is_ours(entries[-1]))
-    if blameless and not full:
-        entries = [entry for entry in entries if not _is_ours(entry)]
-    made: TracebackType | None = None
-    for entry in reversed(entries):
-        made = TracebackType(made, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return made
-
-
-def _entries(entry: TracebackType | None) -> Iterator[TracebackType]:
-    while entry is not None:
-        yield entry
-        entry = entry.tb_next
-
-
-def _is_ours(entry: TracebackType) -> bool:
-    """Return whether the frame belongs to a file of Weft. Demos count as programs."""
-    file = os.path.realpath(entry.tb_frame.f_code.co_filename)
-    return file.startswith(_PACKAGE) and not file.startswith(os.path.join(_PACKAGE, "demos", ""))
+    return users_part(error, entries)

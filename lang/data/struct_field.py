@@ -55,6 +55,12 @@ class StructContainer:
         """The type of the elements."""
         return self.struct_type
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows the members."""
+        from weft.lang.notebook.arrays import html_of_members  # only notebooks need it
+
+        return html_of_members(repr(self), {name: member._repr_html_() for name, member in self.members.items()})
+
     @property
     def keys(self) -> list[str]:
         """The names of the members."""

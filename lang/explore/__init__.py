@@ -6,6 +6,6 @@ source. The page needs no network.
 
 from __future__ import annotations
 
-from weft.lang.explore.page import page_of, page_with, write_page
+from weft.lang.explore.page import page_of, page_with, show_page, write_page
 
-__all__ = ["page_of", "page_with", "write_page"]
+__all__ = ["page_of", "page_with", "show_page", "write_page"]

@@ -9,12 +9,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weft.ir.errors import WeftError
 from weft.lang.explore.data import kernel_data
+from weft.lang.notebook.cells import Html, Place, in_notebook
 
 if TYPE_CHECKING:
     from weft.lang.stages import Stages
 
-__all__ = ["page_of", "page_with", "write_page"]
+__all__ = ["page_of", "page_with", "show_page", "write_page"]
 
 _SCRIPTS = ("diff.js", "words.js", "list.js", "source.js", "passes.js", "page.js")  # in the order of execution
 
@@ -22,6 +24,16 @@ _SCRIPTS = ("diff.js", "words.js", "list.js", "source.js", "passes.js", "page.js
 def write_page(path: str, kernels: Sequence[Stages]) -> None:
     """Write the page for those kernels to a file."""
     Path(path).write_text(page_of(kernels), encoding="utf-8")
+
+
+def show_page(kernels: Sequence[Stages]) -> None:
+    """Show the page for those kernels below the running cell of a notebook. Raises WeftError elsewhere."""
+    if not in_notebook():
+        raise WeftError("explore writes a file outside of notebooks: give it a path, as in explore('kernel.html')")
+    page = escape(page_of(kernels), quote=True)
+    style = "width:100%;height:640px;border:1px solid #8884;border-radius:4px"
+    names = ", ".join(dict.fromkeys(one.name for one in kernels))
+    Place().show(Html(f'<iframe srcdoc="{page}" style="{style}"></iframe>', f"<the explorer of {names}>"))
 
 
 def page_of(kernels: Sequence[Stages]) -> str:

@@ -38,7 +38,7 @@ class BoundKernel:
         found: Stages = self.kernel.stages(self.class_instance, *args, **keywords)
         return found
 
-    def explore(self, path: str, *args: Any, **keywords: Any) -> None:
+    def explore(self, path: str | None = None, *args: Any, **keywords: Any) -> None:
         """As `Kernel.explore`, for this object."""
         self.kernel.explore(path, self.class_instance, *args, **keywords)
 

@@ -260,12 +260,17 @@ class Kernel(DirectCallable):
             raise WeftError(f"kernel '{self.__name__}' was not compiled yet: call it, or use stages(...)")
         return _stages_of(self._latest)
 
-    def explore(self, path: str, *args: Any, **keywords: Any) -> None:
+    def explore(self, path: str | None = None, *args: Any, **keywords: Any) -> None:
         """Write an HTML page, in a single file, that shows what each line of the kernel is compiled to, for a call with
-        such arguments. Compiles the kernel and does not run it."""
-        from weft.lang.explore import write_page
+        such arguments. Without a path, a notebook shows the page below the cell. Compiles the kernel and does not run
+        it."""
+        from weft.lang.explore import show_page, write_page
 
-        write_page(path, [self.stages(*args, **keywords)])
+        stages = [self.stages(*args, **keywords)]
+        if path is None:
+            show_page(stages)
+        else:
+            write_page(path, stages)
 
     def compile_async(self, *args: Any, **keywords: Any) -> Future[None]:
         """Compile the kernel on another thread, as `compile` does. Returns a future. Its `result()` waits, and raises

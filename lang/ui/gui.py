@@ -12,6 +12,8 @@ import numpy as np
 
 from weft.ir.errors import WeftError
 from weft.lang.arguments import flag_of, number_of, numbers_of, path_of, shown, size_of, text_of
+from weft.lang.notebook.cells import in_notebook
+from weft.lang.notebook.screen import Png, Screen
 from weft.lang.ui import events, widgets
 from weft.lang.ui.colormaps import colored, numbers
 from weft.lang.ui.desktop import DesktopWindow, has_display
@@ -36,9 +38,9 @@ class GUI:
     Sizes are in pixels, colours are 0xRRGGBB. The positions of several shapes are fields or arrays of shape (n, 2). A
     colour or size is one for all shapes, or an array with one for each.
 
-    Without a display, `show` only writes files: the file that it is given, or, in programs that give none, the last of
-    WEFT_GUI_FRAMES (120) frames to `out/<name>.png`. Then `running` is False, and ESCAPE and EXIT are reported as
-    pressed, so that a program written for a window ends."""
+    A notebook shows the frames below the cell. Elsewhere, without a display, `show` only writes files: the file that it
+    is given, or, in programs that give none, the last of WEFT_GUI_FRAMES (120) frames to `out/<name>.png`. Then
+    `running` is False, and ESCAPE and EXIT are reported as pressed, so that a program written for a window ends."""
 
     Event, EventFilter, WidgetValue = events.Event, events.EventFilter, widgets.WidgetValue
     SHIFT, ALT, CTRL, CAPSLOCK = events.SHIFT, events.ALT, events.CTRL, events.CAPSLOCK
@@ -68,10 +70,14 @@ class GUI:
         self._closed, self._shown_at = False, 0.0
         wanted = self.get_bool_environ("TI_GUI_SHOW", flag_of(show_gui, "show_gui"))
         fullscreen = self.get_bool_environ("TI_GUI_FULLSCREEN", flag_of(fullscreen, "fullscreen"))
-        self._window = DesktopWindow(name, self.res, fullscreen) if wanted and has_display() else None
+        self._screen = Screen() if wanted and in_notebook() else None
+        on_desktop = wanted and self._screen is None and has_display()
+        self._window = DesktopWindow(name, self.res, fullscreen) if on_desktop else None
         self._panel = widgets.Panel(self.res, lambda key: self._inputs.add(PRESS, key))
         self._inputs = Inputs(self._window, self._panel.handle)
-        self._countdown = Countdown(name, self._inputs) if wanted and self._window is None else None
+        waits = wanted and self._window is None and self._screen is None
+        self._countdown = Countdown(name, self._inputs) if waits else None
+        self._last: Any = None  # the picture that was shown last
         self.clear()
 
     @staticmethod
@@ -131,11 +137,17 @@ class GUI:
         if self._window is not None and not self._window.closed:
             self._window.show(picture)
             self._wait()
+        elif self._screen is not None:
+            self._screen.show(picture)
         elif self._countdown is not None and self._countdown.frame(self.frame, picture, path is not None):
             self._closed = True
-        self.frame += 1
+        self.frame, self._last = self.frame + 1, picture
         self._inputs.next_frame()
         self.clear()
+
+    def _repr_png_(self) -> bytes:
+        """Return the frame that was shown last, for notebooks."""
+        return Png(self.canvas.picture() if self._last is None else self._last)._repr_png_()
 
     def _wait(self) -> None:
         """Wait until the frame rate permits the next frame."""

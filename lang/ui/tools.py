@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import numbers_of, text_of
+from weft.lang.notebook.cells import in_notebook
 from weft.lang.program.init import sync
 from weft.lang.ui.image_order import ImageOrderWarning, in_xy, order_of
 from weft.lang.ui.images import imread, imresize, imwrite
@@ -38,7 +39,8 @@ def diagnose() -> None:
 
 
 def imshow(img: Any, title: str = "imshow", order: Any = None) -> None:
-    """Show an image in a window until the user closes it or presses Escape. `order` is that of `imwrite`."""
+    """Show an image in a window until the user closes it or presses Escape. In a notebook, show it below the cell.
+    `order` is that of `imwrite`."""
     from weft.lang.ui.gui import GUI  # image files need no window
 
     order, array = order_of(order, img, "imshow"), numbers_of(img, "an image")
@@ -46,6 +48,10 @@ def imshow(img: Any, title: str = "imshow", order: Any = None) -> None:
         raise TypeMismatch(f"an image has two or three axes, not the shape {array.shape}")
     array = in_xy(array, order)
     gui = GUI(text_of(title, "the title of an image"), res=(array.shape[0], array.shape[1]))
+    if in_notebook():
+        gui.set_image(array)
+        gui.show()
+        return
     while gui.running and not gui.get_event(gui.ESCAPE):
         gui.set_image(array)
         gui.show()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,6 +12,8 @@ from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import any_number, flag_of, numbers_of, shown, size_of, text_of
 from weft.lang.data.field import ScalarField
 from weft.lang.data.ndarray import ScalarNdarray
+from weft.lang.notebook.cells import in_notebook
+from weft.lang.notebook.screen import Png, Screen
 from weft.lang.ui.canvas import Canvas
 from weft.lang.ui.desktop import DesktopWindow, has_display
 from weft.lang.ui.events import Event
@@ -33,8 +33,8 @@ class Window:
     `get_image_buffer_as_numpy` return the pictures. `fps_limit` is the maximum number of frames per second, 60 with
     `vsync`. `pos` is the position of the upper left corner on the screen.
 
-    Without a display, there are only pictures. A notebook shows them below the cell. Elsewhere, a program that wants a
-    window gets WEFT_GUI_FRAMES (120) frames; then `running` is False (see `Countdown`)."""
+    A notebook shows the frames below the cell. Elsewhere, without a display, there are only pictures, and a program
+    that wants a window gets WEFT_GUI_FRAMES (120) frames; then `running` is False (see `Countdown`)."""
 
     def __init__(
         self,
@@ -56,10 +56,11 @@ class Window:
         self._title = name
         self._running, self._saved, self._shown_at, self._frames = True, False, 0.0, 0
         self._canvas, self._gui, self._scene = Canvas(self._size), Gui(self._size), Scene()
-        self._window = DesktopWindow(name, self._size, False, corner) if wanted and has_display() else None
+        self._screen = Screen() if wanted and in_notebook() else None
+        on_desktop = wanted and self._screen is None and has_display()
+        self._window = DesktopWindow(name, self._size, False, corner) if on_desktop else None
         self._inputs = Inputs(self._window, self._gui.handle)
-        self._display = _notebook_display() if wanted and self._window is None else None
-        waits = wanted and self._window is None and self._display is None
+        waits = wanted and self._window is None and self._screen is None
         self._countdown = Countdown(name, self._inputs) if waits else None
         self._picture: Any = None
 
@@ -82,8 +83,8 @@ class Window:
             self._window.show(self._picture)
             time.sleep(max(0.0, self._shown_at + 1 / self._fps - time.perf_counter()))
             self._shown_at = time.perf_counter()
-        elif self._display is not None:
-            self._display(self)
+        elif self._screen is not None:
+            self._screen.show(self._picture)
         elif self._countdown is not None and self._countdown.frame(self._frames, self._picture, self._saved):
             self._running = False
         self._frames += 1
@@ -180,9 +181,7 @@ class Window:
 
     def _repr_png_(self) -> bytes:
         """Return the picture for notebooks."""
-        file = io.BytesIO()
-        self.picture().convert("RGB").save(file, "png")
-        return file.getvalue()
+        return Png(self.picture())._repr_png_()
 
     # ---- events
 
@@ -223,21 +222,3 @@ def _corner(pos: Any) -> tuple[int, int]:
     if len(place) != 2 or not (abs(place) < 2**16).all():
         raise ValueError(f"the place of a window is two numbers, in pixels, not {shown(pos)}")
     return int(place[0]), int(place[1])
-
-
-def _notebook_display() -> Any:
-    """Return a function that shows a window below the running cell of a notebook and replaces the frame before. None
-    outside of notebooks."""
-    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
-    if not getattr(shell, "kernel", None):
-        return None
-    display: Any = sys.modules["IPython"].display
-    shown: list[Any] = []
-
-    def show(window: Window) -> None:
-        if shown:
-            shown[0].update(window)
-        else:
-            shown.append(display.display(window, display_id=True))
-
-    return show

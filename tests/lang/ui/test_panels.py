@@ -202,12 +202,22 @@ def test_notebooks_get_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
         def update(self, window: Any) -> None:
             self.frames.append(window._repr_png_())
 
+    class Events:
+        def register(self, event: str, told: Any) -> None:
+            assert event == "post_run_cell"
+            self.told = told
+
+        def unregister(self, event: str, told: Any) -> None:
+            assert told == self.told
+
     class Python:
+        events = Events()
+
         display = Shown()
 
         @staticmethod
         def get_ipython() -> Any:
-            return type("Shell", (), {"kernel": object()})
+            return type("Shell", (), {"kernel": object(), "events": Python.events})
 
     monkeypatch.setitem(__import__("sys").modules, "IPython", Python)
     window = ti.ui.Window("cell", 24)
@@ -215,7 +225,9 @@ def test_notebooks_get_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
         window.get_canvas().set_background_color((level, 0, 0))
         window.show()
     assert window.running
-    assert len(Python.display.frames) == 2
+    assert len(Python.display.frames) == 1, "the second frame came too fast"
+    Python.events.told()
+    assert len(Python.display.frames) == 2, "the last one is shown"
     assert all(frame.startswith(b"\x89PNG") for frame in Python.display.frames)
     Path("frame.png").write_bytes(Python.display.frames[1])
     assert (imread("frame.png") == [255, 0, 0]).all()
