@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from weft.ir.errors import WeftError
+
 __all__ = ["Lender"]
 
 
@@ -30,9 +32,23 @@ class Lender:
         """The elements as a new numpy array."""
         raise NotImplementedError
 
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        raise NotImplementedError
+
     def _mark(self) -> None:
         """Mark all elements as written."""
         raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows the object: statistics and a picture, or why its elements cannot be read."""
+        arrays = import_module("weft.lang.notebook.arrays")  # only notebooks need it
+        try:
+            shown: str = arrays.html_of_array(repr(self), self._copied(), self.ndim)
+        except WeftError as error:
+            shown = arrays.html_of_note(repr(self), str(error))
+        return shown
 
     def _interface(self, name: str) -> Any:
         try:

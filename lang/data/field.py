@@ -338,14 +338,6 @@ class Field(Marked, Lender):
     def __iter__(self) -> Any:
         raise TypeError("a loop over a field works only inside kernels; in Python use ti.ndrange(*x.shape)")
 
-    def _repr_html_(self) -> str:
-        """How a notebook shows the field."""
-        from weft.lang.notebook.arrays import html_of_array  # only notebooks need it
-
-        if self._slots[0].node is None:
-            return html_of_array(repr(self), np.zeros(0), 0)
-        return html_of_array(repr(self), self._window().copy().reshape(self._full_shape()), len(self.shape))
-
     def __str__(self) -> str:
         return str(self.to_numpy()) if self._slots[0].node is not None else repr(self)
 

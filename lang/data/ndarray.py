@@ -210,12 +210,6 @@ class Ndarray(Recorded, Marked, Lender):
     def _user_index(self, position: tuple[int, ...]) -> tuple[int, ...]:
         return position[: self.ndim]
 
-    def _repr_html_(self) -> str:
-        """How a notebook shows the ndarray."""
-        from weft.lang.notebook.arrays import html_of_array  # only notebooks need it
-
-        return html_of_array(repr(self), self.array().copy(), self.ndim)
-
     def __repr__(self) -> str:
         return f"<ndarray {self.ir}, shape={self.shape}>"
 

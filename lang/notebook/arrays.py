@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.lang.notebook.thumbnails import colored, picture_of_colors, png_url, scale_of, thumbnail
 
-__all__ = ["html_of_array", "html_of_members"]
+__all__ = ["html_of_array", "html_of_members", "html_of_note"]
 
 _MOST = 1 << 24  # elements; of larger arrays, the statistics are those of a sample
 _STYLE = "display:inline-block;vertical-align:top;margin:0 1.2em .5em 0;font-size:90%"
@@ -25,6 +25,11 @@ def html_of_array(title: str, values: Any, axes: int) -> str:
         picture = _picture(values, axes)
     rows = "".join(f"<tr><th style='text-align:left'>{name}</th><td>{text}</td></tr>" for name, text in facts)
     return f"<div><code>{escape(title)}</code><div><table style='{_STYLE}'>{rows}</table>{picture}</div></div>"
+
+
+def html_of_note(title: str, note: str) -> str:
+    """Return HTML for an array whose elements cannot be read; `note` says why."""
+    return f"<div><code>{escape(title)}</code><div style='{_STYLE}'>{escape(note)}</div></div>"
 
 
 def html_of_members(title: str, members: dict[str, str]) -> str:
