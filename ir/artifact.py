@@ -44,6 +44,7 @@ __all__ = [
     "STATE_STOP",
     "Artifact",
     "CudaTarget",
+    "GradientFacts",
     "Site",
     "Slots",
 ]
@@ -127,7 +128,8 @@ class CudaTarget:
 class Site:
     """A print, an assertion or a warning in the source: the information that the runtime needs to handle it."""
 
-    kind: str  # "print", "outside", "overflow", "assert", "bounds", "arithmetic", "recursion", "race", "uninitialised"
+    # "print", "outside", "overflow", "assert", "bounds", "arithmetic", "recursion", "race", "uninitialised", "lost"
+    kind: str
     text: tuple[str, ...]  # the parts of a print; else (message,)
     types: tuple[Type, ...]  # the types of the values, scalars or tensors
     span: Span | None = None
@@ -177,6 +179,19 @@ class Slots:
 
 
 @dataclass(frozen=True)
+class GradientFacts:
+    """What a tape has to know about a gradient kernel. `reads`: the memory that the gradient kernel reads. `saved`: the
+    part of it in which it needs the values from before the launch of the original kernel. It needs the values from
+    after that launch in the rest. `lost`: the places where the original kernel stores a value that carries a derivative
+    to memory without a gradient. Memory is written "field:2" or "param:0": the field or the parameter of the kernel
+    with that number."""
+
+    reads: tuple[str, ...] = ()
+    saved: tuple[str, ...] = ()
+    lost: tuple[Site, ...] = ()
+
+
+@dataclass(frozen=True)
 class Artifact:
     """A compiled kernel. For the CPU `code` is an object file whose function `entry(ctx)` runs all tasks, and `parts`
     are those with functions that it calls; for CUDA it is PTX with one entry per task."""
@@ -200,7 +215,14 @@ class Artifact:
     stack_bytes: int = 0  # GPUs: the stack that a thread needs for recursion
     written: tuple[int, ...] = ()  # GPUs: the numbers of the array parameters that the kernel writes to
     races: RaceTable | None = field(default=None, compare=False, repr=False)  # the meaning of the shadow of races
+    reads: tuple[str, ...] = ()  # gradients: see `GradientFacts`
+    saved: tuple[str, ...] = ()  # gradients: as `reads`
     check: str = ""  # the function `i1 (ctx)` that tells whether arguments overlap; nothing if they may, or cannot
+
+    @property
+    def facts(self) -> GradientFacts:
+        """What a tape has to know, if this is a gradient kernel."""
+        return GradientFacts(self.reads, self.saved, tuple(site for site in self.sites if site.kind == "lost"))
 
     @property
     def functions(self) -> tuple[str, ...]:

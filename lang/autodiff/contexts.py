@@ -16,7 +16,7 @@ from weft.lang.measure import watching
 from weft.lang.program.init import Program, program
 from weft.runtime.forks import forkable
 
-__all__ = ["Context", "active", "entered", "suspended"]
+__all__ = ["Context", "active", "entered", "suspended", "unrecorded"]
 
 
 class Context(Protocol):
@@ -26,6 +26,9 @@ class Context(Protocol):
 
     def insert(self, call: Callable[[], Any]) -> None:
         """Record a call whose gradient is `call`."""
+
+    def beside(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run a launch by a function whose kernels tapes do not record."""
 
     def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the launch `call(*args, **keywords)` of `kernel`, or another one in its place."""
@@ -52,13 +55,35 @@ def entered(context: Context) -> Generator[None]:
 
 
 @contextmanager
-def suspended(only_tapes: bool = False) -> Generator[None]:
-    """Let no block see the launches of this thread, or only those that are no tapes."""
-    token = _ACTIVE.set(tuple(one for one in _ACTIVE.get() if only_tapes and not one.records))
+def suspended() -> Generator[None]:
+    """Let no block see the launches of this thread."""
+    token = _ACTIVE.set(())
     try:
         yield
     finally:
         _ACTIVE.reset(token)
+
+
+@contextmanager
+def unrecorded() -> Generator[None]:
+    """Let no tape record the launches of this thread."""
+    token = _ACTIVE.set(tuple(_Beside(one) if one.records else one for one in _ACTIVE.get()))
+    try:
+        yield
+    finally:
+        _ACTIVE.reset(token)
+
+
+class _Beside:
+    """A tape that does not record."""
+
+    records = False
+
+    def __init__(self, tape: Context) -> None:
+        self.launch = self.beside = tape.beside
+
+    def insert(self, call: Callable[[], Any]) -> None:
+        """Record nothing. (A `Context`.)"""
 
 
 class _Watch:

@@ -69,6 +69,10 @@ class FwdMode:
     def insert(self, call: Callable[[], Any]) -> None:
         """Forward mode records nothing. (A `Context`.)"""
 
+    def beside(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run the derivative too: functions without gradients have duals. (A `Context`.)"""
+        return self.launch(kernel, call, args, keywords)
+
     def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the derivative of the kernel in its place. (A `Context`.)"""
         del call

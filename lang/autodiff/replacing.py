@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
-from weft.lang.autodiff.contexts import active, suspended
+from weft.lang.autodiff.contexts import active, unrecorded
 from weft.lang.errors import ArgumentError
 
 __all__ = ["grad_for", "grad_replaced", "no_grad"]
@@ -27,7 +27,7 @@ class _Replaced:
             raise ArgumentError(
                 f"'{self.__name__}' has no gradient: write a function for it, with @ti.ad.grad_for({self.__name__})"
             )
-        with suspended(only_tapes=True):
+        with unrecorded():
             result = self.primal(*args, **keywords)
         for tape in tapes:
             tape.insert(lambda: self.grad(*args, **keywords))
@@ -86,7 +86,7 @@ def no_grad(func: Callable[..., Any]) -> Any:
         raise ArgumentError(f"no_grad decorates a function, not {func!r}")
 
     def decorated(*args: Any, **keywords: Any) -> Any:
-        with suspended(only_tapes=True):
+        with unrecorded():
             return func(*args, **keywords)
 
     return update_wrapper(decorated, func)

@@ -11,7 +11,9 @@ from typing import Any
 from weft.ir.errors import WeftError
 from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.contexts import entered, suspended
+from weft.lang.autodiff.memory_use import uses_of
 from weft.lang.autodiff.variables import called, companion_of, elements_of, zeroed
+from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.errors import ArgumentError
 
 __all__ = ["Tape"]
@@ -30,13 +32,18 @@ class Tape:
     of all other memory grow by the derivatives. Unless `clear_gradients` is False, the begin sets the gradients of all
     fields to 0. With None for `loss`, the end runs nothing: set gradients, then call `grad()`.
 
+    A gradient uses the values that its kernel had. Before a kernel overwrites values that the gradient of an earlier
+    call needs, the tape copies them. If the written index is a number that the call passes, as in `x[t + 1, i]`, only
+    these elements are copied. With `save=False`, such a call raises Overwritten, which names both lines. What Python
+    writes in the block (`x[0] = 1`, `x.fill(0)`) is not recorded, and not copied.
+
     If an exception ends the block, no gradient runs. A kernel that cannot be differentiated raises CompilationError
     with its line when it is called. Raises WeftError for a loss without a gradient, and ArgumentError for one with
     several numbers."""
 
     records = True
 
-    def __init__(self, loss: Any = None, clear_gradients: bool = True) -> None:
+    def __init__(self, loss: Any = None, clear_gradients: bool = True, save: bool = True) -> None:
         self._loss, self._clear = loss, clear_gradients
         if loss is not None:
             companion_of(loss, "grad", "the loss")
@@ -45,7 +52,8 @@ class Tape:
                 raise ArgumentError(
                     f"the loss {called(loss)} is one number, but it has {count}: add them up in a kernel"
                 )
-        self._records: list[Callable[[], Any]] = []
+        self._records: list[Record] = []
+        self._versions = Versions(save)
         self._open: AbstractContextManager[None] | None = None
         self._used = False
 
@@ -74,18 +82,32 @@ class Tape:
     def grad(self) -> None:
         """Run the gradients of the recorded launches, the last one first."""
         with suspended():
-            for record in reversed(self._records):
-                record()
+            run_back(self._records)
 
     def insert(self, call: Callable[[], Any]) -> None:
         """Record a call whose gradient is `call`."""
-        self._records.append(call)
+        self._records.append(Record(call))
 
     def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Record and run a launch. (A `Context`.)"""
         if kernel.mode:
             return call(*args, **keywords)
         gradient = kernel.grad.bind(args, keywords)
+        record, uses = Record(gradient), uses_of(gradient.instance)
+        self._versions.keep(record, kernel.__name__, uses.touched(uses.writes, gradient.flat), uses.saved)
         result = call(*args, **keywords)
-        self.insert(gradient)
+        self._versions.need(kernel.__name__, uses.touched(uses.reads, gradient.flat))
+        self._records.append(record)
+        return result
+
+    def beside(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run a launch that is not recorded itself. What it overwrites may be needed."""
+        if kernel.mode:
+            return call(*args, **keywords)
+        launch = kernel.bind(args, keywords)
+        record, uses = Record(None), uses_of(launch.instance)
+        self._versions.keep(record, kernel.__name__, uses.touched(uses.writes, launch.flat), frozenset())
+        result = call(*args, **keywords)
+        if record.after:
+            self._records.append(record)
         return result

@@ -11,7 +11,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from weft.ir.artifact import Artifact
+from weft.ir.artifact import Artifact, GradientFacts
 from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.trace import Listener, Trace
@@ -73,6 +73,8 @@ class Instance:
         self.choices: dict[Any, Any] = {}  # the choices of a rehearsed kernel, see `Translation`
         self.plans: dict[Any, Any] = {}  # how native code calls it, by the classes of the arguments, see `direct.py`
         self.plans_made = 0
+        self.facts: GradientFacts | None = None  # of a gradient
+        self.recorded: Any = None  # what tapes know about it, see `autodiff/memory_use.py`
         self.careful: Instance | None = None  # the variant for overlapping arguments, from the first such call on
 
     def alive(self) -> bool:
@@ -93,6 +95,11 @@ class Instance:
         values = [pack(args[position]) if position in self._arrays else None for position, pack in self._packs]
         bases = [address for address, _ in self.memory()] if with_fields else [0] * len(self.trees)
         return bool(overlap(bases, values))
+
+    @property
+    def positions(self) -> list[int]:
+        """For each parameter of the launch, the position of its argument."""
+        return [position for position, _ in self._packs]
 
     def forget_plans(self) -> None:
         """Make the next calls take the path through Python."""
@@ -153,7 +160,9 @@ def compile_instance(
         found = run is not None
         if run is None:
             with uncollected(), program.seats:
-                run = _compile(program, translation, trace, entry)
+                run, artifact = _compile(program, translation, trace, entry)
+        else:
+            artifact = run.artifact
     if CACHE.on and entry is not None:
         CACHE.info("%s: %s", function.__name__, "found" if found else "not found, compiled")
     if program.profiling and program.backend.times_tasks:
@@ -161,7 +170,9 @@ def compile_instance(
     if program.chosen.get("nvtx"):
         run = named(function, run)
     given = results_of(results, mode)
-    return Instance(run, translation.trees, parameters, arguments, given, Captures(translation.captures))
+    made = Instance(run, translation.trees, parameters, arguments, given, Captures(translation.captures))
+    made.facts = artifact.facts if mode == "vjp" else None
+    return made
 
 
 def _listener() -> Listener | None:
@@ -184,7 +195,7 @@ def _translate(
     return translation
 
 
-def _found(program: Any, entry: Entry) -> Callable[..., Any] | None:
+def _found(program: Any, entry: Entry) -> Any:
     """The kernel from the disk cache. None if it is not there."""
     began = perf_counter()
     with program.lock:  # the device makes objects at their first use, once
@@ -194,8 +205,8 @@ def _found(program: Any, entry: Entry) -> Callable[..., Any] | None:
     return run
 
 
-def _compile(program: Any, translation: Translation, trace: Trace, entry: Entry | None) -> Callable[..., Any]:
-    """Compile a kernel. Store it in the disk cache if `entry` is given."""
+def _compile(program: Any, translation: Translation, trace: Trace, entry: Entry | None) -> tuple[Any, Artifact]:
+    """Compile a kernel, and return what launches it and its code. Store it in the disk cache if `entry` is given."""
     tree = translation.tree
     with ScopedProfiler("generate code", COMPILE):
         if program.verifies_results and not _watches(program):
@@ -211,7 +222,7 @@ def _compile(program: Any, translation: Translation, trace: Trace, entry: Entry 
         entry.keep(artifact)
         if trace.listener is not None:
             trace.listener("cache store", began, perf_counter())
-    return run
+    return run, artifact
 
 
 def rehearse(
@@ -261,7 +272,7 @@ def _instrumented(program: Any, run: Callable[..., Any], artifact: Artifact) -> 
     return run
 
 
-def _verified(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[..., Any]:
+def _verified(root: tree.KernelTree, program: Any, trace: Trace) -> tuple[Any, Artifact]:
     """Compile a tree to a launcher that also evaluates each launch."""
     from weft.ir.shadow.stages import lower_kept
     from weft.lang.checks.results import Verified
@@ -269,14 +280,15 @@ def _verified(root: tree.KernelTree, program: Any, trace: Trace) -> Callable[...
     config = program.config
     _show_tree(root, trace)
     kernel, functions, kept = lower_kept(root, config, trace.observer)
+    facts = _facts_of(root, kernel)
     mapped = _mapped(kernel, functions, config, program.device, trace)
     kept.keep(kernel, functions)
     backend, helpers = BACKENDS[config.arch], _helpers(program, trace)
     machine = backend.machine(program.device)
-    artifact = backend.compile(Request(kernel, functions, mapped, machine, trace.lap, helpers))
+    artifact = _with_facts(backend.compile(Request(kernel, functions, mapped, machine, trace.lap, helpers)), facts)
     with program.lock:
         run = load_artifact(artifact, config, program.device, trace)
-    return Verified(program, run, root, config, kept)
+    return Verified(program, run, root, config, kept), artifact
 
 
 def make_artifact(
@@ -287,8 +299,25 @@ def make_artifact(
 
     _show_tree(root, trace)
     lowered = lower_program(root, config, trace.observer)
-    artifact = _code_of(lowered.kernel, lowered.functions, config, device, trace, helpers)
+    facts = _facts_of(root, lowered.kernel)  # before mapping, which changes the kernel
+    artifact = _with_facts(_code_of(lowered.kernel, lowered.functions, config, device, trace, helpers), facts)
     return artifact if lowered.races is None else replace(artifact, races=lowered.races)
+
+
+def _facts_of(root: tree.KernelTree, kernel: Kernel) -> GradientFacts | None:
+    """The facts of lowered CHI, if it is a gradient."""
+    if root.mode != "vjp":
+        return None
+    from weft.ir.autodiff.facts import facts_of
+
+    return facts_of(kernel)
+
+
+def _with_facts(artifact: Artifact, facts: GradientFacts | None) -> Artifact:
+    """The artifact of a gradient kernel, with the facts about it."""
+    if facts is None:
+        return artifact
+    return replace(artifact, reads=facts.reads, saved=facts.saved, sites=(*artifact.sites, *facts.lost))
 
 
 def _code_of(

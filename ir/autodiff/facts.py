@@ -1,0 +1,33 @@
+"""What a tape has to know about a gradient kernel (see `GradientFacts`)."""
+
+from __future__ import annotations
+
+from weft.ir.addresses import root_of
+from weft.ir.artifact import GradientFacts, Site
+from weft.ir.lowered_ops import Address
+from weft.ir.ops import ArrayBase, Kernel, Store
+from weft.ir.symbols import scopes_of
+from weft.ir.tasks import accesses
+
+__all__ = ["facts_of"]
+
+
+def facts_of(kernel: Kernel) -> GradientFacts:
+    """The facts of a lowered gradient kernel."""
+    scopes = {scope.space: number for number, scope in enumerate(scopes_of(kernel.fields).values())}
+    reads = set[str]()
+    for op in accesses(kernel):
+        root = root_of(op.ptr)
+        if isinstance(op, Store):
+            continue
+        if isinstance(root, ArrayBase):
+            reads.add(f"param:{root.index}")
+        elif isinstance(op.ptr, Address) and op.ptr.scope.kind == "field":
+            reads.add(f"field:{scopes[op.ptr.scope.space]}")
+        elif isinstance(op.ptr, Address) and op.ptr.scope.kind in ("", "tree"):
+            reads.update(f"field:{number}" for number in scopes.values())
+    named = {f"field:{k}": symbol.name for k, symbol in enumerate(kernel.fields)}
+    named |= {f"param:{k}": param.name for k, param in enumerate(kernel.params)}
+    saved = tuple(place for place, name in named.items() if name in kernel.saved)
+    lost = tuple(Site("lost", (one.name,), (), one.span) for one in kernel.lost)
+    return GradientFacts(tuple(sorted(reads)), saved, lost)

@@ -1,0 +1,113 @@
+"""Memory that a tape saves and restores: boxes of fields and arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weft.lang.data.borrow import view_of
+from weft.lang.data.field import Field
+from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.struct_ndarray import StructNdarray
+
+__all__ = ["Copy", "Memory", "memory_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """The elements of a field or an array. Two with the same `key` may share memory. `whole`: boxes are not told apart,
+    since another view of the same memory may have other indices. `name` is that of messages."""
+
+    key: Hashable
+    owner: Any
+    name: str
+    whole: bool = False
+
+    def copy(self, box: tuple[int | None, ...]) -> Copy | None:
+        """A copy of the elements in a box. None if the box is empty, since an index is out of range."""
+        index = _place(self.owner, box)
+        if index is None:
+            return None
+        return Copy(self, index, [np.array(cells[index]) for cells in _cells(self.owner)])
+
+
+@dataclass(frozen=True, eq=False)
+class Copy:
+    """Numbers that elements of a memory had."""
+
+    memory: Memory
+    index: tuple[Any, ...]
+    numbers: list[Any]
+
+    def put_back(self) -> Copy:
+        """Give the elements these numbers. Returns the numbers that they had until now."""
+        before = list[Any]()
+        for cells, numbers in zip(_cells(self.memory.owner), self.numbers, strict=True):
+            before.append(np.array(cells[self.index]))
+            cells[self.index] = numbers
+        return Copy(self.memory, self.index, before)
+
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
+        return sum(numbers.nbytes for numbers in self.numbers)
+
+
+def memory_of(value: Any) -> Memory:
+    """The memory of a field or of an array argument."""
+    if isinstance(value, Field):
+        slot = value._slots[0]
+        return Memory(("field", id(slot.whole or slot)), value, f"field '{value.name}'" if value.name else "a field")
+    if isinstance(value, StructNdarray):
+        return Memory(("array", id(_root(value.first.array()))), value, "an ndarray of structs", whole=True)
+    cells = value.array() if isinstance(value, Ndarray) else view_of(value)
+    if isinstance(cells, np.ndarray):
+        root = _root(cells)
+        whole = not isinstance(value, Ndarray) and cells.base is not None
+        return Memory(("array", id(root)), value, "an array", whole)
+    if isinstance(value, Ndarray):
+        return Memory(("array", id(value)), value, "an array")
+    return Memory("arrays of other libraries on a GPU", value, "an array", whole=True)
+
+
+def _root(cells: Any) -> Any:
+    """The object that owns the memory of a numpy array."""
+    while getattr(cells, "base", None) is not None:
+        cells = cells.base
+    return cells
+
+
+def _cells(owner: Any) -> list[Any]:
+    """The elements, as arrays that share the memory."""
+    if isinstance(owner, Field):
+        return [owner._window()]
+    if isinstance(owner, Ndarray):
+        return [owner.array()]
+    if isinstance(owner, StructNdarray):
+        return [cells for member in owner.members.values() for cells in _cells(member)]
+    if hasattr(owner, "members"):  # a struct in a struct
+        return [cells for member in owner.members.values() for cells in _cells(member)]
+    return [view_of(owner)]
+
+
+def _place(owner: Any, box: tuple[int | None, ...]) -> tuple[Any, ...] | None:
+    """The index of a box in the arrays of `_cells`."""
+    if all(number is None for number in box):
+        return (...,)
+    if not isinstance(owner, Field):
+        shape = owner.shape
+        if any(number is not None and not 0 <= number < extent for number, extent in zip(box, shape)):
+            return None
+        return tuple(slice(None) if number is None else number for number in box)
+    numbers = [None if number is None else number - first for number, first in zip(box, owner.offset, strict=True)]
+    if any(number is not None and not 0 <= number < extent for number, extent in zip(numbers, owner.shape)):
+        return None
+    owner._window()
+    index = list[Any]()
+    for axis, divisor, modulus in owner._digits:
+        number = numbers[axis]
+        index.append(slice(None) if number is None else number // divisor % modulus)
+    return tuple(index)

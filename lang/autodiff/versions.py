@@ -1,0 +1,110 @@
+"""Old values of memory, for gradients that run later.
+
+A gradient needs values that the launch of its kernel read. Before a later launch overwrites them, they are copied. The
+gradients run from the last launch to the first, and each copy is put back as soon as the gradient of the launch that
+overwrote it has run. At the end, memory gets its latest values again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from weft.ir.errors import Span, WeftError
+from weft.lang.autodiff.memory import Copy
+from weft.lang.autodiff.memory_use import Box, Touch
+
+__all__ = ["Overwritten", "Record", "Versions", "run_back"]
+
+
+class Overwritten(WeftError):
+    """A kernel overwrites values that the gradient of an earlier one needs, and the tape does not save them."""
+
+
+@dataclass
+class Record:
+    """A recorded call. `gradient` runs its gradient, if it has one. `before` are copies that must be back when the
+    gradient runs, and `after` those that are put back then."""
+
+    gradient: Callable[[], Any] | None
+    before: list[Copy] = field(default_factory=list[Copy])
+    after: list[Copy] = field(default_factory=list[Copy])
+
+
+class _Boxes:
+    """The boxes of one memory that recorded gradients need, by the axes on which a box has one index. Each has the
+    kernel and the place that need it."""
+
+    def __init__(self) -> None:
+        self._by_axes: dict[tuple[int, ...], dict[tuple[int, ...], tuple[str, Span | None]]] = {}
+
+    def add(self, box: Box, kernel: str, span: Span | None) -> None:
+        axes = tuple(axis for axis, number in enumerate(box) if number is not None)
+        found = self._by_axes.setdefault(axes, {})
+        found[tuple(number for number in box if number is not None)] = kernel, span
+
+    def meets(self, box: Box) -> tuple[str, Span | None] | None:
+        """Who needs elements of that box. None: nobody."""
+        for axes, found in self._by_axes.items():
+            shared = [k for k, axis in enumerate(axes) if axis < len(box) and box[axis] is not None]
+            if len(shared) == len(axes):
+                who = found.get(tuple(number for axis in axes if (number := box[axis]) is not None))
+            else:
+                alike = (v for key, v in found.items() if all(key[k] == box[axes[k]] for k in shared))
+                who = next(alike, None)
+            if who is not None:
+                return who
+        return None
+
+
+class Versions:
+    """What the recorded gradients of a tape need. With `save`, values are copied before they are overwritten, otherwise
+    overwriting them raises Overwritten. With `all`, everything that is overwritten is copied."""
+
+    def __init__(self, save: bool, all: bool = False) -> None:
+        self._save, self._all = save, all
+        self._needed: dict[Hashable, _Boxes] = {}
+
+    def need(self, kernel: str, reads: Sequence[Touch]) -> None:
+        """Note what the gradient of a kernel reads."""
+        for read in reads:
+            self._needed.setdefault(read.memory.key, _Boxes()).add(read.box, kernel, read.span)
+
+    def keep(self, record: Record, kernel: str, writes: Sequence[Touch], saved: frozenset[str]) -> None:
+        """Copy what a launch is about to overwrite and gradients need. Its own gradient needs the old values in the
+        places `saved`."""
+        for write in writes:
+            own = write.place in saved
+            boxes = self._needed.get(write.memory.key)
+            who = None if boxes is None else boxes.meets(write.box)
+            if not own and who is None and not self._all:
+                continue
+            if not self._save:
+                raise Overwritten(_told(kernel, write, (kernel, None) if who is None else who), write.span)
+            copy = write.memory.copy(write.box)
+            if copy is not None:
+                (record.before if own else record.after).append(copy)
+
+
+def _told(kernel: str, write: Touch, who: tuple[str, Span | None]) -> str:
+    by, span = who
+    where = f" at {span.file}:{span.line}" if span is not None else ""
+    return (
+        f"kernel '{kernel}' overwrites {write.memory.name}, and the gradient of kernel '{by}' needs the values that it "
+        f"reads{where}: use Tape(save=True), or write to other elements"
+    )
+
+
+def run_back(records: Sequence[Record]) -> None:
+    """Run the gradients, the last one first, each with the memory that it needs. Memory has its present values again
+    afterwards."""
+    latest = list[Copy]()
+    try:
+        for record in reversed(records):
+            latest += [copy.put_back() for copy in reversed(record.before)]
+            if record.gradient is not None:
+                record.gradient()
+            latest += [copy.put_back() for copy in reversed(record.after)]
+    finally:
+        for copy in reversed(latest):
+            copy.put_back()
