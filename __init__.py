@@ -156,6 +156,7 @@ if TYPE_CHECKING:
         ArgumentError,
         CompilationError,
         DataRace,
+        GradientWarning,
         InternalError,
         MemoryFault,
         OutOfBoundsWarning,
@@ -231,6 +232,7 @@ _LAZY: dict[str, str] = {
             *("CompilationError", "WeftError", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError"),
             *("TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError"),
             *("OutOfBoundsWarning", "OverflowWarning", "PrecisionWarning", "RaceWarning", "TaichiTypeError"),
+            "GradientWarning",
             *(
                 "ArgumentError",
                 "DataRace",
@@ -289,6 +291,7 @@ __all__ = [
     "FieldError",
     "FieldTree",
     "FieldsBuilder",
+    "GradientWarning",
     "InternalError",
     "Layout",
     "Matrix",

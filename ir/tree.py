@@ -205,10 +205,11 @@ class Member(Expr):
 
 @dataclass(eq=False, slots=True)
 class FieldElement(Expr):
-    """`field[indices]`; a 0-D field has no indices. An lvalue."""
+    """`field[indices]`; a 0-D field has no indices. An lvalue. `stopped`: what is read there carries no derivative."""
 
     field: FieldSymbol
     indices: list[Expr]
+    stopped: bool = False
 
 
 @dataclass(eq=False, slots=True)

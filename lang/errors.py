@@ -32,6 +32,7 @@ __all__ = [
     "ArithmeticFault",
     "CompilationError",
     "DataRace",
+    "GradientWarning",
     "IndexFault",
     "InternalError",
     "KernelFault",
@@ -82,6 +83,12 @@ class WrongIndex(CompilationError, IndexError):
 class PrecisionWarning(UserWarning):
     """A kernel stores a value in a type that may not represent it exactly. The warning is given at compile time, once
     for each place."""
+
+
+class GradientWarning(UserWarning):
+    """A derivative ends where the program may not expect it, or a gradient is computed from other values than those
+    that its kernel had. The warning is given once for each place. `ti.stop_grad` and `ti.ad.no_grad` end derivatives on
+    purpose."""
 
 
 class RaceWarning(UserWarning):

@@ -12,7 +12,7 @@ from weft.ir.errors import InternalError
 from weft.ir.transforms.lower_tree_facts import always_returns, cost, has_return, returns_at_tail
 from weft.ir.transforms.lower_tree_overflow import arithmetic, atomic, computed, matmul, reduction
 from weft.ir.transforms.lower_tree_state import Inlined, Lowering, ends, lowers
-from weft.ir.types import VOID, Array, Struct, Type, element, shape_of, u1
+from weft.ir.types import VOID, Array, Struct, Type, element, i16, i32, i64, shape_of, u1, with_element
 
 __all__ = ["address", "branches", "in_global_memory"]
 
@@ -185,13 +185,28 @@ def _var(low: Lowering, node: tree.Var) -> Value:
 @lowers(tree.FieldElement)
 @lowers(tree.ArrayElement)
 def _stored(low: Lowering, node: tree.Expr) -> Value:
-    return low.load(address(low, node))
+    return _read(low, node, address(low, node))
+
+
+_INTEGERS = {2: i16, 4: i32, 8: i64}  # by the size of a float
+
+
+def _read(low: Lowering, node: tree.Expr, place: Value) -> Value:
+    """The value at a place. If it is in an element that carries no derivative, the bits of a number stand between the
+    value and its use: integers carry no derivative."""
+    value, root = low.load(place), node
+    while isinstance(root, (tree.Element, tree.Member)):
+        root = root.base
+    if not isinstance(root, tree.FieldElement) or not root.stopped:
+        return value
+    bits = with_element(value.type, _INTEGERS[element(value.type).size])
+    return low.add(ops.BitCast(low.add(ops.BitCast(value, type=bits)), type=value.type))
 
 
 @lowers(tree.Member)
 def _member_value(low: Lowering, node: tree.Member) -> Value:
     if _is_place(low, node):
-        return low.load(address(low, node))
+        return _read(low, node, address(low, node))
     return low.add(ops.Member(low.value(node.base), _member(node)))
 
 
@@ -205,7 +220,7 @@ def _element(low: Lowering, node: tree.Element) -> Value:
         return low.add(ops.Extract(low.value(node.base), flat))
     base = address(low, node.base)
     indices = [_index(low, node, axis) for axis in range(len(node.indices))]
-    return low.load(low.add(ops.ElementPtr(base, indices)))
+    return _read(low, node, low.add(ops.ElementPtr(base, indices)))
 
 
 @lowers(tree.Atomic)

@@ -17,7 +17,7 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import Span
 from weft.ir.transforms.lower_tree_facts import memory_variables, walk
-from weft.ir.types import Array, Prim
+from weft.ir.types import Array, Prim, flatten
 from weft.lang.autodiff.memory import Memory, memory_of
 from weft.lang.calls.compile import Instance
 
@@ -29,11 +29,13 @@ Index = Callable[[Sequence[Any]], int] | None  # computes an index from the argu
 
 @dataclass(frozen=True)
 class Access:
-    """An element that a kernel reads or writes: the memory ("field:2" or "param:0"), and its indices."""
+    """An element that a kernel reads or writes: the memory ("field:2" or "param:0"), and its indices. `stopped`: what
+    is read carries no derivative, because the kernel says so."""
 
     place: str
     indices: tuple[Index, ...]
     span: Span | None
+    stopped: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Uses:
         self.every_read = finder.reads
         self.reads = [one for one in finder.reads if needed is None or one.place in needed]
         self.writes = finder.writes
-        self.symbols = translation.tree.fields
+        self._symbols, self._params = translation.tree.fields, translation.tree.params
         self._fields = [weakref.ref(one) for one in translation.kept]
         self._positions = instance.positions
 
@@ -72,6 +74,29 @@ class Uses:
             box = () if memory.whole else tuple(None if k is None else _number(k, numbers) for k in access.indices)
             found.setdefault((access.place, box), Touch(memory, box, access.span, access.place))
         return list(found.values())
+
+    def named(self, name: str) -> list[str]:
+        """The fields and parameters of that name."""
+        fields = [f"field:{k}" for k, symbol in enumerate(self._symbols) if symbol.name == name]
+        return fields + [f"param:{k}" for k, param in enumerate(self._params) if param.name == name]
+
+    def is_constant(self, place: str) -> bool:
+        """Whether a field or parameter has no gradient, but could have one."""
+        kind, number = place.split(":")
+        if kind == "field":
+            symbol = self._symbols[int(number)]
+            return symbol.grad is None and any(prim.is_float for prim in flatten(symbol.dtype))
+        param = self._params[int(number)]
+        assert isinstance(param.type, Array)
+        own = any(prim.is_float for prim in flatten(param.type.elem))
+        return own and not any(one.name == f"{param.name}.grad" for one in self._params)
+
+    def has_gradient(self, place: str) -> bool:
+        """Whether a field or parameter has a gradient."""
+        kind, number = place.split(":")
+        if kind == "field":
+            return self._symbols[int(number)].grad is not None
+        return any(one.name == f"{self._params[int(number)].name}.grad" for one in self._params)
 
     def memory(self, place: str, flat: Sequence[Any]) -> Memory:
         """The memory of a field or an argument."""
@@ -149,7 +174,8 @@ class _Finder:
             place = f"param:{node.array.index}"
         else:
             return  # memory of a thread block
-        found.append(Access(place, tuple(map(self._index, node.indices)), node.span))
+        stopped = isinstance(node, tree.FieldElement) and node.stopped
+        found.append(Access(place, tuple(map(self._index, node.indices)), node.span, stopped))
 
     def _index(self, node: tree.Expr) -> Index:
         """The function that computes an integer from the arguments. None if other things matter."""

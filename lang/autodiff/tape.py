@@ -11,6 +11,7 @@ from typing import Any
 from weft.ir.errors import WeftError
 from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.contexts import entered, suspended
+from weft.lang.autodiff.lost import Losses
 from weft.lang.autodiff.memory_use import uses_of
 from weft.lang.autodiff.variables import called, companion_of, elements_of, zeroed
 from weft.lang.autodiff.versions import Record, Versions, run_back
@@ -37,13 +38,19 @@ class Tape:
     these elements are copied. With `save=False`, such a call raises Overwritten, which names both lines. What Python
     writes in the block (`x[0] = 1`, `x.fill(0)`) is not recorded, and not copied.
 
+    A kernel may store a value that carries a derivative to a field or array without a gradient. If a later kernel reads
+    it on the way to memory with a gradient, that part of the derivative is lost. The tape gives a GradientWarning with
+    the line, and with `validation=True` raises LostDerivative.
+
     If an exception ends the block, no gradient runs. A kernel that cannot be differentiated raises CompilationError
     with its line when it is called. Raises WeftError for a loss without a gradient, and ArgumentError for one with
     several numbers."""
 
     records = True
 
-    def __init__(self, loss: Any = None, clear_gradients: bool = True, save: bool = True) -> None:
+    def __init__(
+        self, loss: Any = None, clear_gradients: bool = True, validation: bool = False, save: bool = True
+    ) -> None:
         self._loss, self._clear = loss, clear_gradients
         if loss is not None:
             companion_of(loss, "grad", "the loss")
@@ -53,7 +60,7 @@ class Tape:
                     f"the loss {called(loss)} is one number, but it has {count}: add them up in a kernel"
                 )
         self._records: list[Record] = []
-        self._versions = Versions(save)
+        self._versions, self._losses = Versions(save), Losses(validation)
         self._open: AbstractContextManager[None] | None = None
         self._used = False
 
@@ -96,6 +103,7 @@ class Tape:
         record, uses = Record(gradient), uses_of(gradient.instance)
         self._versions.keep(record, kernel.__name__, uses.touched(uses.writes, gradient.flat), uses.saved)
         result = call(*args, **keywords)
+        self._losses.follow(kernel.__name__, gradient.instance, uses, gradient.flat)
         self._versions.need(kernel.__name__, uses.touched(uses.reads, gradient.flat))
         self._records.append(record)
         return result

@@ -24,6 +24,7 @@ from weft.ir.types import exposed as exposed_type
 from weft.lang.calls.companions import companion_of, companion_parameters
 from weft.lang.calls.compile import FieldDropped, Instance, compile_instance, counts_on_nothing, rehearse
 from weft.lang.calls.direct import kinds_of, plan_for, write_records
+from weft.lang.calls.gradient_warnings import warn_of_old_values
 from weft.lang.calls.instances import Instances
 from weft.lang.calls.parameters import Parameter, Template, make_parameter
 from weft.lang.calls.recipe import ON_COMPILED, Recipe
@@ -193,7 +194,10 @@ class Kernel(DirectCallable):
             args = self._matched(owner, args, keywords)
         flat = self._unpacked(args)
         try:
-            return self._launched(program, self._instance(program, owner, flat), owner, args, flat)
+            instance = self._instance(program, owner, flat)
+            if instance.facts is not None and instance.facts.saved:
+                warn_of_old_values(self, instance)
+            return self._launched(program, instance, owner, args, flat)
         except FieldDropped:  # another thread dropped the field: the name refers to another field now
             return self.call_on(owner, args, {})
 

@@ -14,6 +14,8 @@ from weft.ir.registry import registers
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, range_of
 from weft.ir.symbols import LoopConfig
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, element, u1, u16, u32, u64, with_element
+from weft.lang.data.field import Field
+from weft.lang.data.struct_field import StructField
 from weft.lang.errors import StaticAssertion
 from weft.lang.translate.operators import binary, condition, run_now, select, truth, unary
 from weft.lang.translate.precision import warn_of_loss
@@ -456,9 +458,34 @@ def _loop_config(t: Translator, c: Call) -> Any:
     t.loop_config = LoopConfig(serialize=bool(c.keywords.get("serialize", False)), **numbers)
 
 
-@function("block_local", "cache_read_only", "stop_grad")
+@function("block_local", "cache_read_only")
 def _hint(t: Translator, c: Call) -> Any:
     del t, c
+
+
+@function("stop_grad")
+def _stop_grad(t: Translator, c: Call) -> Any:
+    """Of a field: its elements carry no derivative in the rest of the block. Of a value: the value, without one."""
+    x = arguments(t, c, 1, 1, "x")[0]
+    if isinstance(x, Field | StructField):
+        if t.unit.mode:
+            t.unit.stopped |= {id(one) for one in _with_members(x)}
+        return None
+    if isinstance(x, Record):
+        raise t.error("stop_grad takes a field, a number, a vector or a matrix: apply it to the members", c.node)
+    value = to_expr(t, x, _place(c, 0))
+    prim = element_type(t, value, c.node)
+    if not prim.is_float or not t.unit.mode:
+        return x
+    bits = with_element(value.type, {2: u16, 4: u32, 8: u64}[prim.size])
+    span = t.span(c.node)
+    return tree.BitCast(tree.BitCast(value, type=bits, span=span), type=value.type, span=span)
+
+
+def _with_members(made: Field | StructField) -> list[Any]:
+    """A field, or the fields of the members of a field of structs."""
+    members = made.members.values() if isinstance(made, StructField) else ()
+    return [made, *(one for member in members for one in _with_members(member))]
 
 
 @function("assume_in_range")

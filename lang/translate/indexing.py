@@ -148,7 +148,7 @@ def _one(t: Translator, over: Any, indices: list[tree.Expr], node: ast.Subscript
     extents = len(symbol.shape)
     if len(indices) != extents:
         indices = _forgive(t, symbol.name, symbol.shape, indices, node)
-    return tree.FieldElement(symbol, indices, type=symbol.dtype, span=t.span(node))
+    return tree.FieldElement(symbol, indices, id(over) in t.unit.stopped, type=symbol.dtype, span=t.span(node))
 
 
 def _forgive(

@@ -57,6 +57,8 @@ class Unit:
     results: tuple[Any, ...] = ()
     loops: LoopConfig = field(default_factory=LoopConfig)  # for outermost loops that have no settings of their own
     mode: str = ""  # a row of MODES (`symbols.py`)
+    # the fields whose elements carry no derivative in the current block, by id (see `stop_grad`)
+    stopped: frozenset[int] = frozenset()
     symbols: dict[int, FieldSymbol] = field(default_factory=dict[int, FieldSymbol])
     hidden: list[FieldSymbol] = field(default_factory=list[FieldSymbol])  # see `data/shadows.py`
     trees: list[Any] = field(default_factory=list[Any])
@@ -236,6 +238,7 @@ class Translator:
         """Fill a block that runs conditionally or repeatedly. It has its own list of statements and its own scope."""
         outer, self.out = self.out, []
         top, self.top = self.top, False
+        stopped = self.unit.stopped
         self.depth += 1
         self.scopes_of_blocks.append(len(self.names.scopes))
         self.names.push()
@@ -244,7 +247,7 @@ class Translator:
         finally:
             self.names.pop()
             self.scopes_of_blocks.pop()
-            self.out, self.top, self.jump = outer, top, ""
+            self.out, self.top, self.jump, self.unit.stopped = outer, top, "", stopped
             self.depth -= 1
 
     def lives_here(self, name: str) -> bool:

@@ -365,7 +365,8 @@ def settled_place(t: Translator, place: tree.Expr) -> tree.Expr:
     if isinstance(place, tree.Member):
         return tree.Member(settled_place(t, place.base), place.name, type=place.type, span=place.span)
     if isinstance(place, tree.FieldElement):
-        return tree.FieldElement(place.field, [t.frozen(i) for i in place.indices], type=place.type, span=place.span)
+        indices = [t.frozen(i) for i in place.indices]
+        return tree.FieldElement(place.field, indices, place.stopped, type=place.type, span=place.span)
     if isinstance(place, tree.ArrayElement):
         return tree.ArrayElement(place.array, [t.frozen(i) for i in place.indices], type=place.type, span=place.span)
     return place

@@ -378,4 +378,4 @@ cache_read_only = Builtin("cache_read_only", lambda *_: None, "A hint that field
 assume_in_range = Builtin(
     "assume_in_range", lambda x, base, low, high: x, "x, promised to lie in [base + low, base + high)."
 )
-stop_grad = Builtin("stop_grad", lambda *_: None, "No gradients flow to this field.")
+stop_grad = Builtin("stop_grad", lambda x: x, "x, without a derivative; for a field, its elements in this block.")

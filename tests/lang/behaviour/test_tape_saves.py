@@ -249,6 +249,7 @@ def test_saving_can_be_refused(ti):
     said = (
         r"kernel 'put' overwrites field 'x', and the gradient of kernel 'add' needs the values that it reads at .*:\d+"
     )
+
     def both():
         add()
         put()

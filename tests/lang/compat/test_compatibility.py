@@ -64,7 +64,6 @@ DIFFERS: dict[str, str] = {
     "linalg.MatrixFreeCG": "`x` is the first guess; sums are kept in f64; fields of vectors too",
     "random": "other numbers: the same for a seed on every arch, whatever the number of threads",
     "randn": "other numbers: the same for a seed on every arch, whatever the number of threads",
-    "stop_grad": "accepted: there are no gradients to stop yet",
 }
 
 

@@ -1,0 +1,35 @@
+"""Warnings about derivatives, each given once for its place in the source."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from weft.ir.errors import Span
+from weft.lang.errors import GradientWarning
+
+__all__ = ["warn_at", "warn_of_old_values"]
+
+_given = dict[Any, Any]()  # as Python keeps what it has warned of
+
+
+def warn_at(span: Span | None, message: str) -> None:
+    """Give a GradientWarning for a place in the source, once."""
+    text = message if span is None else f"\n{span.render()}\n{message}"
+    file, line = ("<kernel>", 1) if span is None else (span.file, span.line)
+    warnings.warn_explicit(GradientWarning(text), None, file, line, registry=_given)
+
+
+def warn_of_old_values(kernel: Any, instance: Any) -> None:
+    """Warn that the gradient kernel, which a program launches itself, needs values that the original kernel has
+    overwritten."""
+    tree = instance.recipe.translate().tree
+    names = {f"field:{k}": symbol.name for k, symbol in enumerate(tree.fields)}
+    names |= {f"param:{k}": param.name for k, param in enumerate(tree.params)}
+    told = ", ".join(f"'{names[place]}'" for place in instance.facts.saved)
+    name = kernel.__name__
+    warn_at(
+        tree.span,
+        f"{name}() needs the values of {told} from before kernel '{name.removesuffix('.grad')}' overwrote them, and "
+        f"uses the values that are there when it runs: put the old ones back first, or record the call with ti.ad.Tape",
+    )
