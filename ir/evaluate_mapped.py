@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import gcd, lcm
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
@@ -14,7 +14,7 @@ from weft.ir.affine import affine
 from weft.ir.alias import Access
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
-from weft.ir.machine import Env, Machine, Run, runs
+from weft.ir.machine import Env, Machine, Run, runs, runs_weakly
 from weft.ir.mapping.whole_words import WORD
 from weft.ir.memory_model import Place
 from weft.ir.scalar import BINARY
@@ -148,6 +148,20 @@ def _behind(value: Value) -> list[Value]:
 
 @runs(ops.AtomicRow)
 def _atomic_row(machine: Machine, op: ops.AtomicRow) -> Run:
+    return _row(machine, op, lambda place, value: place.store(BINARY["add"].evaluate(place.load(f32), value), f32))
+
+
+@runs_weakly(ops.AtomicRow)
+def _atomic_row_weakly(machine: Machine, op: ops.AtomicRow) -> Run:
+    def add(place: Place, value: Any) -> None:
+        view = machine.course.view
+        assert view is not None, "only threads of a parallel loop have a view"
+        view.update(place, lambda old, _: BINARY["add"].evaluate(old, value), f32, "relaxed")
+
+    return _row(machine, op, add)
+
+
+def _row(machine: Machine, op: ops.AtomicRow, add: Callable[[Place, Any], None]) -> Run:
     """Each sum is executed by itself. A single unit must be at a multiple of its size."""
     ptr, values, unit = machine.slot(op.ptr), machine.slot_list(op.values), op.unit * f32.size
     aligned = len(values) == op.unit and isinstance(root_of(op.ptr), ops.TreeBase)
@@ -160,8 +174,7 @@ def _atomic_row(machine: Machine, op: ops.AtomicRow) -> Run:
         if aligned and place.offsets[0] % unit:
             raise InternalError(f"{op!r} adds {unit} bytes at {place.offsets[0]}, which is not a multiple of that")
         for number, value in enumerate(values):
-            one = Place(place.buffer, [place.offsets[0] + number * f32.size], [f32], place.error)
-            one.store(BINARY["add"].evaluate(one.load(f32), env[value]), f32)
+            add(Place(place.buffer, [place.offsets[0] + number * f32.size], [f32], place.error), env[value])
 
     return run
 

@@ -14,10 +14,12 @@ from weft.codegen.gpu.ops import DEVICE, EPILOGUE
 from weft.codegen.llvm.function import EMITTERS
 from weft.ir import affine, evaluate, intervals
 from weft.ir import uniform as uniform_module
+from weft.ir.autodiff.demand import NEEDS
 from weft.ir.autodiff.forward import DUALS
+from weft.ir.autodiff.pullbacks import PULLBACKS
 from weft.ir.autodiff.rules import DERIVATIVES
 from weft.ir.core import OPS, Op, attr, operand, ops_at
-from weft.ir.machine import RUNNERS, STEPPERS
+from weft.ir.machine import RUNNERS, STEPPERS, WEAK_RUNNERS
 from weft.ir.mapping.cost import PRICES
 from weft.ir.mapping.lane_price import LANE_PRICES
 from weft.ir.mapping.vectorize import tasks
@@ -82,6 +84,15 @@ TABLES = (
         ),
     ),
     Table(
+        "evaluator, on weak memory",
+        _rows(WEAK_RUNNERS),
+        (
+            ("it has no effect", lambda kind: kind.effect == ""),
+            ("its effect has no address", lambda kind: kind.effect == "elsewhere"),
+            ("the ops of the function that it calls access memory", _named("invoke")),
+        ),
+    ),
+    Table(
         "verifier of types",
         CHECKS.keys(),
         (
@@ -111,6 +122,22 @@ TABLES = (
             ("its value is a constant", _named("const array_shape random scalar_arg")),
             ("its address is that of a dual where an access needs it", _named("array_ptr element_ptr member_ptr")),
             ("control flow stays", _named("kernel if for while parallel_for struct_for break continue")),
+            ("it gives no value", _named("print assert warn fence")),
+        ),
+    ),
+    Table(
+        "reverse mode",
+        _rows(PULLBACKS),
+        (
+            ("it comes into being after `differentiate`", _not_at("chi")),
+            ("its value has no derivative", _named("const arg array_shape random scalar_arg")),
+            ("an access at its address has the row", lambda kind: kind.local or kind.place),
+            ("`reverse` turns it around, or removed it before", _named("kernel if for while parallel_for struct_for")),
+            ("`structure` removed it before", _named("break continue return")),
+            (
+                "it is refused where a derivative goes through it",
+                _named("invoke simt shared atomic_load atomic_store exchange compare_exchange"),
+            ),
             ("it gives no value", _named("print assert warn fence")),
         ),
     ),
@@ -286,6 +313,10 @@ def test_each_reason_is_needed(table: Table) -> None:
     unlisted = {name: kind for name, kind in OPS.items() if name not in table.rows}
     for reason, holds in table.defaults:
         assert any(holds(kind) for kind in unlisted.values()), f"'{table.name}': no op needs '{reason}'"
+
+
+def test_each_pullback_says_what_it_needs() -> None:
+    assert _rows(NEEDS) == _rows(PULLBACKS)
 
 
 def test_rows_of_uniformity_are_those_of_the_trait() -> None:

@@ -243,3 +243,36 @@ def test_what_lies_out_of_bounds_is_masked_here_too() -> None:
     memory = Memory.of(made.fields)
     evaluate(made, [], memory, config, schedule=Schedule(3, weak=True))
     assert not memory.read(made.fields[1]).any()
+
+
+ROWS = """\
+kernel @k() -> () {
+  field @x: f32[16] tree=0 components=(0) terms=((0, 1, 16, 4)) order=(0)
+  task range_for bounds {
+    %zero = const 0 : i64
+    %end = const 8 : i64
+    yield begins=[%zero], ends=[%end]
+  } prologue {
+    %base = tree_base tree=0 : *i64
+    %one = const 1.0 : f32
+    %three = const 3 : i64
+    %eight = const 8 : i64
+  } body (%i: i64) {
+    %k = binary and %i, %three : i64
+    %row = address %base, indices=[%k], strides=[%eight], offset=0, scope="field:x" : *f32
+    ADD
+    %next = address %base, indices=[%k], strides=[%eight], offset=4, scope="field:x" : *f32
+    %0 = atomic add %next, %one : f32
+  }
+}
+"""
+
+
+def test_rows_of_sums_go_through_the_views_of_threads() -> None:
+    """Iterations k and k + 4 add to the same two elements, by a row and by an atomic: no sum is lost."""
+    made = parse(ROWS.replace("ADD", "atomic_row %row, [%one, %one], unit=2"))
+    verify(made, "mapped")
+    for seed in SEEDS[:40]:
+        memory = Memory.of(made.fields)
+        evaluate(made, [], memory, CONFIG, schedule=Schedule(seed, weak=True))
+        assert memory.read(made.fields[0]).tolist() == [2, 4] * 4 + [0] * 8
