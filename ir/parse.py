@@ -17,8 +17,8 @@ from weft.ir.ops import Kernel
 from weft.ir.schedule import RECORDS
 from weft.ir.scopes import Scope
 from weft.ir.storage.cell import Cell, Shadow
-from weft.ir.storage.dense import Term
-from weft.ir.storage.path import dense_path
+from weft.ir.storage.layout import LEVEL_READERS
+from weft.ir.storage.path import Path
 from weft.ir.symbols import COMPANIONS, FieldSymbol, LoopConfig, Lost, Param
 from weft.ir.text import is_bare
 from weft.ir.types import PRIMS, VOID, Prim, Type, array, lanes, pointer, struct, tensor
@@ -253,10 +253,10 @@ class _Parser:
             key = self.take("word")
             self.expect("=")
             facts[key] = self.fields[self.known(self.symbol())] if key in COMPANIONS.values() else self.attribute()
-        terms = tuple(Term(*term) for term in facts.pop("terms", ()))
+        levels = tuple(LEVEL_READERS[key](facts.pop(key)) for key in [*facts] if key in LEVEL_READERS)
         shadows = tuple(Shadow(*shadow) for shadow in facts.pop("shadows", ()))
         cell = Cell(dtype, facts.pop("components", ()), shadows, facts.pop("halo", ()))
-        self.fields[name] = FieldSymbol(name, tuple(shape), facts.pop("tree", 0), dense_path(cell, terms), **facts)
+        self.fields[name] = FieldSymbol(name, tuple(shape), facts.pop("tree", 0), Path(levels, cell), **facts)
 
     def block(self, args: list[BlockArg] | None = None) -> Block:
         """The ops up to the closing brace."""

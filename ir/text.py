@@ -239,10 +239,11 @@ def attribute(content: Any) -> str:
 def _layout(field: FieldSymbol) -> str:
     """The extents of a field and how it is stored."""
     extents = f"[{', '.join(map(str, field.shape))}]" if field.shape else ""
-    dense, cell = field.path.dense, field.path.cell
-    if dense is None or dense.offset:
+    if not field.path.is_collapsed:
         raise TypeError(f"the path of field '{field.name}' is not collapsed: {field.path}")
-    facts: dict[str, Any] = {"tree": field.tree, "components": cell.components, "terms": dense.terms}
+    cell = field.path.cell
+    facts: dict[str, Any] = {"tree": field.tree, "components": cell.components}
+    facts |= dict(level.text for level in field.path.levels)
     facts |= {"offset": field.offset, "order": field.order, "halo": cell.halo, "shadows": cell.shadows}
     facts |= ({"exposed": True} if field.exposed else {}) | ({"hidden": field.hidden} if field.hidden else {})
     return extents + "".join(f" {name}={attribute(fact)}" for name, fact in facts.items() if fact != ())

@@ -61,6 +61,15 @@ class Dense:
         return "dense"
 
     @property
+    def text(self) -> tuple[str, Any]:
+        return "terms", self.terms
+
+    @staticmethod
+    def read(terms: Iterable[tuple[int, int, int, int]]) -> Dense:
+        """The level of which the text of a field says that it has these terms."""
+        return Dense(tuple(Term(*term) for term in terms))
+
+    @property
     def is_full(self) -> bool:
         return True
 

@@ -7,15 +7,21 @@ are not checked, an access that misses a field by one index does not touch anoth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from weft.ir.storage.cell import Cell
 from weft.ir.storage.dense import Dense, Term
+from weft.ir.storage.level import Level
 from weft.ir.storage.path import Path
 from weft.ir.storage.snode import SNode
 from weft.ir.types import Prim
 
-__all__ = ["PlaceLayout", "TreeLayout", "layout_tree"]
+__all__ = ["LEVEL_READERS", "PlaceLayout", "TreeLayout", "layout_tree"]
+
+# How a level is made of the attribute of a field's text that shows it (see `Level.text`).
+LEVEL_READERS: dict[str, Callable[[Any], Level]] = {"terms": Dense.read}
 
 
 _LINE, _MOST = 64, 64 << 10  # bytes: a cache line, where data after a gap begins; the longest gap

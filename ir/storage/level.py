@@ -95,6 +95,12 @@ class Level(Protocol):
         ...
 
     @property
+    def text(self) -> tuple[str, Any]:
+        """What the text of a field says about the level: the name of an attribute, and a value of numbers, strings and
+        tuples. `LEVEL_READERS` in `layout.py` makes a level of the value."""
+        ...
+
+    @property
     def is_full(self) -> bool:
         """Whether all its cells exist, always."""
         ...
