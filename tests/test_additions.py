@@ -1,4 +1,5 @@
-"""An op and a pass are added to a copy of Weft, as docs/contributing.md says: three files each, and they work."""
+"""An op, a pass and a derivative rule are added to a copy of Weft, in at most three files each, as docs/contributing.md
+says, and they work. (`lang/program/test_backends.py` adds a target.)"""
 
 from __future__ import annotations
 
@@ -107,25 +108,74 @@ print("ok")
 """
 
 
-def test_an_op_and_a_pass_are_added(tmp_path: Path) -> None:
-    copy = tmp_path / "weft"
+# A derivative rule: `round` lets a gradient pass, as networks with few bits need it. The row names the rule.
+RULE = {
+    "ir/scalar.py": ('"llvm.round", derivative="step"', '"llvm.round", derivative="straight"'),
+    "ir/autodiff/rules.py": ('    "step": _rule(', '    "straight": _rule(1.0),\n    "step": _rule('),
+}
+GRADIENT = """
+import numpy as np
+import weft as ti
+
+ti.init(arch=ti.cpu, offline_cache=False)
+x = ti.field(ti.f32, 8, needs_grad=True)
+loss = ti.field(ti.f32, (), needs_grad=True)
+
+
+@ti.kernel
+def total():
+    for i in x:
+        loss[None] += ti.round(x[i]) * 3.0 + ti.floor(x[i])
+
+
+x.from_numpy(np.linspace(-2.1, 3.3, 8, dtype=np.float32))
+loss.grad[None] = 1.0
+total.grad()
+print(x.grad.to_numpy().tolist() == [3.0] * 8)
+"""
+
+
+def copied(folder: Path) -> Path:
+    """A copy of Weft in the folder."""
+    copy = folder / "weft"
     for part in PARTS:
         shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "__init__.py", copy)
+    return copy
+
+
+def replaced(file: Path, before: str, after: str) -> None:
+    """Replace a text that is in the file once."""
+    text = file.read_text(encoding="utf-8")
+    assert text.count(before) == 1
+    file.write_text(text.replace(before, after), encoding="utf-8")
+
+
+def printed(folder: Path, text: str, **environment: str) -> str:
+    """What a program prints that uses the copy."""
+    program = folder / "program.py"
+    program.write_text(text, encoding="utf-8")
+    path = os.pathsep.join([str(folder), *(entry for entry in sys.path if entry.endswith("-packages"))])
+    variables = {**os.environ, "PYTHONPATH": path, **environment}
+    run = subprocess.run([sys.executable, program], env=variables, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_an_op_and_a_pass_are_added(tmp_path: Path) -> None:
+    copy = copied(tmp_path)
     assert len(OP) <= 3
     for name, text in OP.items():
         file = copy / name
         file.write_text(file.read_text(encoding="utf-8") + text, encoding="utf-8")
     (copy / "ir" / "transforms" / "find_midpoints.py").write_text(PASS, encoding="utf-8")
-    pipeline = copy / "ir" / "pipeline.py"
-    before, after = PLACE
-    table = pipeline.read_text(encoding="utf-8")
-    assert table.count(before) == 1
-    pipeline.write_text(table.replace(before, after), encoding="utf-8")
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM, encoding="utf-8")
-    path = os.pathsep.join([str(tmp_path), *(entry for entry in sys.path if entry.endswith("-packages"))])
-    environment = {**os.environ, "PYTHONPATH": path, "WEFT_VERIFY": "results"}
-    run = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    assert run.stdout == "ok\n"
+    replaced(copy / "ir" / "pipeline.py", *PLACE)
+    assert printed(tmp_path, PROGRAM, WEFT_VERIFY="results") == "ok\n"
+
+
+def test_a_derivative_rule_is_added(tmp_path: Path) -> None:
+    copy = copied(tmp_path)
+    assert len(RULE) <= 3
+    for name, (before, after) in RULE.items():
+        replaced(copy / name, before, after)
+    assert printed(tmp_path, GRADIENT) == "True\n"

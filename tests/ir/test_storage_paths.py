@@ -14,8 +14,10 @@ from weft.ir.parse import parse
 from weft.ir.pipeline import run_passes
 from weft.ir.storage.cell import Cell
 from weft.ir.storage.dense import Dense, Term, merged
+from weft.ir.storage.layout import LEVEL_READERS
 from weft.ir.storage.level import Box, Space
 from weft.ir.storage.path import Path, dense_path
+from weft.ir.text import print_ir
 from weft.ir.types import Prim, f32, f64, tensor
 
 SPACE = Space((8,), (0,), (0,))
@@ -104,8 +106,9 @@ class Partial:
 
     kind, is_full = "partial", False
 
-    def __init__(self) -> None:
+    def __init__(self, size: int = 0) -> None:
         self.told: list[tuple[str, int]] = []
+        self.text = "partial", (size, "words")
 
     def activate(self, chi: Any, place: Any, index: Any, space: Any) -> None:
         self.told.append(("activate", place.offset))
@@ -149,6 +152,18 @@ def test_what_is_written_is_activated_first(access: str, count: int) -> None:
     assert [what for what, _ in partial.told].count("activate") == count
     (address,) = kernel.all_of(Address)
     assert address.offset == 1000
+
+
+def test_the_text_of_a_field_shows_its_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each level is an attribute, in the order of the path, and is made of it again."""
+    monkeypatch.setitem(LEVEL_READERS, "partial", lambda facts: Partial(facts[0]))
+    told = "tree=0 components=(0) partial=(64, words) terms=((0, 1, 8, 4)) order=(0)"
+    text = f"kernel @k() -> () {{\n  field @x: f32[8] {told}\n}}\n"
+    kernel = parse(text)
+    partial, dense = kernel.fields[0].path.levels
+    assert partial.text == ("partial", (64, "words"))
+    assert dense == Dense((Term(0, 1, 8, 4),))
+    assert print_ir(kernel) == text
 
 
 # ---- what is asked of a path -----------------------------------------------------------------------------------------
