@@ -28,10 +28,12 @@ class Extra:
 
 EXTRAS: dict[str, Extra] = {  # by the name that is imported
     "PIL": Extra("pillow", "viz", "images"),
+    "anywidget": Extra("anywidget", "notebook", "views in notebooks"),
     "h5py": Extra("h5py", "hdf5", "HDF5 files"),
     "polyscope": Extra("polyscope", "polyscope", "views in Polyscope"),
     "pxr": Extra("usd-core", "usd", "USD files"),
     "rerun": Extra("rerun-sdk", "rerun", "views in Rerun"),
+    "traitlets": Extra("anywidget", "notebook", "views in notebooks"),
     "trimesh": Extra("trimesh", "viser", "views in viser"),
     "viser": Extra("viser", "viser", "views in viser"),
     "xarray": Extra("xarray", "xarray", "xarray's data sets"),

@@ -17,14 +17,17 @@ from weft.lang.notebook.cells import shell
 
 __all__ = ["chain", "entries_of", "install", "is_ours", "users_part"]
 
-_PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
-_DEMOS = os.path.join(_PACKAGE, "demos", "")  # demos count as programs
+_PACKAGE = Path(__file__).resolve().parents[2]
+# Demos count as programs, as what else is in a clone does.
+_OURS = (
+    *(os.path.join(_PACKAGE, name, "") for name in ("codegen", "ir", "lang", "runtime")),
+    *(os.path.join(_PACKAGE, name) for name in ("__init__.py", "__main__.py")),
+)
 
 
 def is_ours(entry: TracebackType) -> bool:
     """Return whether the frame belongs to a file of Weft."""
-    file = os.path.realpath(entry.tb_frame.f_code.co_filename)
-    return file.startswith(_PACKAGE) and not file.startswith(_DEMOS)
+    return os.path.realpath(entry.tb_frame.f_code.co_filename).startswith(_OURS)
 
 
 def chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -41,6 +41,7 @@ __all__ = [
     "Gui",  # pyright: ignore[reportUnsupportedDunderAll]
     "ProjectionMode",  # pyright: ignore[reportUnsupportedDunderAll]
     "Scene",  # pyright: ignore[reportUnsupportedDunderAll]
+    "View",  # pyright: ignore[reportUnsupportedDunderAll]
     "Window",  # pyright: ignore[reportUnsupportedDunderAll]
     "check_ggui_availability",  # pyright: ignore[reportUnsupportedDunderAll]
     "make_camera",  # pyright: ignore[reportUnsupportedDunderAll]
@@ -55,6 +56,7 @@ _HOMES: dict[str, str] = {
     "Canvas": "canvas",
     "Gui": "panels",
     "Scene": "scene",
+    "View": "view",
 }
 
 
