@@ -308,6 +308,26 @@ class DeviceView:
         n = len(index)
         return DeviceView(self.buffer, self.dtype, self.shape[n:], offset, self.strides[n:])
 
+    def chosen(self, index: Sequence[int | None]) -> DeviceView:
+        """Return a view of the elements with this index on each of the first axes. None keeps an axis whole."""
+        offset, axes = self.offset, list[int]()
+        for axis, number in enumerate([*index, *[None] * (self.ndim - len(index))]):
+            if number is None:
+                axes.append(axis)
+            else:
+                offset += number * self.strides[axis]
+        shape, strides = (tuple(of[axis] for axis in axes) for of in (self.shape, self.strides))
+        return DeviceView(self.buffer, self.dtype, shape, offset, strides)
+
+    def saved(self) -> Any:
+        """Return a copy of the elements that `put` takes. It is on the device if the elements are adjacent."""
+        if not self.dense or self.size == 0:
+            return self.fetch()
+        memory = self.buffer.memory
+        buffer = memory.allocate(self.nbytes, "values that a tape keeps")
+        memory.copy(buffer.address, self.first, self.nbytes)
+        return DeviceView(buffer, self.dtype, self.shape, self.offset - self._span()[0], self.strides)
+
     def items(self) -> DeviceItems:
         """The object that accesses single elements quickly."""
         return DeviceItems(self.buffer.memory.word, self)

@@ -15,6 +15,8 @@ from weft.lang.data.struct_ndarray import StructNdarray
 
 __all__ = ["Copy", "Memory", "memory_of"]
 
+Index = tuple[int | None, ...]  # of the first axes of an array; None keeps an axis whole
+
 
 @dataclass(frozen=True, eq=False)
 class Memory:
@@ -31,7 +33,7 @@ class Memory:
         index = _place(self.owner, box)
         if index is None:
             return None
-        return Copy(self, index, [np.array(cells[index]) for cells in _cells(self.owner)])
+        return Copy(self, index, [_saved(cells, index) for cells in _cells(self.owner)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +41,18 @@ class Copy:
     """Numbers that elements of a memory had."""
 
     memory: Memory
-    index: tuple[Any, ...]
+    index: Index
     numbers: list[Any]
 
     def put_back(self) -> Copy:
         """Give the elements these numbers. Returns the numbers that they had until now."""
         before = list[Any]()
         for cells, numbers in zip(_cells(self.memory.owner), self.numbers, strict=True):
-            before.append(np.array(cells[self.index]))
-            cells[self.index] = numbers
+            before.append(_saved(cells, self.index))
+            if isinstance(cells, np.ndarray):
+                _part(cells, self.index)[...] = numbers
+            else:
+                cells.chosen(self.index).put(numbers)
         return Copy(self.memory, self.index, before)
 
     @property
@@ -93,21 +98,31 @@ def _cells(owner: Any) -> list[Any]:
     return [view_of(owner)]
 
 
-def _place(owner: Any, box: tuple[int | None, ...]) -> tuple[Any, ...] | None:
-    """The index of a box in the arrays of `_cells`."""
+def _part(cells: Any, index: Index) -> Any:
+    """A view of the elements of a numpy array."""
+    return cells[(*(slice(None) if number is None else number for number in index), ...)]
+
+
+def _saved(cells: Any, index: Index) -> Any:
+    """A copy of the elements."""
+    return np.array(_part(cells, index)) if isinstance(cells, np.ndarray) else cells.chosen(index).saved()
+
+
+def _place(owner: Any, box: tuple[int | None, ...]) -> Index | None:
+    """The index of a box in the arrays of `_cells`. None if it is out of range."""
     if all(number is None for number in box):
-        return (...,)
+        return ()
     if not isinstance(owner, Field):
         shape = owner.shape
         if any(number is not None and not 0 <= number < extent for number, extent in zip(box, shape)):
             return None
-        return tuple(slice(None) if number is None else number for number in box)
+        return box
     numbers = [None if number is None else number - first for number, first in zip(box, owner.offset, strict=True)]
     if any(number is not None and not 0 <= number < extent for number, extent in zip(numbers, owner.shape)):
         return None
     owner._window()
-    index = list[Any]()
+    index = list[int | None]()
     for axis, divisor, modulus in owner._digits:
         number = numbers[axis]
-        index.append(slice(None) if number is None else number // divisor % modulus)
+        index.append(None if number is None else number // divisor % modulus)
     return tuple(index)
