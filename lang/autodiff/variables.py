@@ -35,7 +35,7 @@ def companion_of(variable: Any, kind: str, what: str) -> Any:
         return found
     if not isinstance(variable, Field | Ndarray):
         raise TypeMismatch(f"{what} is a field or an ndarray, not {variable!r}")
-    found = getattr(variable, kind)
+    found = variable.companions.get(kind)
     if found is None:
         word = {"grad": "gradient", "dual": "dual"}[kind]
         raise WeftError(f"{what} {called(variable)} has no {word}: make it with needs_{kind}=True")

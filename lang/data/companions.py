@@ -8,23 +8,79 @@ beside the node of its field, with the same extents. Loops that use only `x` the
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from weft.ir.errors import TypeMismatch
 from weft.ir.storage.snode import SNode as Node
 from weft.ir.symbols import COMPANIONS
 
-__all__ = ["KINDS", "Waiting", "companions_of"]
+__all__ = ["KINDS", "Differentiable", "Waiting", "companions_of"]
 
 KINDS: tuple[str, ...] = tuple(sorted(COMPANIONS.values(), reverse=True))  # "grad", "dual"
 
 
 def companions_of(made: Any) -> Iterable[tuple[str, Any]]:
     """The companions of a field or ndarray, each with its kind."""
-    for kind in KINDS:
-        found = getattr(made, kind)
-        if found is not None:
-            yield kind, found
+    return [(kind, made.companions[kind]) for kind in KINDS if kind in made.companions]
+
+
+class Differentiable:
+    """What all fields have: a gradient and a dual, or none."""
+
+    _slots: list[Any]
+    dtype: Any
+    placed: Any
+
+    def __init__(self) -> None:
+        self._derived: dict[str, Any] = {}  # its gradient and its dual
+        self._offers: dict[str, Callable[[], Any]] = {}  # what makes those that the program may place
+        self._optional = False  # a gradient or dual that the program may place
+        self._owner: Any = None  # of a gradient or dual: a weak reference to the field that has it
+        self._derives = ""  # "grad" or "dual", if it is one
+
+    @property
+    def grad(self) -> Any:
+        """The gradient: a field of the same type and shape. None if it has none. A field of floats that is not in use
+        yet has a gradient to be placed, as in `place(x, x.grad)`, even without `needs_grad`."""
+        return self._companion("grad")
+
+    @property
+    def dual(self) -> Any:
+        """The dual, as `grad`."""
+        return self._companion("dual")
+
+    def _companion(self, kind: str) -> Any:
+        tree = self._slots[0].tree
+        if kind in self._offers and (tree is None or not tree.finalized):
+            self.derive(kind, self._offers.pop(kind)())
+            self._derived[kind]._optional = True
+        found = self._derived.get(kind)
+        late = found is not None and found._optional and not found.placed and tree is not None and tree.finalized
+        return None if late else found
+
+    @property
+    def companions(self) -> dict[str, Any]:
+        """The gradient and the dual that it has, by kind. One that the program may place counts once it is placed."""
+        return {kind: one for kind, one in self._derived.items() if one.placed or not one._optional}
+
+    def offer(self, kind: str, make: Callable[[], Any]) -> None:
+        """Let the program place a gradient or dual that it did not ask for."""
+        if self.dtype.is_float:
+            self._offers[kind] = make
+
+    def derive(self, kind: str, companion: Any) -> None:
+        """Make `companion` the gradient or the dual of this field. Raises TypeMismatch if its scalars are integers."""
+        if not self.dtype.is_float:
+            what = {"grad": "gradients", "dual": "duals"}[kind]
+            raise TypeMismatch(f"only float fields have {what}, not {self.dtype}: remove needs_{kind}")
+        self._derived[kind] = companion
+        companion._owner, companion._derives = weakref.ref(self), kind
+
+    @property
+    def shadowed(self) -> bool:
+        """Whether instrumentations watch it. Gradients and duals are not watched: they are 0 from the start."""
+        return self._owner is None
 
 
 class Waiting:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from weft.ir.scalar import cast_value
 from weft.ir.storage.snode import SNode as Node
 from weft.ir.types import Prim, Tensor, tensor
 from weft.lang.data import tensors
-from weft.lang.data.companions import companions_of
+from weft.lang.data.companions import Differentiable, companions_of
 from weft.lang.data.elements import (
     FieldIndexError,
     ScalarElements,
@@ -73,35 +72,20 @@ class Slot:
         return Node("place", dtype=self.dtype, name=self.name, whole=self.whole)
 
 
-class Field(Marked, Lender):
+class Field(Differentiable, Marked, Lender):
     """The base class of fields: `dtype`, `shape`, `name`, `grad`. See `ScalarField`, `MatrixField` and
     `StructField`."""
 
     def __init__(self, dtype: Prim, inner: tuple[int, ...], slots: list[Slot], name: str) -> None:
-        self.name, self.grad, self.dual = name, None, None
-        self._owner: Any = None  # of a gradient or dual: a weak reference to the field that has it
-        self._derives = ""  # "grad" or "dual", if it is one
+        super().__init__()
+        self.name = name
         self._dtype, self._inner, self._slots = dtype, inner, slots
         self._created = _user_line()
         self._parts: FieldSymbolParts | None = None
         self._cells: Any = None
 
     name: str
-    grad: Any
-    dual: Any
-
-    def derive(self, kind: str, companion: Field) -> None:
-        """Make `companion` the gradient or the dual of this field. Raises TypeMismatch if its scalars are integers."""
-        if not self._dtype.is_float:
-            what = {"grad": "gradients", "dual": "duals"}[kind]
-            raise TypeMismatch(f"only float fields have {what}, not {self._dtype}: remove needs_{kind}")
-        setattr(self, kind, companion)
-        companion._owner, companion._derives = weakref.ref(self), kind
-
-    @property
-    def shadowed(self) -> bool:
-        """Whether instrumentations watch it. Gradients and duals are not watched: they are 0 from the start."""
-        return self._owner is None
+    _slots: list[Slot]
 
     @property
     def placed(self) -> bool:

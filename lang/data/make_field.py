@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from weft.ir.errors import CompilationError, TypeMismatch
@@ -63,6 +64,8 @@ def _settle(make: Callable[[str], Field], name: str, shape: Any, keywords: dict[
     for kind in KINDS:
         if keywords.get(f"needs_{kind}"):
             made.derive(kind, make(name and f"{name}.{kind}"))
+        elif shape is None:
+            made.offer(kind, partial(make, name and f"{name}.{kind}"))
     return _placed(made, shape, keywords)
 
 

@@ -69,6 +69,12 @@ class Ndarray(Recorded, Marked, Lender):
 
     grad: Ndarray | None
     dual: Ndarray | None
+
+    @property
+    def companions(self) -> dict[str, Ndarray]:
+        """The gradient and the dual that it has, by kind."""
+        return {kind: one for kind, one in (("grad", self.grad), ("dual", self.dual)) if one is not None}
+
     _cells: Any = None
 
     def _describe(self, dtype: Any, shape: tuple[int, ...]) -> None:

@@ -107,9 +107,14 @@ class StructField(StructContainer):
         self.members: dict[str, Any] = dict(members)
         self.grad, self.dual = self._companion("grad"), self._companion("dual")
 
+    @property
+    def companions(self) -> dict[str, StructField]:
+        """The gradients and the duals of the members, by kind."""
+        return {kind: one for kind, one in (("grad", self.grad), ("dual", self.dual)) if one is not None}
+
     def _companion(self, kind: str) -> StructField | None:
         """The field of structs with the gradients or duals of the members that have one. None if no member has one."""
-        found = {name: one for name, member in self.members.items() if (one := getattr(member, kind)) is not None}
+        found = {name: one for name, member in self.members.items() if (one := member.companions.get(kind)) is not None}
         if not found:
             return None
         own = self.struct_type.members

@@ -20,9 +20,12 @@ def hex_to_rgb(color: Any) -> tuple[float, float, float]:
     return ((color >> 16 & 255) / 255, (color >> 8 & 255) / 255, (color & 255) / 255)
 
 
-def rgb_to_hex(c: Sequence[float]) -> int:
-    """Convert (red, green, blue) to 0xRRGGBB. Each component is clamped to [0, 1]. Raises TypeMismatch if the colour is
-    not three numbers."""
+def rgb_to_hex(c: Sequence[Any]) -> Any:
+    """Convert (red, green, blue) to 0xRRGGBB. Each component is clamped to [0, 1]. If components are numpy arrays, the
+    result is an array of colours. Raises TypeMismatch if the colour is not three numbers or arrays."""
+    if isinstance(c, (list, tuple)) and len(c) == 3 and any(isinstance(part, np.ndarray) for part in c):
+        red, green, blue = ((np.clip(part, 0.0, 1.0) * 255).astype(np.int64) for part in c)
+        return red << 16 | green << 8 | blue
     try:
         red, green, blue = (int(min(max(float(part), 0.0), 1.0) * 255) for part in c)
     except (TypeError, ValueError):

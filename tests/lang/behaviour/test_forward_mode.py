@@ -310,3 +310,26 @@ def test_functions_with_gradients_of_their_own_are_differentiated_as_they_are(ti
         ti.ad.grad_replaced(square)()
         ti.ad.no_grad(square)()
         assert x.dual[None] == 4 * 27.0
+
+
+def test_gradients_that_are_placed_without_being_asked_for(ti):
+    x, y, z, n = (ti.field(ti.f64 if k < 3 else ti.i32, name="xyzn"[k]) for k in range(4))
+    cells = ti.root.dense(ti.i, 3)
+    cells.place(x, x.grad)
+    cells.place(y, z, n)
+    ti.root.dense(ti.i, 3).place(z.grad)
+    ti.root.dense(ti.i, 3).place(y.dual)
+    assert n.grad is None
+    assert y.grad is not None  # it may still be placed
+    x.fill(1.0)
+    assert (x.grad.shape, z.grad.shape, y.dual.shape) == ((3,), (3,), (3,))
+    assert (y.grad, x.dual, ti.field(ti.f64, 3).grad) == (None, None, None)
+
+    @ti.kernel
+    def f():
+        for i in x:
+            z[i] += x[i] * x[i] + y[i]
+
+    z.grad.fill(1.0)
+    f.grad()
+    assert x.grad.to_numpy().tolist() == [2.0] * 3

@@ -141,4 +141,9 @@ def test_annotations():
 
 def test_colours():
     assert ti.rgb_to_hex((1, 0.5, 0.0704)) == 16744209
+    assert ti.rgb_to_hex([np.array([1.0, 0.0, 7.0]), 0.0, np.array([0.0, 1.0, -1.0])]).tolist() == [
+        0xFF0000,
+        0x0000FF,
+        0xFF0000,
+    ]
     assert ti.hex_to_rgb(0xFF8012)[0] == 1.0
