@@ -3,7 +3,8 @@
 Each peer runs in its own process with all threads (or one: `--alone`); rounds alternate, so that all see the same
 machine, and the best step of each counts. What they computed is compared with Weft's. A ratio is Weft's time over the
 peer's: below 1, Weft is faster. `--cpu-features v3` adds Weft as it is on a machine without AVX-512. Peers that are not
-there leave a dash; `--write` puts table and plot into `docs/performance.md`.
+there leave a dash. Derivatives (`lse_gradient`) are measured if they are named. `--write` puts table and plot into
+`docs/performance.md`.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ def different(got: list[float], wanted: list[float]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = [name for names in report.SECTIONS.values() for name in names]
+    usual = [name for names in report.SECTIONS.values() for name in names]
+    names = [*usual, *(name for names in report.DERIVATIVES.values() for name in names)]
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(names))
     parser.add_argument("--peers", default=",".join(PEERS), help="of cpp,numba,warp,taichi")
     parser.add_argument("--peer-python", default=sys.executable, help="an interpreter that has numba, warp and taichi")
@@ -136,7 +138,7 @@ def main() -> None:
     threads = 1 if given.alone else 0
     workers = {peer: Worker(peer, python, threads) for peer, python in pythons.items()}
     found: dict[str, dict[str, Measured]] = {}
-    for name in given.programs or names:
+    for name in given.programs or usual:
         found[name] = measure(name, list(workers.values()), given.rounds, given.seconds)
         print(report.row(name, found[name], peers), flush=True)
         for peer, worker in workers.items():

@@ -85,3 +85,39 @@ def swirl(n: int) -> Any:
     """Velocities of n x n cells in some eddies."""
     x, y = np.meshgrid(np.arange(n) * 2 * np.pi / n, np.arange(n) * 2 * np.pi / n, indexing="ij")
     return np.stack([np.sin(2 * x) * np.cos(3 * y), -np.cos(2 * x) * np.sin(3 * y)], axis=-1).astype(np.float32) * 0.2
+
+
+def reals(*shape: int) -> Any:
+    """f64 in [-1, 1)."""
+    return np.random.default_rng(8).uniform(-1, 1, shape)
+
+
+def clouds(n: int, k: int, d: int) -> tuple[Any, Any]:
+    """Points around centroids, and guesses of the centroids."""
+    rng = np.random.default_rng(9)
+    centres = rng.uniform(-1, 1, (k, d))
+    return centres[rng.integers(0, k, n)] + 0.2 * rng.normal(size=(n, d)), centres + 0.1 * rng.normal(size=(k, d))
+
+
+def mixture(n: int, k: int, d: int) -> tuple[Any, ...]:
+    """Points, and a mixture of Gaussians: weights, means, diagonals and lower triangles."""
+    rng = np.random.default_rng(10)
+    shapes = (n, d), (k,), (k, d), (k, d), (k, d * (d - 1) // 2)
+    return tuple(rng.normal(size=shape) * 0.5 for shape in shapes)
+
+
+def network(layers: int, b: int, count: int) -> tuple[Any, Any, Any]:
+    """Weights and biases of a network with a memory, those of its input and output, and a text of 0 and 1."""
+    rng = np.random.default_rng(11)
+    letters = (rng.random((count, b)) < 0.4).astype(np.float64)
+    return rng.uniform(-1, 1, (8 * layers, b)), rng.uniform(-1, 1, (3, b)), letters
+
+
+def observations(n: int) -> tuple[Any, Any]:
+    """For each observation the camera (rotation, centre, focal length, principal point, distortions), the point and the
+    weight; and where it was seen."""
+    rng = np.random.default_rng(12)
+    parts = [rng.uniform(-0.5, 0.5, (n, 3)), rng.uniform(-1, 1, (n, 3)), rng.uniform(0.5, 2, (n, 1))]
+    parts += [rng.uniform(-0.2, 0.2, (n, 2)), rng.uniform(-0.1, 0.1, (n, 2)), rng.uniform(-1, 1, (n, 2))]
+    parts += [rng.uniform(4, 8, (n, 1)), rng.uniform(0.5, 1.5, (n, 1))]
+    return np.concatenate(parts, axis=1), rng.uniform(-1, 1, (n, 2))

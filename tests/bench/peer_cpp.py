@@ -1,4 +1,4 @@
-"""C++: `peers.cpp`, built on the fly and called through ctypes on numpy's arrays."""
+"""C++: `peers.cpp` and `gradients.cpp`, built on the fly and called through ctypes on numpy's arrays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def library() -> ctypes.CDLL:
     if compiler is None:
         raise OSError("no C++ compiler (g++, clang++ or $CXX) is installed")
     built = Path(tempfile.mkdtemp(prefix="weft-bench-")) / "peers.so"
-    command = [compiler, *FLAGS, str(Path(__file__).with_name("peers.cpp")), "-o", str(built)]
+    sources = [str(Path(__file__).with_name(name)) for name in ("peers.cpp", "gradients.cpp")]
+    command = [compiler, *FLAGS, *sources, "-o", str(built)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if "error" in line]
@@ -35,7 +36,7 @@ def library() -> ctypes.CDLL:
 
 def calling(function: str, results: list[Any], *arguments: Any) -> Program:
     """The program that calls a function with arrays, ints and floats, and looks at `results`."""
-    kinds = {int: ctypes.c_int, float: ctypes.c_float}
+    kinds = {int: ctypes.c_int, float: ctypes.c_float, type(None): ctypes.c_void_p}
     given = [a.ctypes.data_as(ctypes.c_void_p) if isinstance(a, np.ndarray) else kinds[type(a)](a) for a in arguments]
     called = getattr(library(), function)
     return Program(lambda _kept=arguments: called(*given), lambda: sample(*results))
@@ -122,6 +123,17 @@ def loops() -> Program:
     return calling("loops", [x], x, x.size, CALLS)
 
 
+def differentiated(function: str, arrays: list[Any], numbers: list[int], outputs: int, size: int) -> None:
+    """Register a function and its gradient, of so many numbers, which `gradients.cpp` computes together."""
+
+    def made(with_gradient: bool) -> Program:
+        value, gradient = np.zeros(outputs), np.zeros(size) if with_gradient else None
+        looked_at = value if gradient is None else gradient
+        return calling(function, [looked_at], *arrays, value, gradient, *numbers)
+
+    PROGRAMS[function], PROGRAMS[f"{function}_gradient"] = (lambda: made(False)), (lambda: made(True))
+
+
 library()  # so that importing this says whether there is a compiler
 PROGRAMS = {
     "heat_4096": lambda: stencil("heat", inputs.floats(4096, 4096)),
@@ -149,3 +161,17 @@ PROGRAMS = {
     "stable_fluids_1024": fluids,
     "loop_1024": loops,
 }
+
+
+def _gradbench() -> None:
+    """The problems of `gradbench.py`."""
+    differentiated("lse", [inputs.reals(1_000_000)], [1_000_000], 1, 1_000_000)
+    differentiated("llsq", [inputs.reals(32)], [100_000, 32], 1, 32)
+    differentiated("kmeans", [*inputs.clouds(100_000, 25, 8)], [100_000, 25, 8], 1, 200)
+    differentiated("gmm", [*inputs.mixture(1000, 25, 8)], [1000, 25, 8], 1, 25 * (1 + 8 + 8 + 28))
+    differentiated("ode", [inputs.reals(10)], [1000], 1, 10)
+    differentiated("lstm", [*inputs.network(2, 14, 1024)], [14, 1024], 1, 19 * 14)
+    differentiated("ba", [*inputs.observations(36_455)], [36_455], 2 * 36_455, 30 * 36_455)
+
+
+_gradbench()

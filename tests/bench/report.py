@@ -12,7 +12,7 @@ from weft.codegen.llvm.instruction_sets import levels_here
 if TYPE_CHECKING:
     from tests.bench.__main__ import Measured
 
-__all__ = ["LEVELS", "SECTIONS", "heading", "notes", "row", "with_table", "write"]
+__all__ = ["DERIVATIVES", "LEVELS", "SECTIONS", "heading", "notes", "row", "with_table", "write"]
 
 DOCS = Path(__file__).parents[2] / "docs"
 MARKS = "<!-- bench {}: begin -->", "<!-- bench {}: end -->"  # of the table of machines that reach a level, "v3"
@@ -40,6 +40,12 @@ SECTIONS = {
         "element_read",
     ],
 }
+_DIFFERENTIATED = {
+    "GradBench": ("lse", "llsq", "kmeans", "gmm", "ode", "lstm", "ba"),
+    "simulations": ("wave_256", "springs_4096", "elastic_8192", "billiards_256"),
+}
+DERIVATIVES = {title: [f"{name}{what}" for name in names for what in ("", "_gradient")]
+               for title, names in _DIFFERENTIATED.items()}  # fmt: skip
 HOW = {
     False: "All threads, the clock's time:",
     True: "One thread each, the processor's time (`--alone`), which others on the machine hardly change:",

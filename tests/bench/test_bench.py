@@ -24,11 +24,14 @@ def weft() -> Iterator[Worker]:
 
 def test_each_program_has_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    import gradbench  # noqa: F401
     import launches  # noqa: F401
     import physics  # noqa: F401
+    import simulations  # noqa: F401
     from programs import PROGRAMS
 
-    assert sorted(PROGRAMS) == sorted(name for names in report.SECTIONS.values() for name in names)
+    sections = [*report.SECTIONS.values(), *report.DERIVATIVES.values()]
+    assert sorted(PROGRAMS) == sorted(name for names in sections for name in names)
 
 
 def test_a_program_is_measured(weft: Worker) -> None:

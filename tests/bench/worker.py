@@ -30,11 +30,13 @@ from inputs import Program
 
 def field_programs(module: str, threads: int) -> dict[str, Callable[[], Program]]:
     """The programs of `programs.py` for Weft or Taichi."""
+    import gradbench
     import launches
     import physics
+    import simulations
     from programs import PROGRAMS
 
-    assert launches, physics
+    assert all((gradbench, launches, physics, simulations))
     ti: Any = importlib.import_module(module)
 
     def made(name: str) -> Program:
