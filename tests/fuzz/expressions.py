@@ -251,7 +251,8 @@ def _round(w: Writer, kind: str, depth: int) -> Made:
 
 @expression("root", "real", "v3")
 def _root(w: Writer, kind: str, depth: int) -> Made:
-    return "ti.sqrt({0})", [w.expr(kind, depth)]
+    inside = "abs({0}) + 0.25" if w.smooth and w.chance(0.8) else "{0}"
+    return f"ti.sqrt({inside})", [w.expr(kind, depth)]
 
 
 @expression("count bits", "int")

@@ -56,7 +56,7 @@ def _own_atomic(w: Writer, depth: int) -> tuple[list[tuple[str, Body | None]], l
     return line(f"{name} = ti.atomic_{w.pick(('add', 'sub', 'mul', 'min', 'max'))}({w.own(place)}, {{0}})", value)
 
 
-@statement("product of reals", weight=1.0, table=SMOOTH)
+@statement("product of reals", weight=0.3, table=SMOOTH)
 def _product(w: Writer, depth: int) -> tuple[list[tuple[str, Body | None]], list[Expr]]:
     """Where several iterations may meet."""
     text = f"a_mul_f64[{index(w, 'COUNT')}]"
@@ -66,7 +66,7 @@ def _product(w: Writer, depth: int) -> tuple[list[tuple[str, Body | None]], list
 @statement("sum of reals", weight=3.0, table=SMOOTH)
 def _sum(w: Writer, depth: int) -> tuple[list[tuple[str, Body | None]], list[Expr]]:
     """Sums, minima and maxima of active values, where several iterations may meet."""
-    family = w.pick(("add", "add", "add", "min", "max"))
+    family = w.pick(("add",) * 8 + ("min", "max"))
     target = w.pick((f"a_{family}_f64[{index(w, 'COUNT')}]", f"z_{family}_f32[None]"))
     value, at = w.expr("real", 2), w.expr("int", 1)
     if family == "add":
