@@ -14,14 +14,16 @@ without optimizations, and as machine code. What a derivative refuses is counted
 from __future__ import annotations
 
 import io
+import random as randomness
 import re
 import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -32,6 +34,7 @@ from tests.fuzz.machines import Machine
 from tests.fuzz.places import PLACES
 from tests.fuzz.program import Program
 from weft.ir.adversary import Schedule
+from weft.ir.autodiff import checkpoints
 from weft.ir.autodiff.companions import carries
 from weft.ir.config import CompileConfig
 from weft.ir.core import ops_of
@@ -406,17 +409,28 @@ def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
 CHECKS: dict[str, Callable[[Subject, int, Counter[str]], str]] = {"jvp": check_forward, "vjp": check_reverse}
 
 
+@contextmanager
+def few_slots(seed: str) -> Iterator[None]:
+    """Loops of a few iterations need several levels of checkpoints."""
+    random = randomness.Random(f"slots {seed}")
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(checkpoints, "SLOTS", random.choice((4, 4, 8, checkpoints.SLOTS))))
+        stack.enter_context(patch.object(checkpoints, "_SHORT", random.choice((0, 8, checkpoints._SHORT))))
+        yield
+
+
 def execute_derivatives(
     program: Program, configuration: Configuration, modes: Sequence[str] = ("jvp",), machine: str = ""
 ) -> Outcome:
     """Check the derivatives of a program. `machine`: whose machine code runs as well, none if empty. The status says
     what a mode refuses."""
     configuration = replace(configuration, arch="cpu", default_fp="f64")
-    with warnings.catch_warnings(), np.errstate(all="ignore"), redirect_stdout(io.StringIO()):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), redirect_stdout(io.StringIO()), ExitStack() as stack:
         warnings.simplefilter("ignore")
         try:
             with applied(configuration), prepared(program, False) as (data, kernel):
                 judge = Judge(kernel, data, ti.lang.program.init.program().config)
+                stack.enter_context(few_slots(program.name))
                 return _judged(program, judge, modes, Machine(configuration, machine) if machine else None)
         except Fault as fault:
             return Outcome("faulted", fault.message)

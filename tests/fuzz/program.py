@@ -209,7 +209,7 @@ def draw(seed: str, goals: Sequence[Goal] = (), smooth: bool = False) -> Program
     calls = sum("call" in name for name in wanted)
     for number in range(max(w.pick((0, 0, 1, 2)), calls, *(name in wanted for name in FUNCTIONS))):
         asked = [name for name in FUNCTIONS if name in wanted]
-        row = w.pick(asked) if asked and w.chance(0.7) else w.pick((*FUNCTIONS, *("func",) * 6 * smooth))
+        row = w.pick(asked) if asked and w.chance(0.7) else w.pick((*FUNCTIONS, *("func",) * 14 * smooth))
         expressive = [name for name in ("call of a func", "call of a real func") if name in wanted]
         if expressive and number < len(expressive):
             row = {"call of a func": "func", "call of a real func": "real func"}[expressive[number]]

@@ -42,6 +42,10 @@ class Row:
 ROWS: dict[str, Row] = {}
 SMOOTH: dict[str, Row] = {}  # rows that only programs to be differentiated have, see `smooth.py`
 
+# Rows that these have more often (values that loops carry from iteration to iteration), or less often.
+OFTEN = {"assign": 4.0, "part of a local": 2.0, "for range": 2.0, "while": 2.0, "break": 2.0, "continue": 2.0,
+         "reference": 0.3}  # fmt: skip
+
 
 def _anywhere(w: Writer) -> bool:
     return True
@@ -122,6 +126,7 @@ class Writer:
         self.random, self.goals, self.safe, self.smooth = random, [*goals], safe, smooth
         self.rows = {**ROWS, **SMOOTH} if smooth else ROWS
         self.weights = {name: row.weight * random.choice((0.3, 1.0, 1.0, 3.0)) for name, row in self.rows.items()}
+        self.weights |= {name: weight * self.weights[name] for name, weight in (OFTEN if smooth else {}).items()}
         self.scope = Scope()
         self.functions: list[Function] = []
         self.layouts: dict[str, Layout] = {"r_f32": Layout()}  # which some texts name as it is

@@ -8,11 +8,19 @@ iterations by their rounding only, so they may have any value.
 from __future__ import annotations
 
 from tests.fuzz.expressions import index
-from tests.fuzz.nodes import Body, Expr
-from tests.fuzz.rows import SMOOTH, Writer, expression, statement
+from tests.fuzz.nodes import Body, Expr, Stmt
+from tests.fuzz.rows import SMOOTH, Writer, expression, fitted, statement
 from tests.fuzz.statements import line
 
 __all__: list[str] = []
+
+Made = tuple[list[tuple[str, Body | None]], list[Expr]] | None
+
+# How a loop makes the next value of `u` (and of `v`), and how it begins.
+_CARRIES = ("ti.sin({u} * {0}) + {1}", "{u} * 0.5 + {0} * {1}", "{u} / (1.0 + abs({0})) + {1} * {u} * 0.1",
+            "ti.tanh({u}) * {0}", "{u} - (ti.tanh({u}) - {0}) * 0.25", "{v} * 0.5 + {0}")  # fmt: skip
+_HEADS = ("for {w} in range({n}):", "while {w} < {n}:", "while {w} < {n} and abs({u}) < 1.5:",
+          "while not ({w} >= {n} or {u} + {v} > 2.5):", "for {w} in range({n}, 0, -1):")  # fmt: skip
 
 _FUNCTIONS = (
     "ti.sin({0})", "ti.cos({0})", "ti.tanh({0})", "ti.exp(-abs({0}))", "ti.log(1.5 + {0} * {0})",
@@ -47,8 +55,8 @@ def _sum_so_far(w: Writer, kind: str, depth: int) -> tuple[str, list[Expr]]:
     return w.pick(("z_add_f32[None]", "z_min_f32[None]", "z_max_f32[None]", "a_add_f64[5]", "a_mul_f64[2]")), []
 
 
-@statement("atomic of reals", weight=2.0, table=SMOOTH)
-def _own_atomic(w: Writer, depth: int) -> tuple[list[tuple[str, Body | None]], list[Expr]]:
+@statement("atomic of reals", weight=0.6, table=SMOOTH)
+def _own_atomic(w: Writer, depth: int) -> Made:
     """What was there before is known: nobody else was there."""
     place, name = w.pick(w.places("own", "real")), w.fresh()
     value = w.expr("real", 1)
@@ -57,14 +65,14 @@ def _own_atomic(w: Writer, depth: int) -> tuple[list[tuple[str, Body | None]], l
 
 
 @statement("product of reals", weight=0.3, table=SMOOTH)
-def _product(w: Writer, depth: int) -> tuple[list[tuple[str, Body | None]], list[Expr]]:
+def _product(w: Writer, depth: int) -> Made:
     """Where several iterations may meet."""
     text = f"a_mul_f64[{index(w, 'COUNT')}]"
     return line(w.pick((f"{text} *= {{1}}", f"ti.atomic_mul({text}, {{1}})")), w.expr("int", 1), w.expr("real", 1))
 
 
 @statement("sum of reals", weight=3.0, table=SMOOTH)
-def _sum(w: Writer, depth: int) -> tuple[list[tuple[str, Body | None]], list[Expr]]:
+def _sum(w: Writer, depth: int) -> Made:
     """Sums, minima and maxima of active values, where several iterations may meet."""
     family = w.pick(("add",) * 8 + ("min", "max"))
     target = w.pick((f"a_{family}_f64[{index(w, 'COUNT')}]", f"z_{family}_f32[None]"))
@@ -72,3 +80,63 @@ def _sum(w: Writer, depth: int) -> tuple[list[tuple[str, Body | None]], list[Exp
     if family == "add":
         return line(f"{target.replace('{0}', '{1}')} {w.pick(('+=', '-='))} {{0}}", value, at)
     return line(f"ti.atomic_{family}({target.replace('{0}', '{1}')}, {{0}})", value, at)
+
+
+@statement("iteration", opens=True, weight=10.0, where=lambda w: not w.at_top and w.room(4), table=SMOOTH)
+def _iteration(w: Writer, depth: int) -> Made:
+    """A loop that carries two reals from round to round, few rounds or many; then an own place receives one."""
+    u, v, rounds, target = w.fresh("t"), w.fresh("t"), w.fresh("w"), w.own(w.pick(w.places("own", "real")))
+    starts = [w.expr("real", 1), w.expr("int", 0)]
+    many = w.room(20)
+    count = w.pick(("3", "ti.cast({1} & 3, ti.i32)", *(("ti.cast({1} & 15, ti.i32)", "19") if many else ())))
+    w.let(u, "real")
+    w.let(v, "real")
+    w.enter("serial", 20 if many else 4)
+    w.scope.fixed = w.scope.fixed | {rounds}
+    head = w.pick(_HEADS).replace("{w}", rounds).replace("{u}", u).replace("{v}", v).replace("{n}", count)
+    body = w.block(2, min(depth, 1), fixed=[f"{rounds} += 1"] if head.startswith("while") else [])
+    for at in range(w.pick((1, 1, 2))):
+        text = f"{u} = {w.pick(_CARRIES)}" if w.chance(0.7) else f"{u}, {v} = {w.pick(_CARRIES)}, {u}"
+        text = text.replace("{u}", u).replace("{v}", v)
+        text, parts = fitted(text, [w.expr("real", 1), w.expr("real", 1)])
+        body.stmts.insert(0 if at else len(body.stmts), Stmt("carried value", [(text, None)], parts))
+    clauses: list[tuple[str, Body | None]] = [(f"{u} = {{0}}", None), (f"{v} = {u} * 0.5", None)]
+    clauses += [(f"{rounds} = 0", None)] if head.startswith("while") else []
+    clauses += [(head, body), (f"{target} = {target} * 0.5 + {u} * {v} + {u}", None)]
+    return _with_parts(clauses, starts)
+
+
+@statement("reused local", opens=True, weight=6.0, where=lambda w: not w.at_top and w.room(2), table=SMOOTH)
+def _reused(w: Writer, depth: int) -> Made:
+    """Locals that blocks read, and that get other values between and behind these blocks."""
+    t, a, target = w.fresh("t"), w.fresh("t"), w.own(w.pick(w.places("own", "real")))
+    exprs = [w.expr("real", 1), w.expr("truth", 1), w.expr("real", 1)]
+    w.let(t, "real")
+    w.let(a, "real")
+    uses = (f"{a} += ti.sin({t}) * {t}", f"{a} = {a} * ti.tanh({t})", f"{t} = {t} * {a}", f"{a}, {t} = {t}, {a} * {t}")
+    changes = (
+        f"{t} = ti.cos({t}) * {{2}}",
+        f"{t} *= {t} * 0.5",
+        f"{t} = {{2}} - {t} * {a}",
+        f"{a} = {t} / (2.0 + {a} * {a})",
+    )
+
+    def part(texts: tuple[str, ...]) -> Body:
+        return Body(
+            [Stmt("carried value", [(w.pick(texts).replace("{2}", "1.25"), None)]) for _ in range(w.pick((1, 2)))]
+        )
+
+    clauses: list[tuple[str, Body | None]] = [(f"{t} = {{0}}", None), (f"{a} = {t} * {t}", None)]
+    for _ in range(w.pick((2, 3, 3))):
+        head = w.pick(("if {1}:", f"if {t} > 0.4:", f"for {w.fresh('k')} in range({w.pick((2, 3, 7))}):"))
+        clauses.append((head, part((*uses, *changes))))
+        clauses += [("else:", part(uses))] if head.startswith("if") and w.chance(0.4) else []
+        clauses.append((w.pick(changes), None))
+    clauses.append((f"{target} = {target} + {a} * {t} + {t}", None))
+    return _with_parts(clauses, exprs)
+
+
+def _with_parts(clauses: list[tuple[str, Body | None]], exprs: list[Expr]) -> Made:
+    """The clauses with those of the expressions that they name, numbered anew."""
+    texts, parts = fitted("\n".join(text for text, _ in clauses), exprs)
+    return [(text, body) for text, (_, body) in zip(texts.split("\n"), clauses, strict=True)], parts
