@@ -123,13 +123,16 @@ def loops() -> Program:
     return calling("loops", [x], x, x.size, CALLS)
 
 
-def differentiated(function: str, arrays: list[Any], numbers: list[int], outputs: int, size: int) -> None:
-    """Register a function and its gradient, of so many numbers, which `gradients.cpp` computes together."""
+def differentiated(
+    function: str, arrays: list[Any], numbers: list[int], outputs: int, size: int, parts: int = 1
+) -> None:
+    """Register a function and its gradient, of so many numbers in equal parts, which `gradients.cpp` computes
+    together."""
 
     def made(with_gradient: bool) -> Program:
         value, gradient = np.zeros(outputs), np.zeros(size) if with_gradient else None
-        looked_at = value if gradient is None else gradient
-        return calling(function, [looked_at], *arrays, value, gradient, *numbers)
+        looked_at = [value] if gradient is None else np.split(gradient, parts)
+        return calling(function, looked_at, *arrays, value, gradient, *numbers)
 
     PROGRAMS[function], PROGRAMS[f"{function}_gradient"] = (lambda: made(False)), (lambda: made(True))
 
@@ -171,7 +174,7 @@ def _gradbench() -> None:
     differentiated("gmm", [*inputs.mixture(1000, 25, 8)], [1000, 25, 8], 1, 25 * (1 + 8 + 8 + 28))
     differentiated("ode", [inputs.reals(10)], [1000], 1, 10)
     differentiated("lstm", [*inputs.network(2, 14, 1024)], [14, 1024], 1, 19 * 14)
-    differentiated("ba", [*inputs.observations(36_455)], [36_455], 2 * 36_455, 30 * 36_455)
+    differentiated("ba", [*inputs.observations(36_455)], [36_455], 2 * 36_455, 30 * 36_455, parts=2)
 
 
 _gradbench()

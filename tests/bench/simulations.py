@@ -6,6 +6,7 @@ tape. The state has an axis for time, so that nothing is overwritten, as Taichi 
 
 import inputs
 import numpy as np
+from elastic import elastic_body
 from inputs import Program, sample
 from programs import PROGRAMS
 
@@ -134,89 +135,10 @@ def springs_4096(ti):
 def elastic_8192(ti):
     """An elastic body of 8192 particles by the material point method, 128 x 128 cells, 16 steps; the gradient by its
     velocities."""
-    count, n, steps = 8192, 128, 16
-    dx, dt, mu, lam = 1 / 128, 1e-4, 500.0, 500.0
-    volume = (dx * 0.5) ** 2
-    mass = volume
-    x, v = (ti.Vector.field(2, ti.f32, (steps, count), needs_grad=True) for _ in range(2))
-    C, F = (ti.Matrix.field(2, 2, ti.f32, (steps, count), needs_grad=True) for _ in range(2))
-    momentum, moved = (ti.Vector.field(2, ti.f32, (steps, n, n), needs_grad=True) for _ in range(2))
-    weight = ti.field(ti.f32, (steps, n, n), needs_grad=True)
-    x0, v0 = (ti.Vector.field(2, ti.f32, count, needs_grad=True) for _ in range(2))
-    loss = ti.field(ti.f32, (), needs_grad=True)
-
-    @ti.kernel
-    def begin():
-        for t, i, j in weight:
-            momentum[t, i, j] = ti.Vector([0.0, 0.0])
-            weight[t, i, j] = 0.0
-        for p in x0:
-            x[0, p], v[0, p] = x0[p], v0[p]
-            C[0, p] = ti.Matrix([[0.0, 0.0], [0.0, 0.0]])
-            F[0, p] = ti.Matrix([[1.0, 0.0], [0.0, 1.0]])
-
-    @ti.kernel
-    def to_grid(t: ti.i32):
-        for p in x0:
-            base = ti.cast(x[t, p] * n - 0.5, ti.i32)
-            fx = x[t, p] * n - ti.cast(base, ti.f32)
-            w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1.0) ** 2, 0.5 * (fx - 0.5) ** 2]
-            deformed = (ti.Matrix([[1.0, 0.0], [0.0, 1.0]]) + dt * C[t, p]) @ F[t, p]
-            F[t + 1, p] = deformed
-            size = deformed.determinant()
-            a, b = deformed[0, 0] + deformed[1, 1], deformed[1, 0] - deformed[0, 1]
-            scale = 1.0 / ti.sqrt(a * a + b * b)
-            r = ti.Matrix([[a * scale, -b * scale], [b * scale, a * scale]])
-            stress = 2 * mu * (deformed - r) @ deformed.transpose()
-            stress += ti.Matrix([[1.0, 0.0], [0.0, 1.0]]) * lam * size * (size - 1)
-            affine = -(dt * volume * 4 * n * n) * stress + mass * C[t, p]
-            for i, j in ti.static(ti.ndrange(3, 3)):
-                off = (ti.Vector([i, j]) - fx) * dx
-                share = w[i][0] * w[j][1]
-                momentum[t, base + ti.Vector([i, j])] += share * (mass * v[t, p] + affine @ off)
-                weight[t, base + ti.Vector([i, j])] += share * mass
-
-    @ti.kernel
-    def on_grid(t: ti.i32):
-        for i, j in ti.ndrange(n, n):
-            u = momentum[t, i, j] / (weight[t, i, j] + 1e-10)
-            u[1] -= dt * 9.8
-            if (i < 3 and u[0] < 0) or (i > n - 3 and u[0] > 0):
-                u[0] = 0.0
-            if (j < 3 and u[1] < 0) or (j > n - 3 and u[1] > 0):
-                u[1] = 0.0
-            moved[t, i, j] = u
-
-    @ti.kernel
-    def from_grid(t: ti.i32):
-        for p in x0:
-            base = ti.cast(x[t, p] * n - 0.5, ti.i32)
-            fx = x[t, p] * n - ti.cast(base, ti.f32)
-            w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1.0) ** 2, 0.5 * (fx - 0.5) ** 2]
-            u, c = ti.Vector([0.0, 0.0]), ti.Matrix([[0.0, 0.0], [0.0, 0.0]])
-            for i, j in ti.static(ti.ndrange(3, 3)):
-                there = moved[t, base + ti.Vector([i, j])]
-                share = w[i][0] * w[j][1]
-                u += share * there
-                c += 4 * n * share * there.outer_product(ti.Vector([i, j]) - fx)
-            v[t + 1, p], x[t + 1, p], C[t + 1, p] = u, x[t, p] + dt * u, c
-
-    @ti.kernel
-    def compare():
-        for p in x0:
-            loss[None] += (x[steps - 1, p] - ti.Vector([0.5, 0.5])).norm_sqr() / count
-
-    def run():
-        begin()
-        for t in range(steps - 1):
-            to_grid(t)
-            on_grid(t)
-            from_grid(t)
-        compare()
-
-    x0.from_numpy(inputs.block(count, 2))
-    v0.from_numpy(inputs.floats(count, 2) * 4 - 2)
-    return run, [v0], loss
+    body = elastic_body(ti, count=8192, n=128, steps=16)
+    body.x0.from_numpy(inputs.block(body.count, 2))
+    body.v0.from_numpy(inputs.floats(body.count, 2) * 4 - 2)
+    return body.run, [body.v0], body.loss
 
 
 @simulation
