@@ -61,9 +61,10 @@ def as_floats(image: Any, what: str) -> Any:
         raise ValueError(f"an image has at least one pixel: there is none in an array of shape {array.shape}")
     scale = _scale(array, what)
     pixels = np.zeros((*array.shape[:2], 3), np.float32)
-    pixels[:, :, : min(array.shape[2], 3)] = array if array.shape[2] == 1 else array[:, :, :3]
     if array.shape[2] == 1:
         pixels[...] = array
+    else:
+        pixels[:, :, : min(array.shape[2], 3)] = array[:, :, :3]
     if scale != 1.0:
         pixels /= np.float32(scale)
     return pixels
@@ -98,8 +99,6 @@ def imwrite(img: Any, filename: Any, order: Any = None) -> None:
     path = Path(path_of(filename, "imwrite"))
     if path.suffix.lower() in (*_JPEGS, ".bmp") and picture.mode in ("LA", "RGBA"):
         picture = picture.convert("L" if picture.mode == "LA" else "RGB")
-    if path.suffix.lower() == ".bmp" and picture.mode == "LA":
-        picture = picture.convert("L")
     save(picture, path)
 
 
