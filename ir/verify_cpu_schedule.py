@@ -99,8 +99,8 @@ def loop_lanes(op: For, schedule: LoopSchedule) -> None:
     while around is not None and not isinstance(around, Task):
         around = around.parent
     require(around is not None, op, "runs its iterations in lanes, but is not in a task")
-    if isinstance(around, Task):
-        require(around.schedule.lanes == 1, op, "runs its iterations in lanes, but so does the task around it")
+    assert isinstance(around, Task)
+    require(around.schedule.lanes == 1, op, "runs its iterations in lanes, but so does the task around it")
     facts = Uniformity(op)
     sums = could_fold(op) and not facts.reason and bool(facts.sums) and sums_fold(facts, True)
     require(sums, op, "runs its iterations in lanes, but does more than compute reductions")

@@ -57,7 +57,6 @@ def in_cell(layouts: Layouts, ptr: Value, step: int, type: Prim) -> tuple[int, i
 
 
 def is_known_part(ptr: Value, size: int) -> bool:
-    """Whether it is known at which byte of a cell of that size an address is: no index of a component varies. `m[%i][0,
+    """Whether it is known at which byte of a cell of that size an address is: no index chooses a component. `m[%i][0,
     %k]` may be anywhere in its row, so that a whole cell from there on would end behind the last cell in memory."""
-    steps = (stride for index, stride in byte_sum(ptr).terms if not isinstance(index, Const))
-    return all(not isinstance(stride, Const) or int(stride.value) % size == 0 for stride in steps)
+    return all(not isinstance(stride, Const) or int(stride.value) % size == 0 for _, stride in byte_sum(ptr).terms)

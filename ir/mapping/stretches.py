@@ -150,5 +150,5 @@ def even_part(distance: float, most: int, unit: int) -> int:
     if math.isinf(distance):
         return 0
     least = max(2, -(-int(distance) // most))
-    parts = (parts for parts in range(least, least + 4096) if distance % parts == 0 and distance / parts % unit == 0)
+    parts = (parts for parts in range(least, least + 4096) if distance % (parts * unit) == 0)
     return int(distance) // next(parts, int(distance) + 1)

@@ -15,6 +15,7 @@ MOVES = """\
 kernel @k() -> () {
   field @x: f32x2[64] tree=0 components=(0, 4) terms=((0, 1, 64, 8))
   field @n: f32 tree=1 components=(0)
+  field @w: f64x2[64] tree=2 components=(0, 8) terms=((0, 1, 64, 16))
   task range_for schedule={lanes=8} bounds {
     %zero = const 0 : i64
     %end = const 50 : i64
@@ -22,8 +23,11 @@ kernel @k() -> () {
   } prologue {
     %base = tree_base tree=0 : *i64
     %home = tree_base tree=1 : *i64
+    %wide = tree_base tree=2 : *i64
     %four = const 4 : i64
     %eight = const 8 : i64
+    %sixteen = const 16 : i64
+    %first = const 1 : i64
     %some = const 63 : i64
     %one = const 1.0 : f32
     %total = alloca : *f32
@@ -41,6 +45,16 @@ kernel @k() -> () {
     %own = alloca : *f32
     %v = cast %i : f32
     store %own, %v
+    %array = alloca : *f32x8
+    %element = address %array, indices=[%fark], strides=[%four], offset=0, scope="?" : *f32
+    %along = address %array, indices=[%i], strides=[%four], offset=0, scope="?" : *f32
+    store %element, %v
+    %second = address %base, indices=[%fark, %first], strides=[%eight, %four], offset=0, scope="field:x" : *f32
+    %long = address %wide, indices=[%fark], strides=[%sixteen], offset=0, scope="field:w" : *f64
+    %longer = address %wide, indices=[%fark], strides=[%sixteen], offset=8, scope="field:w" : *f64
+    %c = load %long : f64
+    %d = load %longer : f64
+    %e = load %second : f32
     %a = load %cell : f32
     %b = load %part : f32
     OP
@@ -50,7 +64,7 @@ kernel @k() -> () {
   }
 }
 """
-PLACES = ("row", "near", "maybe", "cell", "shared", "own")
+PLACES = ("row", "near", "maybe", "cell", "shared", "own", "element", "along", "second", "long")
 LEGAL = {
     "load": {
         "row": {"row", "gather"},
@@ -59,6 +73,10 @@ LEGAL = {
         "cell": {"cell", "gather"},
         "shared": {"one"},
         "own": {"own", "gather"},
+        "element": {"gather"},
+        "along": {"gather"},
+        "second": {"gather"},  # the whole cell from a second part on ends behind the last cell
+        "long": {"gather"},  # only cells of floats and integers of 32 bits are loaded whole
     },
     "store": {
         "row": {"row", "scatter"},
@@ -67,6 +85,8 @@ LEGAL = {
         "cell": {"scatter"},
         "shared": {"scatter"},
         "own": {"own", "scatter"},
+        "element": {"scatter"},
+        "along": {"scatter"},
     },
     "atomic add": {
         **{name: {"wait", "each"} for name in ("row", "near", "maybe", "cell")},
@@ -96,6 +116,7 @@ WAYS = (
 def test_how_lanes_may_move(kind: str, place: str) -> None:
     text = {"load": "%m = load %P, move=WAY : f32", "store": "store %P, %v, move=WAY"}
     one = text.get(kind, "%m = atomic add %P, %v, move=WAY : f32").replace("%P", f"%{place}")
+    one = one.replace("f32", "f64") if place == "long" else one
     legal = LEGAL[kind].get(place)
     if legal is None:
         return
@@ -119,6 +140,23 @@ def test_a_sum_is_moved_as_one() -> None:
     verify(parse(plain.replace("SUM", ", move=sum")), "mapped")
     with pytest.raises(InternalError, match="has the move 'scatter'"):
         verify(parse(plain.replace("SUM", ", move=scatter")), "mapped")
+
+
+def test_a_sum_of_a_shared_value_is_not_stored_once() -> None:
+    text = MOVES.replace("OP", "").replace("add %s, %v", "add %s, %one")
+    verify(parse(text.replace("SUM", ", move=sum")), "mapped")
+    with pytest.raises(InternalError, match="has the move 'one'"):
+        verify(parse(text.replace("SUM", ", move=one")), "mapped")
+
+
+def test_atomics_on_truth_values_do_not_wait() -> None:
+    bit = '%bit = address %base, indices=[%fark], strides=[%eight], offset=0, scope="field:x" : *u1\n'
+    text = MOVES.replace("OP", f"{bit}%less = binary lt %v, %one : u1\n%m = atomic or %bit, %lessWAY : u1")
+    kernel = parse(text.replace("SUM", "").replace("WAY", ""))
+    run_passes(kernel, ("choose_moves",), CONFIGS["cpu"], None, "mapped")
+    assert "atomic or %bit, %less, move=each" in print_ir(kernel)
+    with pytest.raises(InternalError, match="has the move 'wait'"):
+        verify(parse(text.replace("SUM", "").replace("WAY", ", move=wait")), "mapped")
 
 
 def test_each_access_of_lanes_is_moved_somehow() -> None:
@@ -147,6 +185,12 @@ def test_each_access_of_lanes_is_moved_somehow() -> None:
         ("then", "if %all then {\nstore %near, %v\n}", "has the unasked side 'then', which has effects"),
         ("then", "while {\nbreak\n}", "has the unasked side 'then', which has effects"),
         ("then", "if %less then {\nstore %own, %v\n}", ""),
+        (
+            "then",
+            "if %less, versioned=true then {\nstore %own, %v\n}",
+            "has the unasked side 'then', which has effects without active lanes",
+        ),
+        ("then", "%m = binary add %v, %one : f32\nstore %own, %m", ""),
         ("else", "store %own, %one", "has the unasked sides"),
     ],
 )
@@ -175,3 +219,20 @@ def test_short_sides_are_not_asked_about() -> None:
     kernel = parse(MOVES.replace("OP", text).replace("SUM", ""))
     run_passes(kernel, ("choose_moves",), CONFIGS["cpu"], None, "mapped")
     assert "if %less, unasked=(then) then" in print_ir(kernel)
+
+
+@pytest.mark.parametrize(
+    ("condition", "then", "unasked"),
+    [
+        ("%v", "%m = binary mul %v, %one : f32\nstore %own, %m", True),
+        ("%v", "%m = unary neg %v : f32\nstore %own, %m", True),
+        ("%v", "%m = unary sqrt %v : f32\nstore %own, %m", False),
+        ("%v", "%m = binary pow %v, %one : f32\nstore %own, %m", False),
+        ("%one", "%m = binary mul %one, %one : f32\nstore %own, %m", False),  # lanes agree
+    ],
+)
+def test_which_sides_are_not_asked_about(condition: str, then: str, unasked: bool) -> None:
+    text = f"%less = binary lt {condition}, %one : u1\nif %less then {{\n{then}\n}}"
+    kernel = parse(MOVES.replace("OP", text).replace("SUM", ""))
+    run_passes(kernel, ("choose_moves",), CONFIGS["cpu"], None, "mapped")
+    assert ("unasked=(then)" in print_ir(kernel)) == unasked

@@ -12,7 +12,6 @@ from weft.ir.addresses import root_of
 from weft.ir.core import Block, Value, ops_of
 from weft.ir.mapping.vectorize.state import Vectorizer
 from weft.ir.ops import Alloca, Atomic, Break, Continue, If, Load, Random, Store
-from weft.ir.types import Pointer
 from weft.ir.uniform import target_of
 
 __all__ = ["can_run_by_lane", "write_by_lane"]
@@ -40,8 +39,7 @@ def can_run_by_lane(block: Block) -> bool:
     own = {*inside}
     if any(target_of(op) not in own for op in inside if isinstance(op, Break | Continue)):
         return False
-    pointers = (value for value in _taken(block) if isinstance(value.type, Pointer))
-    return not any(isinstance(root_of(value), Alloca) for value in pointers)
+    return not any(isinstance(root_of(value), Alloca) for value in _taken(block))
 
 
 def _taken(block: Block) -> list[Value]:

@@ -183,8 +183,7 @@ def _masked_for(v: Vectorizer, op: For) -> None:
     for _ in v.each_vector(alike):
         slots.append(v.local(index.type if alike else v.wide(index.type)))
         v.add(Store(slots[-1], use(op.begin)))
-    overflows = may_overflow(op)
-    last = [_last_but_one(v, op) for _ in v.each_vector()] if overflows else []
+    last = [_last_but_one(v, op) for _ in v.each_vector()] if may_overflow(op) else []
     _enter(v, op)
     with v.into(v.add(While(-abs(op.schedule.stretch))).body):
         v.known[index] = tuple(v.load(slot) for slot in slots)
@@ -195,7 +194,7 @@ def _masked_for(v: Vectorizer, op: For) -> None:
         _leave_unless(v, v.any(active))
         _begin(v, op, active)
         _iteration(v, op)
-        if overflows:
+        if last:
             more = tuple(_more(v, op, v.vector(index), last[number]) for number in v.each_vector())
             v.write_mask(masks.loop, v.intersection(v.read_mask(masks.loop), more))
         for number in v.each_vector(alike):
@@ -204,28 +203,29 @@ def _masked_for(v: Vectorizer, op: For) -> None:
 
 def _more(v: Vectorizer, op: For, index: Value, end: Value) -> Value:
     """Whether the loop goes on, in each lane: which side of `end` counts depends on the sign of the step."""
-    step, type = op.step, _prim(op.step.type)
-    if isinstance(step, Const):
-        return v.binary("lt" if step.value > 0 else "gt", index, end)
-    below = v.binary("lt", index, end)
-    if not type.is_signed:
-        return below
-    up = v.binary("gt", v.vector(step), v.literal(0, type))
-    return v.add(Select(up, below, v.binary("gt", index, end)))
+    if isinstance(op.step, Const):
+        return v.binary("lt" if op.step.value > 0 else "gt", index, end)
+    return v.add(Select(_rises(v, op), v.binary("lt", index, end), v.binary("gt", index, end)))
 
 
 def _last_but_one(v: Vectorizer, op: For) -> Value:
     """`end - step`, or as near as the type comes: an index has one that follows it if it is short of this."""
+    if isinstance(op.step, Const):
+        return _before_end(v, op, op.step.value > 0)
+    return v.add(Select(_rises(v, op), _before_end(v, op, True), _before_end(v, op, False)))
+
+
+def _before_end(v: Vectorizer, op: For, rises: bool) -> Value:
     type = _prim(op.end.type)
     end, step = v.vector(op.end), v.vector(op.step)
     low, high = (-(1 << type.bits - 1), (1 << type.bits - 1) - 1) if type.is_signed else (0, (1 << type.bits) - 1)
-    up = v.binary("sub", v.binary("max", end, v.binary("add", v.literal(low, type), step)), step)
-    if not type.is_signed or (isinstance(op.step, Const) and op.step.value > 0):
-        return up
-    down = v.binary("sub", v.binary("min", end, v.binary("add", v.literal(high, type), step)), step)
-    if isinstance(op.step, Const):
-        return down
-    return v.add(Select(v.binary("gt", step, v.literal(0, type)), up, down))
+    kind, limit = ("max", low) if rises else ("min", high)
+    return v.binary("sub", v.binary(kind, end, v.binary("add", v.literal(limit, type), step)), step)
+
+
+def _rises(v: Vectorizer, op: For) -> Value:
+    """Whether the step of the loop is positive, in each lane."""
+    return v.binary("gt", v.vector(op.step), v.literal(0, _prim(op.step.type)))
 
 
 def _prim(type: Type) -> Prim:

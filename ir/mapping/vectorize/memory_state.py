@@ -57,7 +57,8 @@ class MemoryState:
         return self._cells[op]
 
     def _look(self, block: Block | None) -> None:
-        if block is None or block in self._seen:
+        assert block is not None
+        if block in self._seen:
             return
         self._seen.add(block)
         self._stores |= {group[-1]: group for group in store_groups(self.facts, self.layouts, block)}

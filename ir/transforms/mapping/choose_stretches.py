@@ -56,11 +56,10 @@ def choose_stretches(root: Kernel, config: CompileConfig) -> bool:
 def _of_task(task: Task, known: Stretches) -> Schedule:
     limits = box_of(task)
     begin, end, rows = limits.begins[-1], limits.ends[-1], len(limits.begins) > 1
-    fixed = isinstance(begin, Const) and isinstance(end, Const)
     length = int(end.value) - int(begin.value) if isinstance(begin, Const) and isinstance(end, Const) else math.inf
     stretch = known.of_box(task.body, length, rows)
     if stretch <= NEVER:
         return replace(task.schedule, stretch=stretch)
     stretch = -(-stretch // WHOLE) * WHOLE
-    even = even_part(length, stretch, WHOLE) if fixed and (rows or task.schedule.alone) else 0
+    even = even_part(length, stretch, WHOLE) if rows or task.schedule.alone else 0
     return replace(task.schedule, stretch=even or stretch, even=even > 0)
