@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from weft.ir.core import Op, ops_of
-from weft.ir.mapping.joined_trees import joined_trees, scope_in
+from weft.ir.mapping.joined_trees import joined_in, joined_trees, scope_in
 from weft.ir.ops import Address, Load, Store
 from weft.ir.parse import parse
 from weft.ir.scopes import Scope
 from weft.ir.tasks import tasks_of
+from weft.ir.verify import verify
 
 HEAD = """\
 kernel @k(n: i32, a: [f32x2; 1]) -> () {
@@ -67,3 +68,60 @@ def test_scopes_in_a_function() -> None:
     assert isinstance(exposed, Address)
     exposed.scope = Scope("field:x", 0, exposed=True)
     assert scope_in(exposed, frozenset({0})) == Scope("tree:0", exposed=True)
+
+
+TASKS = """\
+kernel @k() -> () {
+  task serial body {
+    BASE
+    TWICE
+    %q = address %b, indices=[], strides=[], offset=8, scope="field:y" : *i64
+    store %q, %v
+  }
+  task serial body {
+    %w = const 1 : i32
+  }
+  task range_for schedule={lanes=LANES} bounds {
+    %zero = const 0 : i64
+    %end = const 64 : i64
+    yield begins=[%zero], ends=[%end]
+  } prologue {
+    %bt = tree_base tree=1 : *i64
+    %eight = const 8 : i64
+    %u = const 1 : i64
+  } body (%i: i64) {
+    %pt = address %bt, indices=[%i], strides=[%eight], offset=0, scope="field:z" : *i64
+    %qt = address %bt, indices=[%i], strides=[%eight], offset=600, scope="field:w" : *i64
+    LOOP {
+      store %pt, %i
+      store %pt, %u
+      store %qt, %i
+    }
+  }
+}
+"""
+TASKS = TASKS.replace("BASE", "%b = tree_base tree=0 : *i64\n    %v = const 1 : i64").replace(
+    "TWICE",
+    '%p = address %b, indices=[], strides=[], offset=0, scope="field:x" : *i64\n    store %p, %v\n    store %p, %v',
+)
+
+
+@pytest.mark.parametrize(
+    ("lanes", "loop", "joined"),
+    [
+        (1, "for %u, %u, %u (%k: i64)", {1}),
+        (1, "if %yes then", {1}),
+        (8, "for %u, %u, %u (%k: i64)", {1}),
+        (8, "while", {1}),
+        (8, "if %yes then", set()),  # LLVM vectorizes no loop of vectors
+    ],
+)
+def test_trees_in_a_task(lanes: int, loop: str, joined: set[int]) -> None:
+    """Both serial tasks are one function. The verifier takes a kernel for which no tree is chosen yet."""
+    yes = "%yes = binary lt %i, %u : u1\n    if" if loop.startswith("if") else loop.split()[0]
+    text = TASKS.replace("LANES", str(lanes)).replace("LOOP", loop.replace(loop.split()[0], yes, 1))
+    kernel = parse(
+        text.replace("store %qt, %i\n", "store %qt, %i\n      break\n" if loop == "while" else "store %qt, %i\n")
+    )
+    verify(kernel, "mapped")
+    assert [joined_in(task, kernel) for task in tasks_of(kernel)] == [{0}, {0}, joined]

@@ -14,7 +14,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.errors import InternalError
 from weft.ir.ops import For, Kernel
 from weft.ir.parse import ParseError, parse
-from weft.ir.pipeline import TO_LANES, TO_MAPPED, map_to_target, run_passes
+from weft.ir.pipeline import TO_LANES, TO_MAPPED, find_pass, map_to_target, run_passes
 from weft.ir.schedule import Schedule
 from weft.ir.target import ADDS_VECTORS, CUDA, Target
 from weft.ir.tasks import tasks_of
@@ -86,6 +86,15 @@ def test_text(name: str, golden: Callable[[str, str], None]) -> None:
 
 def test_each_pass_has_such_a_text() -> None:
     assert {*KINDS} == {*NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_passes_say_whether_they_change_anything(name: str) -> None:
+    serial = "kernel @k() -> () {\n  task serial body {\n    %x = const 1 : i32\n  }\n}\n"
+    for text in (serial, task()):
+        kernel = parse(text)
+        before = print_ir(kernel)
+        assert find_pass(name)(kernel, CONFIGS[KINDS[name]]) == (print_ir(kernel) != before)
 
 
 def test_only_mapped_kernels_have_schedules() -> None:
