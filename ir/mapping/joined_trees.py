@@ -32,9 +32,10 @@ def joined_trees(ops: Iterable[Op]) -> frozenset[int]:
     """The trees whose parts get one scope in a function of these ops, which are in program order."""
     parts, stored, joined = dict[int, set[Scope]](), set[Scope](), set[int]()
     for op in ops:
-        place = op.ptr if is_access(op) else None
-        root = root_of(place) if isinstance(place, Address) else None
-        if not isinstance(place, Address) or not isinstance(root, TreeBase):
+        if not is_access(op) or not isinstance(place := op.ptr, Address):
+            continue
+        root = root_of(place)
+        if not isinstance(root, TreeBase):
             continue
         parts.setdefault(root.tree, set()).add(place.scope)
         if place.scope in stored:

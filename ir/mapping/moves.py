@@ -101,9 +101,9 @@ def _meets(facts: Uniformity, op: Atomic) -> bool:
     return facts.step(op.ptr) == 0 and not op.users and op.kind in _REDUCED and op.type is not u1
 
 
-def can_wait(op: object) -> bool:
-    """Whether it is an atomic whose old value is not used."""
-    return isinstance(op, Atomic) and not op.users and isinstance(op.ptr, Address) and op.value.type is not u1
+def can_wait(op: Atomic) -> bool:
+    """Whether its old value is not used, so that it may come later."""
+    return not op.users and isinstance(op.ptr, Address) and op.value.type is not u1
 
 
 # ---- what is legal ---------------------------------------------------------------------------------------------------

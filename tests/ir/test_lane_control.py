@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.ir.test_schedules import CONFIGS, FOLDER
 from tests.ir.test_vector_memory import agrees, vectorized
+from weft.ir.ops import For
+from weft.ir.parse import parse
+from weft.ir.pipeline import run_passes
+from weft.ir.tasks import parallel_tasks
 from weft.ir.text import print_ir
 from weft.ir.types import PRIMS
 
@@ -153,3 +158,19 @@ def test_how_many_masks_a_loop_has(inside: str, masks: int, tests: int) -> None:
     body = BYTE + LEAVES.replace("INSIDE", inside)
     assert counts(body, "alloca : *<8 x u1>", "any_active") == (masks, tests)
     agrees(vectorized(body, "lanes=8", COUNT), body, COUNT)
+
+
+# ---- loops whose iterations run in lanes -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("vectors", "loops"), [(1, 2), (2, 3)])
+def test_how_often_a_loop_in_lanes_is_written(vectors: int, loops: int) -> None:
+    """For whole groups of vectors, and for the rest, which is short: only the first one tests whether to end."""
+    text = (FOLDER / "vectorize.before.chi").read_text()
+    old = "schedule={lanes=8, vectors=2}"
+    assert old in text
+    kernel = parse(text.replace(old, f"schedule={{lanes=8, vectors={vectors}, stretch=4096}}"))
+    run_passes(kernel, ("vectorize",), CONFIGS["cpu"], None, "mapped")
+    made = parallel_tasks(kernel)[1].all_of(For)
+    assert len(made) == loops  # and the loop around it
+    assert [one.schedule.stretch for one in made].count(4096) == 1

@@ -55,16 +55,21 @@ def test_stretches_of_unknown_rows_are_not_even(known: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "parts",
+    ("parts", "grid"),
     [
-        {"SCHEDULE": "launch=0, numbered=true", "BEFORE": "simt block_sync []", "EPILOGUE": "%two = const 2 : i64"},
-        {"SCHEDULE": f"launch=0, privatized={COPIES}", "LOOP": "warp=true"},
+        (
+            {"SCHEDULE": "launch=0, numbered=true", "BEFORE": "simt block_sync []", "EPILOGUE": "%two = const 2 : i64"},
+            "cover",
+        ),
+        ({"SCHEDULE": f"launch=0, privatized={COPIES}", "LOOP": "warp=true"}, "cover"),
+        ({"SCHEDULE": "launch=0", "EPILOGUE": "%two = const 2 : i64"}, "limited"),
+        ({}, ""),  # of no launch
     ],
 )
-def test_threads_with_numbers_cover_the_box(parts: dict[str, str]) -> None:
+def test_threads_with_numbers_cover_the_box(parts: dict[str, str], grid: str) -> None:
     kernel = parse(task(**parts))
     find_pass("choose_grids")(kernel, CONFIGS["gpu"])
-    assert [one.schedule.grid for one in tasks_of(kernel)] == ["cover"]
+    assert [one.schedule.grid for one in tasks_of(kernel)] == [grid]
 
 
 @pytest.mark.parametrize("numbered", [False, True])

@@ -18,6 +18,7 @@ _WIDER = "what does not wrap around is the same number in 64 bits"
 _PROVEN = "the end that is proven is asked for as well"
 _SCATTERS = "lanes may scatter one value into one place"
 _ONE_BY_ONE = "lanes may do it one after the other"
+_SCALAR = "after `scalarize`, each access is of one number"
 _KIND = "steps into two objects of one type are of one kind as long as those before them are the same"
 
 EQUIVALENT: dict[str, dict[str, str]] = {
@@ -173,6 +174,23 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_meets: op.users -> True": _ONE_BY_ONE,
         "can_wait: isinstance(op.ptr, Address) -> True": _ADDRESS,
         "can_wait: op.users -> True": _EARLY,
+        "_size: isinstance(ptr.type.elem, Prim) -> True": _SCALAR,
+        "_is_row: isinstance(ptr.type.elem, Prim) -> True": _SCALAR,
+        "_tested: isinstance(ptr, Address) -> True": _ADDRESS,
+    },
+    "weft.ir.verify_schedule": {
+        "_peeled: clamps -> True": _QUICK,
+        "_phased: isinstance(address, Address) -> True": "only addresses are marked",
+    },
+    "weft.ir.mapping.joined_trees": {
+        "joined_trees: isinstance((place := op.ptr), Address) -> True": "no other place has a tree's base as its root",
+        "scope_in: joined -> True": _QUICK,
+    },
+    "weft.ir.mapping.vectorize.folds": {
+        "vectorize_loops: (home, local) not in totals -> True": "another vector of sums, which is added as well",
+    },
+    "weft.ir.mapping.vectorize.memory_state": {
+        "_look: block in self._seen -> False": "the groups are found again",
     },
     "weft.ir.mapping.cell_parts": {
         "joint: block not in self._parts -> True": "the parts are found again",
@@ -352,6 +370,7 @@ PROFIT: dict[str, tuple[str, ...]] = {
         "lane_decision: 'avx",
         "lane_decision: asked",
     ),
+    "weft.ir.mapping.vectorize.control": ("_masked_if: block is op.orelse", "_masked_if: is_masked(op)"),
     "weft.ir.mapping.cell_parts": ("joint: len(self._parts[block][place_of(ptr)]) > 1",),
     "weft.ir.mapping.rows": ("is_row: type.size >= 4",),
     "weft.ir.transforms.mapping.choose_axes": ("_written", "_along", "_axis_of"),
