@@ -2,7 +2,7 @@
 with `needs_dual=True`.
 
 A companion is a field of the same type and shape. The program may place it, as in `place(x, x.grad)`. Otherwise it is
-placed when `lazy_grad()` or `lazy_dual()` asks for it, and at the latest when its tree is closed: in a dense node
+placed when `lazy_grad()` or `lazy_dual()` asks for it (which also make those that no field asked for), and at the latest when its tree is closed: in a dense node
 beside the node of its field, with the same extents. Loops that use only `x` then read contiguous memory."""
 
 from __future__ import annotations
@@ -84,26 +84,32 @@ class Differentiable:
 
 
 class Waiting:
-    """The companions of a tree's fields that have no place yet."""
+    """The fields of a tree whose gradients and duals may have no place yet."""
 
     def __init__(self) -> None:
-        self._fields: list[tuple[str, Any, Node, tuple[int, ...] | None]] = []  # kind, companion, node of its field
+        self._fields: list[tuple[Any, Node, tuple[int, ...] | None]] = []  # each with its node and its offset
         self._twins: dict[tuple[str, Node], Node] = {}
         # the companions in this tree that kernels or Python used: only these can have other values than 0
         self.used: dict[str, weakref.WeakSet[Any]] = {kind: weakref.WeakSet() for kind in KINDS}
 
     def expect(self, made: Any, node: Node, offset: tuple[int, ...] | None) -> None:
-        """Note the companions of a field that was placed in the cell of `node`."""
-        self._fields += [(kind, companion, node, offset) for kind, companion in companions_of(made)]
+        """Note a field that was placed in the cell of `node`."""
+        self._fields.append((made, node, offset))
 
-    def place(self, tree: Any, kinds: Iterable[str] = KINDS, under: Node | None = None) -> None:
-        """Place the companions of these kinds, of fields below the node `under`, that have no place."""
+    def place(self, tree: Any, kinds: Iterable[str] = KINDS, under: Node | None = None, offered: bool = False) -> None:
+        """Place the companions of these kinds, of fields below the node `under`, that have no place. `offered`: also
+        those that the program did not ask for with `needs_grad` or `needs_dual`."""
         with tree.program.lock:
-            chosen = [one for one in self._fields if one[0] in kinds and (under is None or under in one[2].path())]
-            self._fields = [one for one in self._fields if one not in chosen]
-            for kind, companion, node, offset in chosen:
-                if not companion.placed:
-                    companion.attach(self._twin(kind, node), tree, offset)
+            for made, node, offset in [one for one in self._fields if under is None or under in one[1].path()]:
+                for kind in kinds:
+                    companion = getattr(made, kind) if offered else made.companions.get(kind)
+                    if companion is not None and not companion.placed:
+                        companion.attach(self._twin(kind, node), tree, offset)
+
+    def close(self, tree: Any) -> None:
+        """Place what has no place yet, because the layout of the tree is computed."""
+        self.place(tree)
+        self._fields = []
 
     def _twin(self, kind: str, node: Node) -> Node:
         """The dense node beside `node` that holds its companions of this kind. (The root has one cell, and no twin.)"""

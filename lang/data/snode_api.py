@@ -101,7 +101,7 @@ class FieldTree:
             from weft.ir.storage.layout import layout_tree
 
             with self.program.lock:
-                self.companions.place(self)
+                self.companions.close(self)
                 self._layout = self._layout or layout_tree(self.node)
         return self._layout
 
@@ -324,8 +324,9 @@ class SNode:
         """Zero the memory of a sparse tree. Dense nodes are always active, so this does nothing."""
 
     def lazy_grad(self) -> None:
-        """Place the gradients of the fields below this node that have no place yet. Otherwise they are placed when the
-        tree is first used. Each lies in a dense node beside the node of its field."""
+        """Place the gradients of all fields of floats below this node that have no place yet. Fields that were made
+        without `needs_grad` get one too. Otherwise gradients are placed when the tree is first used. Each lies in a
+        dense node beside the node of its field."""
         self._place_companions("grad")
 
     def lazy_dual(self) -> None:
@@ -334,7 +335,7 @@ class SNode:
 
     def _place_companions(self, kind: str) -> None:
         self.tree.check_open()
-        self.tree.companions.place(self.tree, (kind,), self.node)
+        self.tree.companions.place(self.tree, (kind,), self.node, offered=True)
 
     def __str__(self) -> str:
         return " => ".join(

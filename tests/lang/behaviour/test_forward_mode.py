@@ -333,3 +333,7 @@ def test_gradients_that_are_placed_without_being_asked_for(ti):
     z.grad.fill(1.0)
     f.grad()
     assert x.grad.to_numpy().tolist() == [2.0] * 3
+    u, w = ti.field(ti.f64), ti.field(ti.i32)
+    ti.root.dense(ti.i, 2).place(u, w)
+    ti.root.lazy_grad()  # of all fields of floats
+    assert (u.grad.shape, u.dual is None or u.dual.placed, w.grad) == ((2,), False, None)
