@@ -2,8 +2,11 @@
 with `needs_dual=True`.
 
 A companion is a field of the same type and shape. The program may place it, as in `place(x, x.grad)`. Otherwise it is
-placed when `lazy_grad()` or `lazy_dual()` asks for it (which also make those that no field asked for), and at the latest when its tree is closed: in a dense node
-beside the node of its field, with the same extents. Loops that use only `x` then read contiguous memory."""
+placed when `lazy_grad()` or `lazy_dual()` asks for it, and at the latest when its tree is closed: in a dense node
+beside the node of its field, with the same extents. Loops that use only `x` then read contiguous memory.
+
+A field of floats that was made without `needs_grad` and without a shape offers a gradient: `place(x, x.grad)` and
+`lazy_grad()` make it."""
 
 from __future__ import annotations
 
