@@ -117,8 +117,9 @@ def usual_ops(block: Block) -> list[Op]:
     found: list[Op] = []
     for op in block:
         found.append(op)
-        for region in op.regions[:1] if is_masked(op) else op.regions:
-            found += usual_ops(region)
+        if op.region_names:
+            for region in op.regions[:1] if is_masked(op) else op.regions:
+                found += usual_ops(region)
     return found
 
 

@@ -89,7 +89,7 @@ class Stretches:
             return whole if whole <= _STRETCH else math.inf
         if isinstance(op, Invoke):
             return self._most_of_call(op.function) if op.function in self._functions else op.most or math.inf
-        inner = sum(map(self._most, op.regions))
+        inner = sum(map(self._most, op.regions)) if op.region_names else 0.0
         return inner + (100.0 if isinstance(op, Atomic) else price(op))
 
     def _most_of_call(self, name: str) -> float:

@@ -13,7 +13,6 @@ mask of its own. An op whose result is the same scalar for all vectors is writte
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -75,7 +74,7 @@ class Point:
 
     build: Builder  # inserts ops at the end of a block
     active: Mask = ()  # the active lanes
-    made: ChainMap[Any, Value] = field(default_factory=ChainMap[Any, Value])  # the pure ops to share, by what they hold
+    made: dict[Any, Value] = field(default_factory=dict[Any, Value])  # the pure ops to share, by what they hold
     ended: bool = False  # whether the active lanes have left the block
 
 
@@ -178,7 +177,7 @@ class Vectorizer:
         inserted where they were before."""
         before = self.point
         build, lanes = Builder(block, span=before.build.span), before.active if active is None else active
-        self.point = Point(build, lanes, before.made.new_child())
+        self.point = Point(build, lanes, dict(before.made))
         yield
         self.point = before
 
