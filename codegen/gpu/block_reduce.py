@@ -94,8 +94,7 @@ def _block_function(caller: FunctionWriter, helper: str, kind: str, type: Prim, 
     f.start(done)
     barrier(f)  # the shared words are free for the next reduction
     total = f.set(f"load {name}, ptr {result}, align {type.size}")
-    body = "\n".join(["entry:", *f.slots, "  br label %start", "start:", *f.lines, f"  ret {name} {total}"])
-    return f"define internal {name} @{helper}({name} %value) convergent nounwind {{\n{body}\n}}\n"
+    return f.returning(f"define internal {name} @{helper}({name} %value) convergent nounwind", f"{name} {total}")
 
 
 def warp_reduce(f: FunctionWriter, kind: str, type: Prim, value: str) -> str:

@@ -65,8 +65,7 @@ def _function(caller: FunctionWriter, name: str, ahead: int) -> str:
         odd = f.set(f"add i32 {odd}, 1")
     bits = f.set(f"xor i32 {f.set(f'bitcast float {value} to i32')}, {f.set(f'shl i32 {odd}, 31')}")
     result = f.set(f"bitcast i32 {bits} to float")
-    body = "\n".join(["entry:", *f.slots, "  br label %start", "start:", *f.lines, f"  ret float {result}"])
-    return f"define internal float @{name}(float %x) nounwind alwaysinline {{\n{body}\n}}\n"
+    return f.returning(f"define internal float @{name}(float %x) nounwind alwaysinline", f"float {result}")
 
 
 def _rounded(f: FunctionWriter, ahead: int) -> tuple[str, str]:

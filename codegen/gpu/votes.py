@@ -94,8 +94,8 @@ def _counted(f: FunctionWriter, truth: str) -> str:
         inner.set(f"atomicrmw add {place}, i32 {one} {dialect_of(f).block_scope}monotonic")
         barrier(inner)
         count = inner.set(f"load i32, {place}, align 4")
-        body = "\n".join([*inner.lines, f"  ret i32 {count}"])
-        f.module.declarations[name] = f"define internal i32 @{name}(i1 %truth) convergent nounwind {{\n{body}\n}}\n"
+        signature = f"define internal i32 @{name}(i1 %truth) convergent nounwind"
+        f.module.declarations[name] = inner.returning(signature, f"i32 {count}")
     return f.set(f"call i32 @{name}(i1 {truth})")
 
 

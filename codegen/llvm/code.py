@@ -89,5 +89,10 @@ class Code:
     def text(self, signature: str) -> str:
         """The finished function. Every path ends at the exit label, which returns."""
         self.jump(self.exit_label)
-        body = "\n".join(["entry:", *self.slots, "  br label %start", "start:", *self.lines])
-        return f"{signature} {{\n{body}\n{self.exit_label}:\n  ret void\n}}\n"
+        self.lines.append(f"{self.exit_label}:")
+        return self.returning(signature, "void")
+
+    def returning(self, signature: str, result: str) -> str:
+        """The finished function, which returns that value at its end: `i32 %v3`."""
+        body = "\n".join(["entry:", *self.slots, "  br label %start", "start:", *self.lines, f"  ret {result}"])
+        return f"{signature} {{\n{body}\n}}\n"

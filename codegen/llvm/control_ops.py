@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from weft.codegen.llvm.code import Code
 from weft.codegen.llvm.cold_versions import write_apart
 from weft.codegen.llvm.function import AfterIteration, FunctionWriter, Jump, emits
 from weft.codegen.llvm.interrupts import counted, look, stretches
@@ -258,23 +259,19 @@ def _print(f: FunctionWriter, op: Print) -> None:
     f.do(f"call void {service(f, 'print')}(i64 {site}, ptr {words})")
 
 
-# Warns, unless the module has done so. (Of a kernel in several parts, each does so once; `console.py` shows the first.)
-_TELL = """
-define internal void @weft_tell(ptr %told, ptr %print, i64 %site, ptr %values) cold noinline nounwind {
-  %seen = load atomic i32, ptr %told monotonic, align 4
-  %quiet = icmp ne i32 %seen, 0
-  br i1 %quiet, label %done, label %ask
-ask:
-  %before = atomicrmw xchg ptr %told, i32 1 monotonic
-  %late = icmp ne i32 %before, 0
-  br i1 %late, label %done, label %tell
-tell:
-  call void %print(i64 %site, ptr %values)
-  br label %done
-done:
-  ret void
-}
-"""
+def _tell() -> str:
+    """The function that warns, unless the module has done so. (Each part of a kernel in several parts does so once;
+    `console.py` shows the first.)"""
+    f = Code(exit_label="done")
+    seen = f.set("load atomic i32, ptr %told monotonic, align 4")
+    f.branch(f.set(f"icmp ne i32 {seen}, 0"), "done", "ask")
+    f.start("ask")
+    before = f.set("atomicrmw xchg ptr %told, i32 1 monotonic")
+    f.branch(f.set(f"icmp ne i32 {before}, 0"), "done", "tell")
+    f.start("tell")
+    f.do("call void %print(i64 %site, ptr %values)")
+    takes = "ptr %told, ptr %print, i64 %site, ptr %values"
+    return f.text(f"define internal void @weft_tell({takes}) cold noinline nounwind")
 
 
 @emits(Warn)
@@ -282,7 +279,8 @@ def _warn(f: FunctionWriter, op: Warn) -> None:
     site, told = warning_site(f, op)
     words = f.scratch(max(1, len(op.values)))
     put_scalars(f, words, 0, op.values)
-    f.module.declarations.setdefault("weft_tell", _TELL)
+    if "weft_tell" not in f.module.declarations:
+        f.module.declarations["weft_tell"] = _tell()
     f.do(f"call void @weft_tell(ptr {told}, ptr {service(f, 'print')}, i64 {site}, ptr {words})")
 
 

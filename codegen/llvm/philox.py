@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft.codegen.llvm.code import Code
 from weft.codegen.llvm.function import FunctionWriter, emits
 from weft.codegen.llvm.memory_ops import read_slot
 from weft.codegen.llvm.spelling import constant, in_register
@@ -12,47 +13,30 @@ from weft.ir.types import Prim
 __all__ = ["FUNCTION"]
 
 
+_SIGNATURE = "define internal i64 @weft_philox(i64 %seed, i64 %lane, i32 %draw, i32 %stream) alwaysinline memory(none)"
+
+
 def _write() -> str:
-    """The generator as LLVM text: (seed, iteration, draw, stream) -> 64 random bits."""
-    lines = [
-        "define internal i64 @weft_philox(i64 %seed, i64 %lane, i32 %draw, i32 %stream) alwaysinline memory(none) {",
-        "  %k0_0 = trunc i64 %seed to i32",
-        "  %seedh = lshr i64 %seed, 32",
-        "  %k1_0 = trunc i64 %seedh to i32",
-        "  %c0_0 = trunc i64 %lane to i32",
-        "  %laneh = lshr i64 %lane, 32",
-        "  %c1_0 = trunc i64 %laneh to i32",
-        "  %c2_0 = add i32 %draw, 0",
-        "  %c3_0 = add i32 %stream, 0",
-    ]
-    for r in range(ROUNDS):
-        for half, (word, multiplier) in enumerate(zip(("c0", "c2"), MULTIPLIERS, strict=True)):
-            lines += [
-                f"  %w{half}_{r} = zext i32 %{word}_{r} to i64",
-                f"  %p{half}_{r} = mul i64 %w{half}_{r}, {multiplier}",
-                f"  %q{half}_{r} = lshr i64 %p{half}_{r}, 32",
-                f"  %h{half}_{r} = trunc i64 %q{half}_{r} to i32",
-                f"  %l{half}_{r} = trunc i64 %p{half}_{r} to i32",
-            ]
-        lines += [
-            f"  %x0_{r} = xor i32 %h1_{r}, %c1_{r}",
-            f"  %c0_{r + 1} = xor i32 %x0_{r}, %k0_{r}",
-            f"  %c1_{r + 1} = add i32 %l1_{r}, 0",
-            f"  %x2_{r} = xor i32 %h0_{r}, %c3_{r}",
-            f"  %c2_{r + 1} = xor i32 %x2_{r}, %k1_{r}",
-            f"  %c3_{r + 1} = add i32 %l0_{r}, 0",
-            f"  %k0_{r + 1} = add i32 %k0_{r}, {WEYL[0]}",
-            f"  %k1_{r + 1} = add i32 %k1_{r}, {WEYL[1]}",
-        ]
-    lines += [
-        f"  %low = zext i32 %c0_{ROUNDS} to i64",
-        f"  %high = zext i32 %c1_{ROUNDS} to i64",
-        "  %up = shl i64 %high, 32",
-        "  %bits = or i64 %up, %low",
-        "  ret i64 %bits",
-        "}",
-    ]
-    return "\n".join(lines) + "\n"
+    """The generator as a function: (seed, iteration, draw, stream) -> 64 random bits."""
+    f = Code()
+    keys, counters = _halves(f, "%seed"), [*_halves(f, "%lane"), "%draw", "%stream"]
+    for _ in range(ROUNDS):
+        (low_0, high_0), (low_1, high_1) = (
+            _halves(f, f.set(f"mul i64 {f.set(f'zext i32 {word} to i64')}, {multiplier}"))
+            for word, multiplier in zip(counters[::2], MULTIPLIERS, strict=True)
+        )
+        first, third = f.set(f"xor i32 {high_1}, {counters[1]}"), f.set(f"xor i32 {high_0}, {counters[3]}")
+        mixed = f.set(f"xor i32 {first}, {keys[0]}"), f.set(f"xor i32 {third}, {keys[1]}")
+        counters = [mixed[0], low_1, mixed[1], low_0]
+        keys = [f.set(f"add i32 {key}, {step}") for key, step in zip(keys, WEYL, strict=True)]
+    low, high = (f.set(f"zext i32 {word} to i64") for word in counters[:2])
+    bits = f.set(f"or i64 {f.set(f'shl i64 {high}, 32')}, {low}")
+    return f.returning(_SIGNATURE, f"i64 {bits}")
+
+
+def _halves(f: Code, word: str) -> list[str]:
+    """The low and the high half of an i64."""
+    return [f.set(f"trunc i64 {word} to i32"), f.set(f"trunc i64 {f.set(f'lshr i64 {word}, 32')} to i32")]
 
 
 FUNCTION = _write()
