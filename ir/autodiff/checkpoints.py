@@ -243,45 +243,49 @@ def reverse_spaced(frame: Frame, tape: Tape, run: Step, sweep: Step) -> None:
     distance = _binary(frame, "shl", _const(frame, 1), shift)
     stretches = _binary(frame, "shr", _binary(frame, "add", count, _binary(frame, "sub", distance, 1)), shift)
 
+    within = _binary(frame, "max", _binary(frame, "sub", shift, SLOTS.bit_length() - 1), 0)
+
     def stretch(inner: Frame, number: Value) -> None:
         slots.restore(inner, number)
         begin = _binary(inner, "shl", number, shift)
         length = _binary(inner, "min", distance, _binary(inner, "sub", count, begin))
-        _Stretch(near, begin, length, run, sweep).reverse(inner)
+        _Stretch(near, begin, length, within, run, sweep).reverse(inner)
 
     downwards(frame, stretches, stretch)
 
 
 @dataclass
 class _Stretch:
-    """Iterations `begin` .. `begin + length - 1`, whose first one begins with the current state."""
+    """Iterations `begin` .. `begin + length - 1`, whose first one begins with the current state. `shift`: the logarithm
+    of the distance between those that are saved in `slots`."""
 
     slots: Slots
     begin: Value
     length: Value
+    shift: Value
     run: Step
     sweep: Step
 
     def reverse(self, frame: Frame) -> None:
-        rounded = _binary(frame, "add", self.length, SLOTS - 1)
-        each = _binary(frame, "shr", rounded, SLOTS.bit_length() - 1)
+        """Emit their sweeps, the last one first."""
+        distance = _binary(frame, "shl", _const(frame, 1), self.shift)
+        less = _binary(frame, "sub", distance, 1)
         last = _binary(frame, "sub", self.length, 1)
 
         def again(inner: Frame, number: Value) -> None:
-            due = _binary(inner, "eq", _binary(inner, "mod", number, each), 0)
-            branch = inner.build.add(ops.If(due))
-            saving = inner.inner(branch.then, inner.build.span)
-            self.slots.save(saving, _binary(saving, "floordiv", number, each))
+            due = inner.build.add(ops.If(_binary(inner, "eq", _binary(inner, "and", number, less), 0)))
+            saving = inner.inner(due.then, inner.build.span)
+            self.slots.save(saving, _binary(saving, "shr", number, self.shift))
             more = inner.build.add(ops.If(_binary(inner, "lt", number, last)))
             running = inner.inner(more.then, inner.build.span)
             self.run(running, _binary(running, "add", self.begin, number))
 
         loop_of(frame, self.length, again)
-        groups = _binary(frame, "floordiv", _binary(frame, "add", self.length, _binary(frame, "sub", each, 1)), each)
+        groups = _binary(frame, "shr", _binary(frame, "add", self.length, less), self.shift)
 
         def group(inner: Frame, number: Value) -> None:
-            first = _binary(inner, "mul", number, each)
-            size = _binary(inner, "min", each, _binary(inner, "sub", self.length, first))
+            first = _binary(inner, "shl", number, self.shift)
+            size = _binary(inner, "min", distance, _binary(inner, "sub", self.length, first))
             downwards(inner, size, lambda most, place: self._one(most, number, first, place))
 
         downwards(frame, groups, group)

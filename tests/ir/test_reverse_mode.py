@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from tests.ir.dual_kernels import BODIES, kernel_of, random_kernel
-from tests.ir.reverse_checks import CONFIGS, hold_dot_product, in_mode
+from tests.ir.reverse_checks import CONFIGS, hold_dot_product, in_mode, point_of, run
+from tests.ir.test_forward_mode import with_duals
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.parse import parse
@@ -169,3 +172,25 @@ def test_lost_derivatives_and_saved_memory_are_listed() -> None:
     assert [place.name for place in made.lost] == ["z"]
     assert " saved=(x) lost=(z) {" in print_ir(made)
     assert print_ir(parse(print_ir(made))) == print_ir(made)
+
+
+# ---- derivatives of gradients ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["operators", "branches", "loops", "structs", "an iteration that ends early", "sums"])
+def test_the_dual_of_a_gradient_is_its_derivative(name: str) -> None:
+    """Forward mode of the kernel that reverse mode makes, against central differences of that kernel."""
+    kernel = kernel_of((BODIES | MORE)[name])
+    gradient = run_passes(in_mode(kernel, "vjp"), ("differentiate",), CONFIGS["optimized"])
+    text = re.sub(r" grad=@\S+", "", print_ir(gradient))
+    both = run_passes(with_duals(parse(text)), ("differentiate",), CONFIGS["optimized"])
+    point = point_of(kernel, 1)
+    base = point.before | {f"{field}.grad": value for field, value in point.cotangent.items()}
+    random = np.random.default_rng(2)
+    along = {field: random.uniform(-1, 1, np.shape(value)) for field, value in base.items()}
+    found = run(both, base | {f"{field}.dual": value for field, value in along.items()})
+    step = 1e-6
+    ahead, behind = (run(parse(text), {f: base[f] + h * along[f] for f in base}) for h in (step, -step))
+    for field in base:
+        difference = (ahead[field] - behind[field]) / (2 * step)
+        np.testing.assert_allclose(found[f"{field}.dual"], difference, rtol=1e-5, atol=1e-6, err_msg=field)
