@@ -10,7 +10,7 @@ from weft.ir.addresses import root_of
 from weft.ir.autodiff.companions import carries, pointee
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, NEEDS, Demand
 from weft.ir.core import Op, Value
-from weft.ir.errors import CompilationError
+from weft.ir.errors import CompilationError, Span
 from weft.ir.registry import registers
 from weft.ir.symbols import Lost
 from weft.ir.types import Pointer
@@ -31,9 +31,9 @@ def refuse_reverse(kernel: ops.Kernel, demand: Demand) -> None:
             _refuse(op, f"{op.opname} of a value that carries a derivative")
 
 
-def lost_derivatives(kernel: ops.Kernel, demand: Demand) -> tuple[Lost, ...]:
-    """The stores of values that carry a derivative to memory without a gradient."""
-    found: dict[Lost, None] = {}
+def lost_derivatives(kernel: ops.Kernel, demand: Demand, returned: list[tuple[Value, Span | None]]) -> tuple[Lost, ...]:
+    """The stores of values that carry a derivative to memory without a gradient, and the results that carry one."""
+    found = {Lost("return", span): None for value, span in returned if value in demand.varied}
     for op in demand.ops:
         if not isinstance(op, (ops.Store, ops.Atomic)) or op.value not in demand.varied:
             continue

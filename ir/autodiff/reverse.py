@@ -53,7 +53,7 @@ class Reverse:
 
     def __init__(self, kernel: ops.Kernel, fast_math: bool) -> None:
         self.kernel, self.fast_math = kernel, fast_math
-        structure(kernel)
+        self.returned = structure(kernel)
         self.companions = Companions(kernel)
         self.demand, self.clobbers = self._settled()
         self.shared = self._shared()
@@ -63,7 +63,7 @@ class Reverse:
         """Replace the body of the kernel."""
         kernel, demand = self.kernel, self.demand
         refuse_reverse(kernel, demand)
-        kernel.lost = lost_derivatives(kernel, demand)
+        kernel.lost = lost_derivatives(kernel, demand, self.returned)
         kernel.saved = self.clobbers.hold()
         old = kernel.body
         kernel.body = Block()

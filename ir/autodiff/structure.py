@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.core import Block, Builder, Op, Value
-from weft.ir.errors import CompilationError
+from weft.ir.errors import CompilationError, Span
 from weft.ir.rewrite import literal
 from weft.ir.tasks import memory_space, private_spaces
 from weft.ir.types import pointer, shape_of, u1
@@ -30,13 +30,15 @@ NEVER, MAYBE, ALWAYS = range(3)  # whether the end of a block is skipped by a ju
 _PARALLEL = (ops.ParallelFor, ops.StructFor)
 
 
-def structure(kernel: ops.Kernel) -> None:
-    """Give a kernel the form that reverse mode reads."""
+def structure(kernel: ops.Kernel) -> list[tuple[Value, Span | None]]:
+    """Give a kernel the form that reverse mode reads. Gives the values that it returned, and where."""
+    returned = [(value, op.span) for op in kernel.all_of(ops.Return) for value in op.values]
     _Structure().kernel(kernel)
     split_atomics(kernel)
     for reduce in kernel.all_of(ops.Reduce):
         if reduce.kind != "add":
             _expand(reduce)
+    return returned
 
 
 def test_of(loop: ops.While) -> tuple[ops.Load, ops.If]:

@@ -174,6 +174,30 @@ def test_lost_derivatives_and_saved_memory_are_listed() -> None:
     assert print_ir(parse(print_ir(made))) == print_ir(made)
 
 
+def test_a_result_with_a_derivative_is_lost() -> None:
+    kernel = in_mode(
+        kernel_of(f"{_X} %r = unary sin %v : f64  %n = cast %v : i32  return [%n, %r]", results="(i32, f64)"), "vjp"
+    )
+    made = run_passes(kernel, ("differentiate",), CONFIGS["optimized"])
+    assert [place.name for place in made.lost] == ["return"]
+    assert made.results == ()
+
+
+@pytest.mark.parametrize("mode", ["jvp", "vjp"])
+def test_no_derivative_goes_through_the_bits_of_a_number(mode: str) -> None:
+    """`ti.stop_grad` depends on it."""
+    body = f"""{_X} %n = bit_cast %v : i64  %s = bit_cast %n : f64  %r = binary mul %s, %v : f64
+        %p = field_ptr @z[%c0] : *f64  store %p, %r"""
+    kernel = run_passes(in_mode(kernel_of(body), mode), ("differentiate",), CONFIGS["optimized"])
+    point, kind = point_of(kernel_of(body), 0), "dual" if mode == "jvp" else "grad"
+    given = point.before | {f"{field}.{kind}": np.ones_like(value) for field, value in point.before.items()}
+    found, x = run(kernel, given), point.before["x"][0]
+    if mode == "jvp":
+        assert found["z.dual"][0] == x
+    else:
+        assert (found["z.grad"][0], found["x.grad"][0]) == (0.0, 1.0 + x)
+
+
 # ---- derivatives of gradients ----------------------------------------------------------------------------------------
 
 

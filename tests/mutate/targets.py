@@ -65,8 +65,10 @@ _BOUNDS = (
 _DERIVATIVES = (
     "tests/ir/test_derivative_rules.py",
     "tests/ir/test_forward_mode.py",
+    "tests/ir/test_reverse_mode.py",
     "tests/lang/translate/test_duals.py",
 )
+_REVERSE = ("tests/ir/test_reverse_mode.py", "tests/ir/test_reverse_memory.py")
 _JUDGE = (
     "tests/ir/test_adversary.py",
     "tests/ir/test_thread_blocks.py",
@@ -203,6 +205,15 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.forward": _DERIVATIVES,
     "weft.ir.autodiff.ordered": _DERIVATIVES,
     "weft.ir.autodiff.rules": _DERIVATIVES,
+    "weft.ir.autodiff.adjoints": _REVERSE,
+    "weft.ir.autodiff.checkpoints": _REVERSE,
+    "weft.ir.autodiff.clobbers": _REVERSE,
+    "weft.ir.autodiff.demand": _REVERSE,
+    "weft.ir.autodiff.promotion": _REVERSE,
+    "weft.ir.autodiff.pullbacks": _REVERSE,
+    "weft.ir.autodiff.refusals": _REVERSE,
+    "weft.ir.autodiff.reverse": _REVERSE,
+    "weft.ir.autodiff.structure": _REVERSE,
     "weft.ir.transforms.differentiate": _DERIVATIVES,
     "weft.ir.mapping.layouts": _VECTORS,
     "weft.ir.mapping.vectorize.state": ("tests/ir/test_vector_control.py", *_LANES),
