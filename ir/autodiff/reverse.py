@@ -298,5 +298,10 @@ class Reverse:
 
         if tape.shift is None:
             reverse_each(frame, tape, sweep)
-        else:
+        elif op.all_of(ops.For) or op.all_of(ops.While):
             reverse_spaced(frame, tape, run, sweep)
+        else:  # twice the code for innermost loops: most of them have few iterations
+            zero = frame.build.add(ops.Const(0, type=tape.shift.type))
+            few = frame.build.add(ops.If(frame.build.add(ops.Binary("eq", tape.shift, zero))))
+            reverse_each(frame.inner(few.then, op.span), tape, sweep)
+            reverse_spaced(frame.inner(few.orelse, op.span), tape, run, sweep)
