@@ -22,8 +22,8 @@ from weft.ir.types import Type
 __all__ = ["COMPANIONS", "MODES", "FieldSymbol", "LoopConfig", "Lost", "Param", "scopes_of", "shadow_of"]
 
 # What a kernel shall become: itself; forward mode, which computes the duals of its outputs of those of its inputs;
-# reverse mode, which computes the gradients of its inputs of those of its outputs.
-MODES = ("", "jvp", "vjp")
+# reverse mode, which computes the gradients of its inputs of those of its outputs; or forward mode of reverse mode.
+MODES = ("", "jvp", "vjp", "vjp.jvp")
 
 # What a field or parameter has in each mode beside its value.
 COMPANIONS = {"jvp": "dual", "vjp": "grad"}

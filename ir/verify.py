@@ -178,7 +178,7 @@ def _companions(kernel: Kernel) -> None:
             same = (other.dtype, other.shape, other.space.first) == (symbol.dtype, symbol.shape, symbol.space.first)
             require(same, kernel, f"{name}, which has another type or shape")
         before.add(symbol)
-    own = {param.name: param.type for param in kernel.params if not param.hidden}
+    own = {param.name: param.type for param in kernel.params if param.hidden in ("", *COMPANIONS.values())}
     for param in kernel.params:
         if param.hidden not in COMPANIONS.values():
             continue

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
+from weft.ir.autodiff.certain_races import refuse_race
 from weft.ir.autodiff.companions import carries, pointee
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, NEEDS, Demand
 from weft.ir.core import Op, Value
@@ -23,6 +24,9 @@ refusals = registers(_ROWS)
 
 def refuse_reverse(kernel: ops.Kernel, demand: Demand) -> None:
     """Raise the error for the first op that reverse mode cannot differentiate."""
+    loops: list[ops.ParallelFor | ops.StructFor] = [*kernel.all_of(ops.ParallelFor), *kernel.all_of(ops.StructFor)]
+    for loop in loops:
+        refuse_race(demand, loop)
     for op in demand.ops:
         row = _ROWS.get(type(op))
         if row is not None:
@@ -75,24 +79,28 @@ def _atomic(demand: Demand, op: ops.Atomic) -> None:
 def _extreme(demand: Demand, op: ops.Atomic) -> None:
     if isinstance(root_of(op.ptr), LOCALS) and not isinstance(op.ptr, LOCALS):
         _refuse(op, f"an atomic {op.kind} of a part of a local")
-    if demand.fast_math and not _is_exact(op.value):
+    if not _is_exact(op.value, demand.fast_math):
         _refuse(
             op,
-            f"an atomic {op.kind} of a computed value with fast_math: the gradient computes it again, and rounding may "
-            "differ. Store the values in a field first, or pass fast_math=False",
+            f"an atomic {op.kind} of a computed value: the gradient computes it again, and rounding may differ. Store "
+            "the values in a field with a gradient first, and take the extreme of its elements",
         )
 
 
-def _is_exact(value: Value) -> bool:
-    """Whether a value is the same whenever it is computed, although operators may be reordered."""
-    if isinstance(value, (ops.Load, ops.Const, ops.Arg)):
-        return not isinstance(value, ops.Load) or not isinstance(root_of(value.ptr), LOCALS)
-    if isinstance(value, (ops.Extract, ops.Member, ops.MakeTensor, ops.MakeStruct, ops.Splat, ops.Transpose)):
-        return all(map(_is_exact, value.operands))
-    if isinstance(value, ops.Select):
-        return _is_exact(value.a) and _is_exact(value.b)
-    kinds = isinstance(value, (ops.Unary, ops.Binary)) and value.kind in ("neg", "abs", *EXTREMES)
-    return kinds and isinstance(value, Op) and all(map(_is_exact, value.operands))
+_ROUNDED = ("add", "sub", "mul", "div", "sqrt")  # rounded correctly without fast_math, in vectors too
+
+
+def _is_exact(value: Value, fast_math: bool) -> bool:
+    """Whether a value has the same bits in the kernel and in its gradient, however they are optimized."""
+    if isinstance(value, (ops.Const, ops.Arg)) or not carries(value.type):
+        return True
+    if isinstance(value, ops.Load):
+        return not isinstance(root_of(value.ptr), LOCALS)
+    if isinstance(value, (ops.Unary, ops.Binary)):
+        kinds = ("neg", "abs", *EXTREMES) if fast_math else ("neg", "abs", *EXTREMES, *_ROUNDED)
+        return value.kind in kinds and all(_is_exact(operand, fast_math) for operand in value.operands)
+    parts = (ops.Extract, ops.Member, ops.MakeTensor, ops.MakeStruct, ops.Splat, ops.Transpose, ops.Select, ops.Cast)
+    return isinstance(value, parts) and all(_is_exact(operand, fast_math) for operand in value.operands)
 
 
 @refusals(ops.Store)

@@ -36,11 +36,12 @@ from weft.ir.autodiff.checkpoints import (
 from weft.ir.autodiff.clobbers import Clobbers
 from weft.ir.autodiff.companions import Companions
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
+from weft.ir.autodiff.hoisting import hoist_loads
 from weft.ir.autodiff.promotion import promote
 from weft.ir.autodiff.pullbacks import PULLBACKS
 from weft.ir.autodiff.refusals import lost_derivatives, refuse_reverse
 from weft.ir.autodiff.structure import split_atomics, structure, test_of
-from weft.ir.core import Block, BlockArg, Builder, Op, Value
+from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
 from weft.ir.types import Pointer
 
 __all__ = ["Reverse"]
@@ -53,6 +54,7 @@ class Reverse:
 
     def __init__(self, kernel: ops.Kernel, fast_math: bool) -> None:
         self.kernel, self.fast_math = kernel, fast_math
+        hoist_loads(kernel)
         self.returned = structure(kernel)
         self.companions = Companions(kernel)
         self.demand, self.clobbers = self._settled()
@@ -298,7 +300,7 @@ class Reverse:
 
         if tape.shift is None:
             reverse_each(frame, tape, sweep)
-        elif op.all_of(ops.For) or op.all_of(ops.While):
+        elif any(isinstance(inner, (ops.For, ops.While)) for inner in ops_of(op.body)):
             reverse_spaced(frame, tape, run, sweep)
         else:  # twice the code for innermost loops: most of them have few iterations
             zero = frame.build.add(ops.Const(0, type=tape.shift.type))

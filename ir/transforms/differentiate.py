@@ -23,15 +23,20 @@ __all__ = ["differentiate"]
 @pass_("differentiate")
 def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
     """Add the duals of forward mode to a kernel whose mode is "jvp", or replace a kernel whose mode is "vjp" by the one
-    that computes its gradients, and clear the mode. Without a mode it does nothing."""
+    that computes its gradients, and clear the mode. In the mode "vjp.jvp", the kernel computes gradients, and the duals
+    of these. Without a mode it does nothing."""
     if not root.mode:
         return False
-    _no_lost_overlap(root)
+    modes = root.mode.split(".")
+    root.mode = modes[0]
     full_simplify(root, config)
-    if root.mode == "vjp":
-        Reverse(root, config.fast_math).run()
-    else:
-        Forward(root).run()
+    for mode in modes:
+        root.mode = mode
+        _no_lost_overlap(root)
+        if mode == "vjp":
+            Reverse(root, config.fast_math).run()
+        else:
+            Forward(root).run()
     root.mode = ""
     return True
 

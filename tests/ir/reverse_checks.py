@@ -18,7 +18,7 @@ from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.text import print_ir
 
-__all__ = ["CONFIGS", "Point", "gradients", "hold_dot_product", "in_mode", "point_of", "run"]
+__all__ = ["CONFIGS", "PLAIN", "Point", "gradients", "hold_dot_product", "in_mode", "point_of", "run"]
 
 Values = dict[str, Any]
 CONFIGS = {

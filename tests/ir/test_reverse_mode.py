@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.ir.dual_kernels import BODIES, kernel_of, random_kernel
-from tests.ir.reverse_checks import CONFIGS, hold_dot_product, in_mode, point_of, run
+from tests.ir.reverse_checks import CONFIGS, PLAIN, hold_dot_product, in_mode, point_of, run
 from tests.ir.test_forward_mode import with_duals
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
@@ -139,7 +139,13 @@ REFUSED = {
     + "%f = const 1.0 : f64  %p = binary gt %v, %f : u1  if %p then { return [] } "
     + _loop("store %pz, %x"),
     "an atomic mul in a parallel loop": BODIES["products"],
-    "an atomic max of a computed value with fast_math": BODIES["extremes"],
+    "an atomic max of a computed value": BODIES["extremes"],
+    "a parallel loop with a race: this reads an element of 'x'": _loop(
+        "%j = binary sub %i, %c1 : i32  %p = field_ptr @x[%j] : *f64  %1 = load %p : f64  store %px, %1"
+    ),
+    "a parallel loop with a race: this writes an element of 'z'": _loop(
+        "%j = binary sub %i, %c1 : i32  %p = field_ptr @z[%j] : *f64  store %pz, %x  store %p, %y"
+    ),
     "the old value of an atomic sub": _loop(
         "%p = field_ptr @z[%c0] : *f64  %1 = atomic sub %p, %x : f64  %2 = unary sin %1 : f64  store %py, %2"
     ),
@@ -218,3 +224,17 @@ def test_the_dual_of_a_gradient_is_its_derivative(name: str) -> None:
     for field in base:
         difference = (ahead[field] - behind[field]) / (2 * step)
         np.testing.assert_allclose(found[f"{field}.dual"], difference, rtol=1e-5, atol=1e-6, err_msg=field)
+
+
+def test_the_mode_of_second_derivatives_runs_both_passes() -> None:
+    """`vjp.jvp` gives the derivatives that the two passes give one after another."""
+    kernel = kernel_of(BODIES["operators"])
+    once = run_passes(in_mode(kernel, "vjp"), ("differentiate",), CONFIGS["optimized"])
+    plain = parse(re.sub(r" grad=@\S+", "", print_ir(once)))
+    wanted = run_passes(with_duals(plain), ("differentiate",), CONFIGS["optimized"])
+    text = print_ir(with_duals(in_mode(kernel, "vjp"))).replace("mode=jvp", "mode=vjp.jvp")
+    made = run_passes(parse(re.sub(r"grad=@(\w+).grad_1", r"grad=@\1.grad", text)), ("differentiate",), PLAIN)
+    point = point_of(kernel, 5)
+    given = {symbol.name: np.full(np.shape(point.before[symbol.name.split(".")[0]]), 0.7) for symbol in made.fields}
+    for name, value in run(wanted, given).items():
+        np.testing.assert_allclose(run(made, given)[name], value, rtol=1e-12)
