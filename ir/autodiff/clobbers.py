@@ -91,12 +91,12 @@ class Clobbers:
         return self.kernel.params[root.array.index].name
 
     def refuse(self, load: Read, write: Any, earlier: Any) -> None:
-        where = "" if write.span is None else f" (line {write.span.line})"
-        first = "" if earlier.span is None else f" and line {earlier.span.line}"
+        lines = sorted({op.span.line for op in (write, earlier) if op.span is not None})
+        where = f" in line{'s' * (len(lines) - 1)} {' and '.join(map(str, lines))}" if lines else ""
         raise CompilationError(
             f"reverse mode needs the value of '{self.name(load)}' that is read here, but the kernel overwrites it"
-            f"{where}{first if first not in where else ''}. It is neither the value from before the kernel nor the one "
-            "from after it. Write the results to another field, or split the kernel",
+            f"{where}: it is neither the value from before the kernel nor the one from after it. Write the results to "
+            "another field, or split the kernel",
             load.span or write.span,
         )
 
