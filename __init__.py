@@ -253,7 +253,9 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _LAZY:
         if waits := _later(name):
-            raise AttributeError(f"weft has no attribute '{name}' yet: it belongs to {waits}")
+            raise AttributeError(
+                f"weft has no attribute '{name}' yet: it is part of a feature that is not implemented ({waits})"
+            )
         from weft.lang.program.options import did_you_mean
 
         meant = f": it is in ti.math, as ti.math.{name}" if hasattr(math, name) else did_you_mean(name, __all__, 0.75)

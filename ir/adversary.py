@@ -73,7 +73,7 @@ def run_interleaved(
             blocks.append(waiting.pop())
             running += [(blocks[-1], thread) for thread in blocks[-1].threads]
         if not running:
-            raise Fault("barrier", "threads of a block wait for others that never come")
+            raise Fault("barrier", "threads of a block wait at a barrier that other threads never reach")
         block, thread = turn = running[draw.randrange(len(running)) if draw else 0]
         if not block.go_on(thread):
             running.remove(turn)

@@ -43,7 +43,7 @@ def unpack(data: bytes) -> Artifact:
         head: Any = json.loads(line)
         ends = list(accumulate(map(_count, head["sizes"])))
         if not newline or ends[-1] != len(rest):
-            raise ArchiveError("the code is cut off")
+            raise ArchiveError("the code is truncated")
         code, host, *parts = (rest[begin:end] for begin, end in zip([0, *ends], ends))
         return _restore(head["artifact"], code, host, tuple(parts))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
@@ -64,7 +64,7 @@ def _describe(artifact: Artifact) -> dict[str, Any]:
 
 def _restore(head: Any, code: bytes, host: bytes, parts: tuple[bytes, ...]) -> Artifact:
     if head["target"] not in _TARGETS:
-        raise ArchiveError(f"no target is called {head['target']!r}")
+        raise ArchiveError(f"there is no target {head['target']!r}")
     slots = Slots(
         _count(head["trees"]),
         tuple(Param(_text(name), _type_of(type)) for name, type in head["params"]),
@@ -81,13 +81,13 @@ def _restore(head: Any, code: bytes, host: bytes, parts: tuple[bytes, ...]) -> A
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise ArchiveError(f"{value!r} is no text")
+        raise ArchiveError(f"expected a string, not {value!r}")
     return value
 
 
 def _count(value: Any) -> int:
     if type(value) is not int or value < 0:
-        raise ArchiveError(f"{value!r} is no count")
+        raise ArchiveError(f"expected a count, not {value!r}")
     return value
 
 
@@ -117,7 +117,7 @@ def _type(type: Type) -> Any:
         return ["struct", [[name, _type(member)] for name, member in type.members]]
     if isinstance(type, Array):
         return ["array", _type(type.elem), type.ndim, type.contiguous, type.wide, type.exposed]
-    raise ArchiveError(f"{type} is no type of a parameter")
+    raise ArchiveError(f"a parameter cannot have the type {type}")
 
 
 _TYPES: dict[str, Callable[..., Type]] = {

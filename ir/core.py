@@ -139,7 +139,7 @@ class _Declared:
             raise TypeError(f"op '{name}': the field '{shadowed[0]}' has the name of a trait")
         for trait, value in traits.items():
             if type(getattr(cls, trait, None)) is not type(value):
-                raise TypeError(f"op '{name}': there is no trait {trait}={value!r}")
+                raise TypeError(f"op '{name}': the trait {trait}={value!r} does not exist")
             setattr(cls, trait, value)
         _check_traits(cls)
         cls.declared = tuple(_named(cls, field, note) for field, note in cls.__annotations__.items())
@@ -157,15 +157,17 @@ class _Declared:
 def _check_traits(cls: Any) -> None:
     """The traits of an op must be consistent: an op with an effect says where, so that no pass has to guess."""
     if (cls.reads or cls.writes) != (cls.effect != ""):
-        raise TypeError(f"op '{cls.opname}': an op that reads or writes has an `effect`, and no other has one")
+        raise TypeError(
+            f"op '{cls.opname}': an op that reads or writes must have an `effect`, and other ops must not have one"
+        )
     if cls.effect not in ("", "address", "elsewhere", "anywhere"):
-        raise TypeError(f"op '{cls.opname}': the effect {cls.effect!r} is none of the four")
+        raise TypeError(f"op '{cls.opname}': {cls.effect!r} is not one of the four effects")
     if cls.pure and (cls.effect or cls.terminator or cls.exits or cls.fails):
-        raise TypeError(f"op '{cls.opname}': a pure op has no effect and does not jump")
+        raise TypeError(f"op '{cls.opname}': a pure op must not have an effect and must not jump")
     if cls.lanes not in ("", "operands", "own", "rule"):
-        raise TypeError(f"op '{cls.opname}': {cls.lanes!r} says nothing of its values in lanes")
+        raise TypeError(f"op '{cls.opname}': {cls.lanes!r} is not a valid value of `lanes`")
     if not cls.levels or not set(cls.levels.split()) <= set(LEVELS):
-        raise TypeError(f"op '{cls.opname}': its levels are of {', '.join(LEVELS)}, not {cls.levels!r}")
+        raise TypeError(f"op '{cls.opname}': its levels must be from {', '.join(LEVELS)}, not {cls.levels!r}")
 
 
 def _named(cls: type, name: str, note: Any) -> Field:

@@ -77,7 +77,9 @@ def _invoke(machine: Machine, op: ops.Invoke) -> Run:
                 raise Fault("recursion", f"'{op.function}' calls itself without end")
             scalars = callee.run(values)
         except RecursionError:
-            raise Fault("recursion", f"'{op.function}' calls itself deeper than Python can follow") from None
+            raise Fault(
+                "recursion", f"'{op.function}' calls itself more deeply than Python's recursion limit allows"
+            ) from None
         finally:
             course.calls -= 1
             course.stream = outer
@@ -109,7 +111,9 @@ def _invoke_in_steps(machine: Machine, op: ops.Invoke) -> Steps:
         try:
             scalars = yield from callee.run_stepped(values)
         except RecursionError:
-            raise Fault("recursion", f"'{op.function}' calls itself deeper than Python can follow") from None
+            raise Fault(
+                "recursion", f"'{op.function}' calls itself more deeply than Python's recursion limit allows"
+            ) from None
         course.calls -= 1
         course.stream = outer
         if op.type is VOID:

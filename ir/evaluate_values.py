@@ -216,7 +216,7 @@ def _array_ptr(machine: Machine, op: ops.ArrayPtr) -> Run:
     def made(values: Any, index: tuple[int, ...]) -> Place:
         shape = values.shape[: len(index)]
         inside = all(0 <= i < extent for i, extent in zip(index, shape, strict=True))
-        error = "" if inside else f"index {index} is outside an array of shape {shape}"
+        error = "" if inside else f"index {index} is out of bounds for an array of shape {shape}"
         buffer, start = array_place(values)
         start += sum(i * stride for i, stride in zip(index, values.strides))
         return Place(buffer, packed(type, start), prims, error)

@@ -69,7 +69,11 @@ class Memory:
         """The element `indices` of a field. The indices are the user's, with the offset."""
         local = [i - first for i, first in zip(indices, symbol.offset)] if symbol.offset else list(indices)
         inside = all(0 <= i < extent for i, extent in zip(local, symbol.shape, strict=True))
-        error = "" if inside else f"index {tuple(indices)} is outside field '{symbol.name}' of shape {symbol.shape}"
+        error = (
+            ""
+            if inside
+            else f"index {tuple(indices)} is out of bounds for field '{symbol.name}' of shape {symbol.shape}"
+        )
         base = symbol.path.locate(local)
         offsets = [base + start for start in symbol.components]
         return Place(self.trees[symbol.tree], offsets, flatten(symbol.dtype), error)

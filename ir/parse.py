@@ -365,7 +365,7 @@ def _typed(content: Any, kind: Any) -> Any:
     if is_dataclass(kind):
         kinds = get_type_hints(kind)
         if not isinstance(content, dict) or not content.keys() <= kinds.keys():
-            raise TypeError(f"{content!r} is no {getattr(kind, '__name__', kind)}")
+            raise TypeError(f"{content!r} is not of type {getattr(kind, '__name__', kind)}")
         made: Any = kind
         return made(**{name: _typed(one, kinds[name]) for name, one in content.items()})
     if get_origin(kind) is tuple:

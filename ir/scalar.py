@@ -91,7 +91,7 @@ def cast_value(value: Any, type: Prim) -> Any:
         return value
     array = np.asarray(value)
     if array.dtype.kind not in "biufO" or (array.dtype == object and not all(isinstance(x, int) for x in array.flat)):
-        raise TypeMismatch(f"a number is needed, not {value!r}")
+        raise TypeMismatch(f"expected a number, not {value!r}")
     if array.dtype == object:  # integers beyond 64 bits
         array = _beyond(array, type)
     if array.dtype == type.np:

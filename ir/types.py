@@ -235,7 +235,7 @@ def _one(kind: Callable[..., T], *facts: Any) -> T:
 def tensor(elem: Prim, shape: tuple[int, ...], /) -> Tensor:
     """The tensor type of that element and shape (one or two extents, each >= 1)."""
     if not 1 <= len(shape) <= 2 or min(shape) < 1:
-        raise ValueError(f"a tensor has one or two extents of at least 1, not {shape}")
+        raise ValueError(f"a tensor must have one or two extents of at least 1, not {shape}")
     return _one(Tensor, elem, shape)
 
 
@@ -270,7 +270,7 @@ def pointer(elem: Type, /) -> Pointer:
 def lanes(elem: Type, count: int, /) -> Lanes:
     """The vector type of `count` lanes. `elem` is a primitive or the type of an address."""
     if not isinstance(elem, Prim | Pointer) or count < 1:
-        raise ValueError(f"there is no vector of {count} {elem}")
+        raise ValueError(f"a vector of {count} {elem} does not exist")
     return _one(Lanes, elem, count)
 
 

@@ -139,9 +139,9 @@ class Uniformity:
                     and isinstance(root_of(inner), Alloca)
                     and inner.base is not root_of(inner)
                 ):
-                    self.reason = "it steps into a local twice"
+                    self.reason = "it increments a local twice"
                 elif isinstance(inner, Atomic) and isinstance(root_of(inner.ptr), Alloca):
-                    self.reason = "it holds an atomic on a local"
+                    self.reason = "it contains an atomic on a local"
         for inner in list(self._inside):
             if isinstance(inner, Store) and self._outside(root_of(inner.ptr)):
                 self._sum(inner)
@@ -171,7 +171,7 @@ class Uniformity:
             self.reason = "it reads an accumulator"
             return
         if value.type is u1:
-            self.reason = "it sums up truth values, which memory holds as bytes"
+            self.reason = "it reduces truth values, which are stored as bytes"
             return
         self.sums[store] = (value.kind, value.rhs if old is value.lhs else value.lhs)
         self.skipped |= {old, value}

@@ -73,7 +73,7 @@ def size_of(value: Any, what: str) -> tuple[int, int]:
     sound = (isinstance(one, int | float | np.number) and 1 <= one < 2**16 and one == int(one) for one in size)
     if len(size) < 2 or not all(sound):
         raise TypeMismatch(
-            f"the size of {what} is (width, height) in pixels, or one number for both, not {shown(value)}"
+            f"the size of {what} must be (width, height) in pixels, or one number for both, not {shown(value)}"
         )
     return int(size[0]), int(size[1])
 
@@ -94,14 +94,14 @@ def is_one(value: Any, names: Iterable[str]) -> bool:
 def text_of(value: Any, what: str) -> str:
     """Return a string. Raises TypeMismatch for anything else."""
     if not isinstance(value, str):
-        raise TypeMismatch(f"{what} is a string, not {shown(value)}")
+        raise TypeMismatch(f"{what} must be a string, not {shown(value)}")
     return value
 
 
 def flag_of(value: Any, what: str) -> bool:
     """Return True or False; 1 and 0 are accepted too. Raises TypeMismatch for anything else."""
     if not isinstance(value, int | np.bool_ | np.integer) or value not in (0, 1):
-        raise TypeMismatch(f"{what} is True or False, not {shown(value)}")
+        raise TypeMismatch(f"{what} must be True or False, not {shown(value)}")
     return bool(value)
 
 
@@ -112,9 +112,9 @@ def whole_of(value: Any, what: str, least: int | None = None) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeMismatch(f"{what} is {wanted}, not {shown(value)}") from None
+        raise TypeMismatch(f"{what} must be {wanted}, not {shown(value)}") from None
     if (least is not None and number < least) or abs(number) >= _FAR:
-        raise ValueError(f"{what} is {wanted}, not {number}")
+        raise ValueError(f"{what} must be {wanted}, not {number}")
     return number
 
 
@@ -124,7 +124,7 @@ def any_number(value: Any, what: str) -> float:
     try:
         return float(value if isinstance(value, int | float) else numbers_of(value, what).reshape(()))
     except (TypeMismatch, ValueError, OverflowError):
-        raise TypeMismatch(f"{what} is a number, not {shown(value)}") from None
+        raise TypeMismatch(f"{what} must be a number, not {shown(value)}") from None
 
 
 def number_of(value: Any, what: str, least: float = -math.inf, above: bool = False) -> float:
@@ -133,7 +133,7 @@ def number_of(value: Any, what: str, least: float = -math.inf, above: bool = Fal
     number = any_number(value, what)
     if not math.isfinite(number) or number < least or (above and number == least):
         limit = "" if least == -math.inf else f" above {least:g}" if above else f" of at least {least:g}"
-        raise ValueError(f"{what} is a finite number{limit}, not {number:g}")
+        raise ValueError(f"{what} must be a finite number{limit}, not {number:g}")
     return number
 
 
@@ -145,7 +145,7 @@ def numbers_of(values: Any, what: str) -> Any:
     try:
         array = np.asarray(values)
     except FAULTS as fault:
-        raise TypeMismatch(f"{what}: numbers are wanted, not {shown(values)} ({fault})") from None
+        raise TypeMismatch(f"{what}: expected numbers, not {shown(values)} ({fault})") from None
     if array.dtype.kind not in "biuf":
-        raise TypeMismatch(f"{what}: numbers are wanted, not {shown(values)}")
+        raise TypeMismatch(f"{what}: expected numbers, not {shown(values)}")
     return array

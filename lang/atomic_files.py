@@ -46,7 +46,7 @@ def replacing(path: str | Path, durable: bool = False) -> Generator[Path, None, 
             _flush_folder(target.parent)
     except OSError as error:
         why = os.strerror(error.errno) if error.errno in _DISK else error.strerror or str(error)
-        kept = " The one of before is unchanged." if target.exists() else ""
+        kept = " The old content is unchanged." if target.exists() else ""
         raise WriteFailed(error.errno or errno.EIO, f"could not write {str(path)!r}: {why}.{kept}") from error
     finally:
         _delete(new)
@@ -64,7 +64,8 @@ def require_space(path: Path, size: int) -> None:
     if free < size:
         raise WriteFailed(
             errno.ENOSPC,
-            f"could not write {str(path)!r}: {os.strerror(errno.ENOSPC)}. {size} bytes are needed, and {free} are free",
+            f"could not write {str(path)!r}: {os.strerror(errno.ENOSPC)}. {size} bytes are needed, but only "
+            f"{free} are free",
         )
 
 
@@ -78,7 +79,7 @@ def _replace(new: Path, target: Path) -> None:
     first."""
     if new.is_dir() != target.is_dir() and target.exists():
         kind = "folder" if target.is_dir() else "file"
-        raise OSError(errno.EEXIST, f"there is a {kind} of that name")
+        raise OSError(errno.EEXIST, f"a {kind} of that name exists")
     if target.is_file():
         shutil.copymode(target, new)
     if not target.is_dir():

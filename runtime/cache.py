@@ -117,7 +117,7 @@ class Store:
             return
         except OSError as error:
             self._writable = False
-            _log.warning("the cache cannot be written, kernels are not kept: %s", error)
+            _log.warning("cannot write to the cache, so kernels are not cached: %s", error)
             return
         self._make_room(len(data))
 
@@ -155,12 +155,12 @@ class Store:
             except FileNotFoundError:
                 if not create:
                     return False  # it may be created later
-                why = "it cannot be made"
+                why = "the folder cannot be created"
             except OSError as error:
                 why = str(error)
             self._usable = not why
         if why:
-            _log.warning("the cache %s is not used: %s", self.folder, why)
+            _log.warning("the cache %s is off: %s", self.folder, why)
         return self._usable
 
     def _entries(self) -> Iterator[_Entry]:
@@ -211,12 +211,12 @@ class Store:
 def _why_unsafe(found: os.stat_result) -> str:
     """Return why a folder cannot be trusted, or "" if it can."""
     if not stat.S_ISDIR(found.st_mode):
-        return "it is not a folder"
+        return "the path is not a folder"
     if not _POSIX:
         return ""  # Windows itself protects the user's folders
     if found.st_uid != os.geteuid():
-        return "it belongs to another user"
-    return "other users may write to it" if found.st_mode & _OTHERS_WRITE else ""
+        return "the folder belongs to another user"
+    return "other users may write to the folder" if found.st_mode & _OTHERS_WRITE else ""
 
 
 def _read(path: str) -> bytes:
@@ -227,7 +227,7 @@ def _read(path: str) -> bytes:
         if not stat.S_ISREG(found.st_mode):
             raise PermissionError("not a file")
         if _POSIX and (found.st_uid != os.geteuid() or found.st_mode & _OTHERS_WRITE):
-            raise PermissionError("not ours alone")
+            raise PermissionError("others may write to the file, or own it")
         return file.read()
 
 

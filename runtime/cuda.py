@@ -166,7 +166,7 @@ class CudaDevice(Launching):
 
     def cache_flush(self) -> Callable[[], None]:
         """Return a function that evicts all data from the caches by filling a larger memory. It does not wait."""
-        buffer = self.memory.allocate(_CACHES, "what is written over to empty the caches")
+        buffer = self.memory.allocate(_CACHES, "the memory that is overwritten to flush the caches")
         return lambda: buffer.fill(0, np.uint32(0), _CACHES // 4)
 
     def time_tasks(self) -> None:
@@ -349,7 +349,7 @@ class CudaKernel:
             for piece in pieces:
                 hear(piece)
         if used > _PRINT_WORDS:
-            pieces.append("... and more than the print buffer holds\n")
+            pieces.append("... the rest of the output was lost, because the print buffer is full\n")
         if sys.stdout is not None:
             sys.stdout.write("".join(pieces))
 

@@ -56,25 +56,25 @@ class CudaUnavailable(CudaError):
 
 
 FORKED = (
-    "this process was forked after CUDA was started, which CUDA does not support: "
-    'start processes with multiprocessing\'s "spawn" method, or call init(arch=cuda) in the children only'
+    "CUDA does not support a process that was forked after CUDA was started: start processes with "
+    'multiprocessing\'s "spawn" method, or call init(arch=cuda) only in the children'
 )
 
 # Advice for some errors.
 _ADVICE = {
     "CUDA_ERROR_ILLEGAL_ADDRESS": "a kernel accessed memory outside of its fields and arrays; "
     "run with init(debug=True) to find out where",
-    "CUDA_ERROR_MISALIGNED_ADDRESS": "an array argument does not lie at a multiple of its element's size",
-    "CUDA_ERROR_LAUNCH_TIMEOUT": "the kernel ran longer than the display's watchdog allows",
+    "CUDA_ERROR_MISALIGNED_ADDRESS": "the address of an array argument is not a multiple of the size of its elements",
+    "CUDA_ERROR_LAUNCH_TIMEOUT": "the kernel ran longer than the watchdog of the display allows",
     "CUDA_ERROR_NOT_INITIALIZED": FORKED,
-    "CUDA_ERROR_NO_BINARY_FOR_GPU": "this GPU is older than what Weft compiles for (compute capability 7.0)",
-    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "the driver is older than the PTX; update the NVIDIA driver",
-    "CUDA_ERROR_INVALID_PTX": "Weft generated invalid PTX, which is an error of Weft's: please report it",
+    "CUDA_ERROR_NO_BINARY_FOR_GPU": "this GPU is too old: Weft needs compute capability 7.0 or newer",
+    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "the NVIDIA driver is too old for the generated PTX: update it",
+    "CUDA_ERROR_INVALID_PTX": "Weft generated invalid PTX. This is a bug in Weft: please report it",
 }
 
 _LOST = (
-    "With that the context of the GPU is lost, with all fields and ndarrays. init() tries to start afresh, but after "
-    "most such errors CUDA allows this process no other context: then restart it, or go on with arch=cpu"
+    "The context of the GPU is lost, with all fields and ndarrays. init() tries to create another context, but "
+    "after most such errors CUDA does not allow that: then restart this process, or continue with arch=cpu"
 )
 
 
@@ -412,7 +412,7 @@ def open_driver() -> Driver:
     try:
         library = ctypes.CDLL(LIBRARY)
     except OSError as error:
-        raise CudaUnavailable(f"no NVIDIA driver was found ({error}); install one, or use arch=cpu") from None
+        raise CudaUnavailable(f"no NVIDIA driver was found ({error}): install one, or use arch=cpu") from None
     try:
         bindings = import_module("cuda.bindings.driver")
     except ImportError as error:

@@ -26,7 +26,7 @@ def foreign_view(array: Any, memory: CudaMemory) -> DeviceView:
     BufferError for a masked array, or for memory that does not belong to GPU `memory.index`."""
     facts = array.__cuda_array_interface__
     if facts.get("mask") is not None:
-        raise BufferError("it has a mask, which a kernel would not see")
+        raise BufferError("it has a mask, which a kernel would ignore")
     dtype = np.dtype(facts["typestr"])
     address, read_only = facts["data"]
     shape = tuple(facts["shape"])
@@ -41,9 +41,9 @@ def tensor_view(tensor: Any, memory: CudaMemory) -> DeviceView:
     torch = sys.modules["torch"]
     dtype = _dtype_of(tensor.dtype)
     if tensor.is_neg():
-        raise BufferError("it has its negative bit set, which a kernel would not see: give tensor.resolve_neg()")
+        raise BufferError("its negative bit is set, which a kernel would ignore: pass tensor.resolve_neg()")
     if tensor.device.index != memory.index:
-        raise BufferError(f"it lies on {tensor.device}, and the kernel runs on cuda:{memory.index}")
+        raise BufferError(f"it is on {tensor.device}, but the kernel runs on cuda:{memory.index}")
     strides = tuple([stride * dtype.itemsize for stride in tensor.stride()])
     buffer: Any = SimpleNamespace(address=tensor.data_ptr(), keeps=tensor, memory=memory)
     view = DeviceView(buffer, dtype, tuple(tensor.shape), 0, strides)
@@ -55,7 +55,7 @@ def tensor_view(tensor: Any, memory: CudaMemory) -> DeviceView:
 def _dtype_of(torch_type: Any) -> np.dtype[Any]:
     name = str(torch_type).removeprefix("torch.")
     if not hasattr(np, name) or name.startswith("complex"):
-        raise TypeError(f"no type of a kernel is {name}: convert the tensor, as in tensor.float()")
+        raise TypeError(f"kernels do not support elements of type {name}: convert the tensor, as in tensor.float()")
     return np.dtype(name)
 
 
@@ -72,7 +72,7 @@ def _window(
 ) -> DeviceView:
     owner = memory.owner(address)
     if owner not in (None, memory.index):
-        raise BufferError(f"it lies in the memory of GPU {owner}, and the kernel runs on GPU {memory.index}")
+        raise BufferError(f"it is in the memory of GPU {owner}, but the kernel runs on GPU {memory.index}")
     buffer: Any = SimpleNamespace(address=address, keeps=keeps, memory=memory)
     view = memory.view(buffer, dtype, shape, 0, strides)
     view.flags.writeable = not read_only

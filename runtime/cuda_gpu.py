@@ -25,8 +25,8 @@ _OLDEST_CAPABILITY = 70
 _PATIENCE = 200e-6  # seconds of polling without a pause
 _LONGEST_PAUSE = 2e-3
 _NO_OTHER = (
-    "an earlier error of a kernel broke the context of the GPU, and CUDA allows this process no other one: "
-    "restart it, or use arch=cpu"
+    "an earlier error of a kernel broke the context of the GPU, and CUDA does not allow this process another "
+    "one: restart the process, or use arch=cpu"
 )
 
 
@@ -67,7 +67,9 @@ class Gpu:
         libraries take the current context for the device that their user chose. If there is only one GPU, its context
         stays current."""
         if not self.usable:
-            raise CudaError(FORKED if self.driver.forked else "the context of the GPU was lost: init() starts afresh")
+            raise CudaError(
+                FORKED if self.driver.forked else "the context of the GPU was lost: call init() to create another one"
+            )
         before = self.context if self._alone else self.driver.current_context()
         self.driver.use_context(self.context)
         return _STAYS if before == self.context else _Back(self.driver, before)
@@ -104,8 +106,9 @@ class Gpu:
             if error.status != OUT_OF_MEMORY:
                 raise
             raise OutOfMemory(
-                f"the GPU has no room for a stack of {size} bytes for each of its threads, which a function that calls "
-                "itself needs: ask for less by init(cuda_stack_limit=...), or free memory, also of other processes"
+                f"the GPU does not have enough memory for stacks of {size} bytes for all of its threads. A "
+                "recursive function needs these stacks. Request smaller ones with init(cuda_stack_limit=...), "
+                "or free memory, also of other processes"
             ) from None
         self._stack = (self._stack or (known,))[0], size
 

@@ -232,7 +232,7 @@ class CudaMemory:
     def _refuse(self, size: int, owner: str) -> OutOfMemory:
         free, whole = self._driver.free_memory()
         there = f"{readable_size(free)} of {readable_size(whole)} are free"
-        return out_of_memory(f"{owner} asks for {readable_size(size)} of GPU memory: {there}.", self.holders())
+        return out_of_memory(f"{owner} needs {readable_size(size)} of GPU memory, but only {there}.", self.holders())
 
 
 class DeviceView:

@@ -41,12 +41,12 @@ def load_module(driver: Driver, name: str, ptx: bytes, architecture: int, store:
     if kept:
         with suppress(CudaError):
             return driver.load_cubin(kept)
-        _log.info("a cubin of the cache cannot be used: kernel %s is assembled anew", name)
+        _log.info("cannot use a cubin of the cache: assembling kernel %s again", name)
     try:
         cubin = driver.assemble(ptx)
         module = driver.load_cubin(cubin)
     except CudaError as error:
-        _log.debug("the driver makes no cubin of kernel %s: %s", name, error)
+        _log.debug("the driver cannot make a cubin of kernel %s: %s", name, error)
         return _load_ptx(driver, name, ptx)
     store.put(key, cubin)
     return module

@@ -59,7 +59,9 @@ class Staging:
             return
         for one, other in combinations(arrays, 2):
             if np.may_share_memory(one, other, max_work=_EFFORT):
-                raise WeftError("numpy arguments share elements, which are not aligned in all of them: pass a copy")
+                raise WeftError(
+                    "numpy arguments share memory, but their elements are not aligned with one another: pass a copy"
+                )
         for k, array in zip(group.members, arrays):
             yield _Group(*_span(array), [k])
 

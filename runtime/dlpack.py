@@ -143,12 +143,12 @@ def borrow(producer: Any, stream: int | None = None) -> Borrowed:
                 raise
     name = next((name for name in _FORMS if _is_valid(id(capsule), name)), None)
     if name is None:
-        raise BufferError("its __dlpack__ gave no DLPack capsule, or a used one")
+        raise BufferError("its __dlpack__ did not return an unused DLPack capsule")
     managed = _FORMS[name].from_address(_pointer_of(id(capsule), name))
     # An unversioned capsule cannot mark memory as read-only. JAX's capsules, for example, do not.
     found = _described(managed.tensor, name == _PLAIN or bool(managed.flags & _READ_ONLY))
     if name == _VERSIONED and managed.major > _VERSION[0]:
-        raise BufferError(f"its DLPack version is {managed.major}, which is newer than {_VERSION[0]}")
+        raise BufferError(f"its DLPack version is {managed.major}, but Weft supports versions up to {_VERSION[0]}")
     _rename(capsule, _USED[name])  # from here on Weft must return the memory
     weakref.finalize(found, _give_back, managed).atexit = False
     return found
@@ -166,7 +166,9 @@ def _described(tensor: Any, read_only: bool) -> Borrowed:
     kind = _KINDS.get(tensor.code)
     if kind is None or tensor.lanes != 1 or tensor.bits not in (8, 16, 32, 64):
         name = _OTHER_CODES.get(tensor.code, "of another kind")
-        raise TypeError(f"elements are {name} ({tensor.bits} bits), which no type of a kernel is: convert them first")
+        raise TypeError(
+            f"its elements are {name} ({tensor.bits} bits), which kernels do not support: convert them first"
+        )
     dtype = np.dtype(f"{kind}{tensor.bits // 8}")
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     if tensor.strides:
@@ -178,7 +180,8 @@ def _described(tensor: Any, read_only: bool) -> Borrowed:
     on_host = tensor.device_type in _ON_HOST
     if not on_host and tensor.device_type not in (CUDA, CUDA_MANAGED):
         raise BufferError(
-            f"its memory is that of device type {tensor.device_type}: neither the CPU's nor an NVIDIA GPU's"
+            f"its memory belongs to DLPack device type {tensor.device_type}, but kernels need memory of the "
+            "CPU or of an NVIDIA GPU"
         )
     return Borrowed(address, dtype, shape, strides, on_host, tensor.device_id, read_only)
 
@@ -236,9 +239,9 @@ def export(
     (-1: it does not wait). Raises BufferError for strides that are not multiples of the element size, for another
     device, and for a copy."""
     if dl_device not in (None, (CUDA, view.device)) or copy:
-        raise BufferError("only the memory itself can be lent: use to_numpy() or to_torch() for a copy")
+        raise BufferError("DLPack can export only the memory itself: use to_numpy() or to_torch() for a copy")
     if any(stride % view.dtype.itemsize for stride in view.strides):
-        raise BufferError("the elements lie at distances that are no multiples of their size: use to_numpy()")
+        raise BufferError("the strides are not multiples of the size of an element: use to_numpy()")
     memory = view.buffer.memory
     memory.lend(view.buffer)
     if stream != -1 and not is_default(stream):

@@ -38,7 +38,7 @@ def facts() -> dict[str, str]:
         "features": _features(),
         "threads": str(system.threads_available()),
         "memory": readable_size(system.physical_memory()),
-        "vector math": system.vector_math_library() or "none: scalar calls of the C library",
+        "vector math": system.vector_math_library() or "none: kernels call scalar functions of the C library",
         "cuda driver": cuda.driver or f"none: {cuda.reason}",
     }
     found |= {f"cuda device {number}": text for number, text in enumerate(cuda.devices)}

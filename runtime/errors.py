@@ -123,7 +123,10 @@ def warn(site: Site, slots: bytes, kernel: str) -> None:
     if site.kind == "overflow":
         warn_overflow(text, site.span, kernel)
     else:
-        text = f"kernel '{kernel}': {text}; such a read gives 0, such a write is dropped (told once a kernel)"
+        text = (
+            f"kernel '{kernel}': {text}; a read out of bounds returns 0, and a write out of bounds has no "
+            "effect (this warning appears once for each kernel)"
+        )
         _warn(OutOfBoundsWarning(text), site.span)
 
 

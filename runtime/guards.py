@@ -50,15 +50,17 @@ def resume(mark: int | None) -> None:
         _all[0].resume(mark)
 
 
-_ADVICE = "With ti.init(debug=True), or run by `weft debug FILE`, it names the line, the index and the shape."
+_ADVICE = (
+    "To see the line, the index and the shape, use ti.init(debug=True), or run the program with `weft debug FILE`."
+)
 
 
 def memory_fault(kernel: str, fault: int) -> MemoryFault:
     """Return the exception for a fault of that kernel (see `guard_ir.py`)."""
     address = fault & ~(FAULT | WROTE)
     did = f"kernel '{kernel}' {'wrote' if fault & WROTE else 'read'}"
-    kept = "What it wrote until then stays written."
-    return MemoryFault(f"{did} {_place(address)}, where there is nothing, and was ended. {kept}\n{_ADVICE}")
+    kept = "Its writes before the fault remain."
+    return MemoryFault(f"{did} {_place(address)}, outside of all fields and arrays, and was stopped. {kept}\n{_ADVICE}")
 
 
 def _place(address: int) -> str:
@@ -66,8 +68,8 @@ def _place(address: int) -> str:
     if block is not None:
         before = address < block.address
         far = block.address - address if before else address - (block.address + block.size)
-        way = "before" if before else "behind"
+        way = "before" if before else "past the end of"
         return f"{readable_size(far)} {way} the memory of {block.owner} ({readable_size(block.size)})"
     if in_scratch(address):
-        return "far outside of a thread's copy of a small field that it adds to"
-    return f"at address {address:#x}, near no field or ndarray"
+        return "far outside of a thread's private copy of a small field"
+    return f"at address {address:#x}, which is not near any field or ndarray"

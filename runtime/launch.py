@@ -310,7 +310,7 @@ class CpuKernel:
         if state == 3 and self._refused is not None:
             raise self._refused(site)
         if state != 2 or site >= len(self.artifact.sites):
-            raise InternalError(f"launch: kernel {name} left a broken error record (state {state}, site {site})")
+            raise InternalError(f"launch: kernel {name} wrote an invalid error record (state {state}, site {site})")
         raise fault(self.artifact.sites[site], record[16:])
 
 

@@ -37,7 +37,7 @@ class Memory:
         try:
             buffer = mappings.take(size, slack, owner)
         except MemoryError as error:
-            raise self._refuse(size, owner, "the system has no more") from error
+            raise self._refuse(size, owner, "the system has no more memory") from error
         key = object()
         self._held[key] = (owner, size)
         weakref.finalize(buffer.base, self._free, key).atexit = False
@@ -86,12 +86,12 @@ class Memory:
         return sorted(self._held.values(), key=lambda held: (-held[1], held[0]))
 
     def _refuse(self, size: int, owner: str, reason: str) -> OutOfMemory:
-        return out_of_memory(f"{owner} asks for {readable_size(size)}: {reason}.", self.holders())
+        return out_of_memory(f"{owner} needs {readable_size(size)}, but {reason}.", self.holders())
 
 
 def out_of_memory(asked: str, held: list[tuple[str, int]]) -> OutOfMemory:
     """Return the error for a request of `asked` bytes. `held` lists (owner, bytes), the largest first."""
-    lines = [asked, f"Held by this program: {readable_size(sum(size for _, size in held))}"]
+    lines = [asked, f"This program uses {readable_size(sum(size for _, size in held))}:"]
     lines += [f"  {readable_size(size):>10}  {owner}" for owner, size in held[:_LISTED]]
     if len(held) > _LISTED:
         lines.append(f"  and {len(held) - _LISTED} smaller ones")

@@ -343,13 +343,13 @@ def _declare(fields: Mapping[str, Any], **traits: Any) -> None:
 
 
 def test_an_op_that_reads_says_where() -> None:
-    with pytest.raises(TypeError, match="has an `effect`"):
+    with pytest.raises(TypeError, match="must have an `effect`"):
         _declare({"ptr": operand()}, reads=True)
     assert "odd" not in OPS
 
 
 def test_an_unknown_trait_is_refused() -> None:
-    with pytest.raises(TypeError, match="no trait pur=True"):
+    with pytest.raises(TypeError, match="the trait pur=True does not exist"):
         _declare({"x": operand()}, pur=True)
 
 
@@ -361,10 +361,10 @@ def test_a_field_does_not_hide_a_trait() -> None:
 @pytest.mark.parametrize(
     ("traits", "message"),
     [
-        ({"pure": True, "writes": True, "effect": "anywhere"}, "a pure op has no effect"),
-        ({"reads": True, "effect": "somewhere"}, "none of the four"),
-        ({"effect": "address"}, "has an `effect`"),
-        ({"lanes": "maybe"}, "says nothing of its values in lanes"),
+        ({"pure": True, "writes": True, "effect": "anywhere"}, "a pure op must not have an effect"),
+        ({"reads": True, "effect": "somewhere"}, "not one of the four"),
+        ({"effect": "address"}, "must have an `effect`"),
+        ({"lanes": "maybe"}, "not a valid value of `lanes`"),
     ],
 )
 def test_traits_agree(traits: dict[str, Any], message: str) -> None:

@@ -44,8 +44,8 @@ def compile_kernel(
     library = math_library() if math.names else None
     if math.names and library is None:
         raise WeftError(
-            f"{next(iter(math.names))} is in AMD's math library, and no ocml.bc was found: install ROCm or the package "
-            "triton, or name the file in WEFT_OCML"
+            f"{next(iter(math.names))} needs AMD's math library, but the file ocml.bc was not found: install "
+            "ROCm or the package triton, or set WEFT_OCML to the path of the file"
         )
     module = emitted.module
     module.declarations |= library_options(target) if math.names else {}

@@ -61,7 +61,7 @@ def emit_kernel(
     target = device_hooks(dialect, math, own, _leave_if_failed, _floor(dialect.stack_bytes))
     for callee in module.callees.values():
         if callee.recursive and not dialect.stack_bytes:
-            raise CompilationError(f"{dialect.name} has no functions that call themselves", callee.kernel.span)
+            raise CompilationError(f"{dialect.name} does not support recursive functions", callee.kernel.span)
         write_function(module, target, callee, DeviceWriter, DEVICE)
     launches, words = launches_of(kernel)
     for launch in launches:
@@ -112,14 +112,14 @@ def check_limits(kernel: Kernel, emitted: Emitted, gpu: str, arguments: int, sha
     used = 8 * emitted.module.slots.result_start
     if used > arguments:
         raise CompilationError(
-            f"the arguments of this kernel take {used} bytes, and a launch on this GPU may have {arguments}: "
-            "pass large matrices as fields or arrays",
+            f"the arguments of this kernel have {used} bytes, but a launch on this GPU can have at most "
+            f"{arguments}: pass large matrices as fields or arrays",
             kernel.span,
         )
     for launch in emitted.launches:
         used = shared_of(launch.loop)
         if launch.loop is not None and used > shared:
             raise CompilationError(
-                f"the SharedArrays of this loop take {used} bytes, and a block of this GPU ({gpu}) has {shared}",
+                f"the SharedArrays of this loop need {used} bytes, but a block of this GPU ({gpu}) has only {shared}",
                 launch.loop.span,
             )

@@ -39,7 +39,7 @@ def _shared_base(f: DeviceWriter, op: SharedBase) -> str:
 def _simt(f: DeviceWriter, op: Simt) -> str | None:
     emit = _KINDS.get(op.kind) or dialect_of(f).simt.get(op.kind)
     if emit is None:
-        raise CompilationError(f"{op.kind}: {dialect_of(f).name} has no way to do that", op.span)
+        raise CompilationError(f"{dialect_of(f).name} does not support {op.kind}", op.span)
     return emit(f, op, *map(f.use, op.values))
 
 

@@ -70,7 +70,7 @@ def _run(kind: str, text: str, target: CrossTarget, opt_level: int) -> bytes:
     )
     said = run.stderr.decode(errors="replace").strip()
     if "not a recognized processor" in said:  # LLVM goes on with another one
-        raise WeftError(f"LLVM knows no processor {target.processor!r} of {target.triple}")
+        raise WeftError(f"LLVM does not know the processor {target.processor!r} of {target.triple}")
     if run.returncode:
         found = _REASON.search(said)
         why = found[0] if found else said[-_MOST:]

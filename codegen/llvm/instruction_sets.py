@@ -43,11 +43,11 @@ def named(name: str) -> str:
     """The instruction set called `name`; "v3" is "x86-64-v3". WeftError if there is none, or the machine lacks it."""
     known = {NATIVE: NATIVE} | {level: level for level in LEVELS} | {level[-2:]: level for level in LEVELS}
     if name not in known:
-        raise WeftError(f"cpu_features is one of {', '.join((NATIVE, *LEVELS))}, not {name!r}")
+        raise WeftError(f"cpu_features must be one of {', '.join((NATIVE, *LEVELS))}, not {name!r}")
     level = known[name]
     if level != NATIVE and (lacks := sorted(LEVELS[level] - host_features())):
         here = levels_here()
-        has = f"it has {here[-1]} ({NATIVE!r} takes all there is)" if here else "it is none of x86-64-v2 or above"
+        has = f"it has {here[-1]} ({NATIVE!r} uses all features)" if here else "it supports none of x86-64-v2 or above"
         raise WeftError(f"cpu_features={level!r}: this machine lacks {', '.join(lacks)}; {has}")
     return level
 

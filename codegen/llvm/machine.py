@@ -65,8 +65,8 @@ def _check_version(found: tuple[int, ...]) -> None:
     if found < _OLDEST_LLVM:
         version = ".".join(map(str, found))
         raise WeftError(
-            f"Weft needs LLVM {_OLDEST_LLVM[0]}, and the installed llvmlite has LLVM {version}, "
-            'which compiles some loops wrongly: type `pip install "llvmlite>=0.48"`'
+            f"Weft needs LLVM {_OLDEST_LLVM[0]}, but the installed llvmlite has LLVM {version}, which compiles "
+            'some loops wrongly: type `pip install "llvmlite>=0.48"`'
         )
 
 

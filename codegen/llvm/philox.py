@@ -47,7 +47,7 @@ def _random(f: FunctionWriter, op: Random) -> str:
     type = op.type
     assert isinstance(type, Prim)
     random, draws = f.random, f.random.draws
-    assert draws, "whoever starts an iteration makes the slot that counts its draws, and sets it to zero"
+    assert draws, "the code that starts an iteration must create the counter of its random numbers and set it to zero"
     if FUNCTION not in f.module.functions:
         f.module.functions.append(FUNCTION)
     seed = read_slot(f, 2, "i64")

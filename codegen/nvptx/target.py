@@ -130,8 +130,8 @@ def _functions_of(names: frozenset[str], target: CudaTarget, opt_level: int) -> 
     path = libdevice()
     if path is None or not path.exists():
         raise WeftError(
-            f"{sorted(names)[0]} is in NVIDIA's math library, and no {LIBDEVICE} was found: "
-            "type `pip install weft[cuda]`, or name the file in WEFT_LIBDEVICE"
+            f"{sorted(names)[0]} needs NVIDIA's math library, but the file {LIBDEVICE} was not found: type "
+            "`pip install weft[cuda]`, or set WEFT_LIBDEVICE to the path of the file"
         )
     module = llvm.parse_bitcode(path.read_bytes())
     module.triple, module.data_layout = _TRIPLE, str(device_machine(target, opt_level).target_data)

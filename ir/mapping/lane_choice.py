@@ -76,11 +76,11 @@ def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector
     bits = 512 if "avx512f" in features and "avx512vl" in features else 256 if "avx2" in features else 0
     asked = wanted in (2, 4, 8, 16, 32, 64)
     if not bits:
-        return "no lanes: they need AVX2 or AVX-512"
+        return "no lanes: lanes need AVX2 or AVX-512"
     if wanted and not asked:
-        return f"no lanes: loop_config(simd={wanted}) says so"
+        return f"no lanes: loop_config(simd={wanted}) turns them off"
     if not (asked or _is_long(task) or any(_asks(op) for op in usual_ops(task.body)) or _gathers(task, layouts)):
-        return "no lanes: the body has neither loops nor long branches, so it is left to LLVM's vectorizer"
+        return "no lanes: the body has neither loops nor long branches, so LLVM's vectorizer handles it"
     facts, lanes = uniformity(task), bits // _usual_bits(task)
     if asked and not facts.reason:
         return LanePlan(min(wanted, lanes), max(1, wanted // lanes))
@@ -102,8 +102,8 @@ def _too_dear(task: Task, facts: Uniformity, bits: int, vector_math: bool, folds
     price.block(task.body, 1.0, 1.0)
     alone = lanes * price.scalar_cost * _filled(task, lanes)
     if price.lanes_cost * _MARGIN > alone:
-        gain = f"{lanes} of them would cost {price.lanes_cost:.0f}, one after another {alone:.0f}"
-        return f"{gain}, and prices are guesses: it takes a gain by {_MARGIN}"
+        gain = f"{lanes} iterations in lanes would cost {price.lanes_cost:.0f}, one after another {alone:.0f}"
+        return f"{gain}; because costs are estimates, lanes need a gain of at least {_MARGIN}"
     return ""
 
 

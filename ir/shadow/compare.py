@@ -195,7 +195,7 @@ class _Numbers:
         if not self.left.any():
             number, expected = next(iter((Counter(self.expected.flat) - Counter(self.found.flat)).items()))
             found = int((self.found == number).sum())
-            title = f"how often {number} is in {self.part.title}"
+            title = f"the number of times that {number} is in {self.part.title}"
             return Difference(title, str(found), str(int((self.expected == number).sum())))
         index = tuple(int(i) for i in np.argwhere(self.left)[0])
         found, expected = self.found[index], self.expected[index]

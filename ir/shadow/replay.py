@@ -155,7 +155,7 @@ class _Replay(Machine):
         def counted(env: Env) -> Any:
             course.fuel -= count
             if course.fuel < 0:
-                raise Fault("endless", "the program does more than is evaluated")
+                raise Fault("endless", "the program executes more ops than the evaluator's limit")
             return run(env)
 
         return counted
@@ -166,7 +166,7 @@ class _Replay(Machine):
         def counted(env: Env) -> Generator[None, None, Any]:
             course.fuel -= count
             if course.fuel < 0:
-                raise Fault("endless", "the program does more than is evaluated")
+                raise Fault("endless", "the program executes more ops than the evaluator's limit")
             return steps(env)
 
         return counted

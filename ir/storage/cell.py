@@ -10,8 +10,11 @@ __all__ = ["SHADOWS", "Cell", "Shadow"]
 
 # What a hidden field may be kept for.
 SHADOWS: dict[str, str] = {
-    "marks": "laid out as the field that it tells of; a scalar of it is 1 where that field's has been written, else 0",
-    "races": "who touched which cell last, and what runs now (see `ir/races.py`)",
+    "marks": (
+        "has the layout of the field that it describes; a scalar is 1 if the scalar of that field has been "
+        "written, else 0"
+    ),
+    "races": "the last access to each cell, and the loop that runs now (see `ir/races.py`)",
 }
 
 

@@ -73,7 +73,7 @@ class Inference:
             return self._convert_struct(value, type, at)
         shape, wanted = shape_of(value.type), shape_of(type)
         if (shape and shape != wanted) or not isinstance(value.type, (Prim, Tensor)):
-            raise TypeMismatch(f"cannot make a {type} of a {value.type}", at.span)
+            raise TypeMismatch(f"cannot convert a {value.type} to a {type}", at.span)
         build = Builder.at(at)
         elem = element(type)
         if element(value.type) is not elem:
@@ -84,7 +84,7 @@ class Inference:
         """Structs whose member names agree are converted member by member."""
         old = value.type
         if not (isinstance(old, Struct) and isinstance(type, Struct)) or _names(old) != _names(type):
-            raise TypeMismatch(f"cannot make a {type} of a {old}", at.span)
+            raise TypeMismatch(f"cannot convert a {old} to a {type}", at.span)
         build = Builder.at(at)
         members = [
             self.convert(build.add(ops.Member(value, index)), member, at)
@@ -198,7 +198,7 @@ def _cast_op(inference: Inference, op: ops.Cast) -> None:
     elif isinstance(op.x, ops.Const) or not (isinstance(source, Tensor) or isinstance(target, Prim)):
         op.replace(inference.convert(op.x, target, op))
     elif shape_of(source) != shape_of(target) or not isinstance(source, (Prim, Tensor)):
-        raise TypeMismatch(f"cannot make a {target} of a {source}", op.span)
+        raise TypeMismatch(f"cannot convert a {source} to a {target}", op.span)
     else:
         return
     inference.changed = True
@@ -208,7 +208,7 @@ def _cast_op(inference: Inference, op: ops.Cast) -> None:
 def _bit_cast(inference: Inference, op: ops.BitCast) -> None:
     (source,) = _elements(op, op.x)
     if source.bits != element(op.type).bits or shape_of(op.x.type) != shape_of(op.type):
-        raise TypeMismatch(f"bit_cast needs types of one width, not {op.x.type} and {op.type}", op.span)
+        raise TypeMismatch(f"bit_cast needs types of the same size, not {op.x.type} and {op.type}", op.span)
 
 
 @types(ops.Simt)
@@ -296,7 +296,7 @@ def _indices(inference: Inference, op: Op, start: int) -> None:
     for position in range(start, len(op.operands)):
         index = op.operands[position].type
         if not isinstance(index, Prim) or index.is_float:
-            raise TypeMismatch(f"an index is an integer, not a {index}", op.span)
+            raise TypeMismatch(f"an index must be an integer, not a {index}", op.span)
         if index is u1:
             inference.want(op, position, i32)
         elif index is u64:
@@ -342,7 +342,7 @@ def _atomic(inference: Inference, op: ops.Atomic) -> None:
 @types(ops.Assert)
 def _condition(inference: Inference, op: ops.If | ops.Assert) -> None:
     if not isinstance(op.condition.type, Prim):
-        raise TypeMismatch(f"a condition is a scalar, not a {op.condition.type}", op.span)
+        raise TypeMismatch(f"a condition must be a scalar, not a {op.condition.type}", op.span)
     inference.want(op, 0, u1)
 
 
@@ -363,6 +363,6 @@ def _parallel_for(inference: Inference, op: ops.ParallelFor) -> None:
 def _return(inference: Inference, op: ops.Return) -> None:
     results = inference.kernel.results
     if len(op.operands) != len(results):
-        raise TypeMismatch(f"the kernel returns {len(results)} values, not {len(op.operands)}", op.span)
+        raise TypeMismatch(f"the kernel must return {len(results)} values, not {len(op.operands)}", op.span)
     for position, result in enumerate(results):
         inference.want(op, position, result)

@@ -108,7 +108,7 @@ def _simt(low: Lowering, node: tree.Simt) -> Value:
 @lowers(tree.Shared)
 def _shared(low: Lowering, node: tree.Shared) -> Value:
     if node not in low.shared:
-        low.require_block("a SharedArray belongs to a block of threads")
+        low.require_block("a SharedArray is memory of a block of threads")
         low.shared[node] = low.add(ops.Shared(node.shape, type=node.type, name=node.name))
     return low.shared[node]
 

@@ -2,7 +2,7 @@
 
     %p = field_ptr @x[%i]           %p = field_ptr @x[%i]            %m = field_ptr @x.marks[%i]
     %v = load %p                    %seen = load %m
-                              =>    assert (%seen != 0), [%i], "x[{}] is read, but nothing has written it"
+                              =>    assert (%seen != 0), [%i], "x[{}] is read before it is written"
                                     %v = load %p
     store %p, %w                    store %p, %w
                                     store %m, 1
@@ -34,7 +34,7 @@ from weft.ir.written import called
 __all__ = ["uninitialised"]
 
 _KIND = "marks"
-_WHAT = "is read, but nothing has written it"
+_WHAT = "is read before it is written"
 
 
 @pass_("uninitialised")

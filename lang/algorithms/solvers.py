@@ -40,9 +40,9 @@ class LinearOperator:
         differ."""
         for name, vector in (("x", x), ("Ax", Ax)):
             if not isinstance(vector, Field):
-                raise TypeMismatch(f"matvec: {name} is a field, not {shown(vector)}")
+                raise TypeMismatch(f"matvec: {name} must be a field, not {shown(vector)}")
         if x.shape != Ax.shape:
-            raise ArgumentError(f"matvec: x has shape {x.shape}, Ax has shape {Ax.shape}: they must be equal")
+            raise ArgumentError(f"matvec: x has shape {x.shape}, but Ax has shape {Ax.shape}: the shapes must be equal")
         self._apply(x, Ax)
 
 
@@ -69,14 +69,14 @@ class _Space:
 
     def __init__(self, name: str, A: Any, b: Any, x: Any, tol: Any, maxiter: Any, quiet: Any) -> None:
         if not isinstance(A, LinearOperator):
-            raise TypeMismatch(f"{name}: A is a LinearOperator around a kernel, not {A!r}")
+            raise TypeMismatch(f"{name}: A must be a LinearOperator made of a kernel, not {A!r}")
         for label, vector in (("b", b), ("x", x)):
             if not isinstance(vector, ScalarField | MatrixField) or not vector.dtype.is_float:
-                raise TypeMismatch(f"{name}: {label} is a field of f32 or f64, not {vector!r}")
+                raise TypeMismatch(f"{name}: {label} must be a field of f32 or f64, not {vector!r}")
         if b.dtype != x.dtype:
-            raise TypeMismatch(f"{name}: b is of {b.dtype}, x of {x.dtype}: they must be equal")
+            raise TypeMismatch(f"{name}: b has type {b.dtype}, but x has type {x.dtype}: the types must be equal")
         if b.shape != x.shape:
-            raise ArgumentError(f"{name}: b has shape {b.shape}, x has shape {x.shape}: they must be equal")
+            raise ArgumentError(f"{name}: b has shape {b.shape}, but x has shape {x.shape}: the shapes must be equal")
         self.b, self.vectors = b, isinstance(b, MatrixField)
         self.tol, self.maxiter = number_of(tol, "tol", 0), whole_of(maxiter, "maxiter", 0)
         self.quiet = flag_of(quiet, "quiet")

@@ -36,7 +36,7 @@ def parallel_sort(keys: Any, values: Any = None) -> None:
     `sort_on_cpu.py`, `sort_on_gpu.py`."""
     line = _Line(keys)
     if line.length > _MOST:
-        raise TypeMismatch(f"at most {_MOST} keys can be sorted, not {line.length}")
+        raise TypeMismatch(f"parallel_sort sorts at most {_MOST} keys, got {line.length}")
     if values is None:
         _sort(line, None)
     else:
@@ -49,7 +49,7 @@ def _check_values(keys: Any, values: Any, length: int) -> None:
     is_field = isinstance(keys, Field)
     if is_field != isinstance(values, Field | StructField) or not hasattr(values, "shape"):
         kind = "a field" if is_field else "an array"
-        raise TypeMismatch(f"keys are {kind}, so values must be one too, not {values!r}")
+        raise TypeMismatch(f"keys are {kind}, so values must be {kind} too, not {values!r}")
     if len(values.shape) != 1 or values.shape[0] < length:
         shape = tuple(values.shape)
         raise TypeMismatch(f"values must be one-dimensional and at least {length} long; their shape is {shape}")
@@ -87,7 +87,7 @@ class _Line:
 
     def __init__(self, x: Any) -> None:
         if _has_parts(x) or len(getattr(x, "shape", ())) != 1:
-            raise TypeMismatch(f"a one-dimensional field or array of numbers is wanted, not {x!r}")
+            raise TypeMismatch(f"expected a one-dimensional field or array of numbers, not {x!r}")
         self._whole = x
         if isinstance(x, Field | Ndarray):
             x._check_all()
@@ -176,7 +176,9 @@ class PrefixSumExecutor:
 
     def __init__(self, length: Any) -> None:
         if not isinstance(length, int | np.integer) or length < 0:
-            raise TypeMismatch(f"PrefixSumExecutor takes the length of what it sums, not {length!r}")
+            raise TypeMismatch(
+                f"PrefixSumExecutor takes the number of elements to sum, a positive integer, not {length!r}"
+            )
         self.length = int(length)
         self._totals: dict[Any, Any] = {}
 
@@ -185,7 +187,7 @@ class PrefixSumExecutor:
         Raises TypeMismatch for any other object."""
         line = _Line(input_arr)
         if line.length < self.length:
-            raise TypeMismatch(f"{self.length} elements are to be summed, {input_arr!r} has fewer")
+            raise TypeMismatch(f"this PrefixSumExecutor sums {self.length} elements, but {input_arr!r} has fewer")
         if self.length == 0:
             return
         key = program().generation, line.dtype

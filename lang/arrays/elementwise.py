@@ -118,7 +118,7 @@ class ElementwiseFunction:
     def _checked(self, outs: Sequence[Any], shape: Shape, results: Results) -> list[Any]:
         """Return views of the arrays in `out`, one for each result. Raises ArgumentError if one does not fit."""
         if len(outs) != len(results.prims):
-            raise ArgumentError(f"{self._label} gives {len(results.prims)} arrays, but out= has {len(outs)}")
+            raise ArgumentError(f"{self._label} returns {len(results.prims)} arrays, but out= has {len(outs)}")
         views: list[Any] = []
         for one, prim in zip(outs, results.prims):
             try:
@@ -127,9 +127,12 @@ class ElementwiseFunction:
             except TypeMismatch as error:
                 raise ArgumentError(f"{self._label}: out={type(one).__name__}: {error.message}") from None
             if tuple(target.shape) != shape:
-                raise ArgumentError(f"{self._label} gives shape {shape}, but out= has shape {tuple(target.shape)}")
+                raise ArgumentError(f"{self._label} returns shape {shape}, but out= has shape {tuple(target.shape)}")
             if not np.can_cast(prim.np, own.np, "same_kind"):
-                raise ArgumentError(f"{self._label} gives {prim}, but out= holds {own}, of another kind")
+                raise ArgumentError(
+                    f"{self._label} returns elements of {prim}, but out= has elements of {own}, which is "
+                    "another kind of number"
+                )
             views.append(target)
         return views
 

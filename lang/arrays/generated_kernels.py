@@ -160,7 +160,7 @@ def _take_note(t: Translator, c: Call) -> None:
     note, value = c.args
     note.several = isinstance(value, (tuple, list))
     if value is None or (note.several and not value):
-        raise t.error("it returns nothing: an array function's elements are what it returns", c.node, TypeMismatch)
+        raise t.error("it returns nothing, but it must return the elements of the result", c.node, TypeMismatch)
     parts = [to_expr(t, part, c.node) for part in (value if note.several else (value,))]
     for part in parts:
         if not isinstance(part.type, Prim):

@@ -34,7 +34,7 @@ class ScalarFunction:
         method = isinstance(function, MethodType) and isinstance(function.__func__, (Func, PyFunc))
         if not method and not isinstance(function, (Func, PyFunc, Builtin)):
             if not isinstance(function, FunctionType):
-                raise CompilationError(f"ti.{kind} is made of a function of numbers, not of {function!r}")
+                raise CompilationError(f"ti.{kind} takes a function of numbers, not {function!r}")
             evaluate_annotations(function, depth)
             find_lost(function, depth)
             function = Func(function)
@@ -58,7 +58,7 @@ class ScalarFunction:
             found = found.replace(parameters=list(found.parameters.values())[1:])
         for name, parameter in found.parameters.items():
             if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD, Parameter.KEYWORD_ONLY):
-                raise CompilationError(f"{self.kind} '{self.name}': parameter '{name}' is not an ordinary one")
+                raise CompilationError(f"{self.kind} '{self.name}': parameter '{name}' must be positional, without '*'")
         return found
 
     def matched(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[str], tuple[Any, ...]]:
@@ -135,7 +135,7 @@ def _type_of_number(label: str, one: Operand, wide: Sequence[Prim]) -> Prim:
         low, high = range_of(candidate)
         if low <= number <= high:
             return candidate
-    raise ArgumentError(f"{label}: operand '{one.name}' is {number}, which no integer type holds")
+    raise ArgumentError(f"{label}: operand '{one.name}' is {number}, which does not fit any integer type")
 
 
 def broadcast(label: str, found: Sequence[Operand]) -> Shape:
@@ -151,4 +151,4 @@ def broadcast(label: str, found: Sequence[Operand]) -> Shape:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         listed = ", ".join(f"{one.name}{one.shape}" for one in found if one.shape is not None)
-        raise ArgumentError(f"{label}: the operands have shapes that do not broadcast: {listed}") from None
+        raise ArgumentError(f"{label}: the shapes of the operands cannot be broadcast: {listed}") from None

@@ -84,7 +84,7 @@ class Reduction:
         self.__name__, self.__doc__ = function.name, function.__doc__
         self._label = f"reduce '{function.name}'"
         if identity is not None and not isinstance(identity, (bool, int, float)):
-            raise TypeMismatch(f"the identity of {self._label} is a number or None, not {identity!r}")
+            raise TypeMismatch(f"the identity of {self._label} must be a number or None, not {identity!r}")
         self._generation = -1
         self._types: dict[Any, _Types] = {}
         self._kernels: dict[Any, Kernel] = {}
@@ -134,7 +134,7 @@ class Reduction:
             return self._map.matched(args, keywords)
         if len(args) != 1 or keywords:
             given = f"{len(args)} and {', '.join(keywords)}" if keywords else f"{len(args)}"
-            raise ArgumentError(f"{self._label} takes one array, and axis=, keepdims=, dtype=; given are {given}")
+            raise ArgumentError(f"{self._label} takes one array and axis=, keepdims=, dtype=; it got {given}")
         return ["x"], args
 
     def _axes(self, axis: Any, ndim: int) -> tuple[int, ...]:
@@ -144,10 +144,10 @@ class Reduction:
         given: list[Any] = list(axis) if isinstance(axis, (tuple, list)) else [axis]
         for one in given:
             if not isinstance(one, (int, np.integer)) or not -ndim <= one < ndim:
-                raise ArgumentError(f"{self._label}: axis {one!r} is none of an array of {ndim} axes")
+                raise ArgumentError(f"{self._label}: axis {one!r} does not exist in an array of {ndim} axes")
         found = tuple(sorted({int(one) % ndim for one in given}))
         if len(found) != len(given):
-            raise ArgumentError(f"{self._label}: axis={axis} names an axis twice")
+            raise ArgumentError(f"{self._label}: axis={axis} contains an axis twice")
         return found
 
     def _types_for(self, found: Sequence[Operand], wanted: Prim | None) -> _Types:
@@ -177,7 +177,7 @@ class Reduction:
 
     def _single(self, results: Results, name: str) -> Prim:
         if results.several:
-            raise TypeMismatch(f"{self._label}: '{name}' returns {len(results.prims)} numbers, and one is wanted")
+            raise TypeMismatch(f"{self._label}: '{name}' must return one number, not {len(results.prims)}")
         return results.prims[0]
 
     def _with_identity(self, prim: Prim, config: CompileConfig) -> Prim:
@@ -248,7 +248,7 @@ class Reduction:
     def _fill_with_identity(self, target: Any) -> None:
         if self._identity is None:
             raise ArgumentError(
-                f"{self._label} has no identity, which is all that an array without elements could give"
+                f"{self._label} has no identity, so it cannot reduce an array without elements: pass identity=..."
             )
         if isinstance(target, np.ndarray):
             target[...] = self._identity

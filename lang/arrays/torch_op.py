@@ -49,7 +49,7 @@ def op(kernel: Any, name: str | None = None, *, out: Any = (), backward: Any = N
     a kernel that cannot be an operator, and ImportError without PyTorch (2.4 or later)."""
     torch = import_module("torch")
     if not isinstance(kernel, Kernel):
-        raise CompilationError(f"ti.torch.op is made of a kernel, not of {kernel!r}")
+        raise CompilationError(f"ti.torch.op takes a kernel, not {kernel!r}")
     made = _Plan(kernel, out)
     name = name or _name_of(kernel)
     operator = torch.library.custom_op(name, made.run, mutates_args=made.mutated, schema=made.schema())
@@ -71,13 +71,18 @@ class _Plan:
         self._torch = import_module("torch")
         self.kernel, self.label = kernel, f"kernel '{kernel.__name__}'"
         if kernel.results:
-            raise CompilationError(f"{self.label} returns a value, which an operator cannot: write it to an array")
+            raise CompilationError(
+                f"{self.label} returns a value, but a kernel of ti.torch.op cannot return one: write the value "
+                "to an array"
+            )
         self.parameters = [_parameter(self.label, name, annotation) for name, annotation in kernel.params]
         names = [p.name for p in self.parameters]
         self.makers: dict[str, Maker] = self._makers(out)
         for one in self.makers:
             if not any(p.name == one and isinstance(p, ArrayParameter) for p in self.parameters):
-                raise CompilationError(f"{self.label} has no array '{one}' for out=: it has {', '.join(names)}")
+                raise CompilationError(
+                    f"out= names '{one}', which is not an array of {self.label}; its arrays are {', '.join(names)}"
+                )
         self.inputs = [p for p in self.parameters if p.name not in self.makers]
         self._makers_in_order = [self.makers[p.name] for p in self.parameters if p.name in self.makers]
         self._first = next((p.name for p in self.inputs if isinstance(p, ArrayParameter)), None)
@@ -87,7 +92,7 @@ class _Plan:
         self.mutated = tuple(p.name for p in self.inputs if p.name in written)
         for one in self.makers:
             if one not in written:
-                raise CompilationError(f"{self.label} writes nothing to '{one}', which out= names")
+                raise CompilationError(f"out= names '{one}', but {self.label} does not write to it")
 
     def _makers(self, out: Any) -> dict[str, Maker]:
         if isinstance(out, dict):
@@ -96,7 +101,10 @@ class _Plan:
 
     def _like_first(self, **given: Any) -> Any:
         if self._first is None:
-            raise ArgumentError(f"{self.label} takes no tensor that a result could be like: use out={{name: function}}")
+            raise ArgumentError(
+                f"{self.label} has no tensor argument from which to take the shape of a result: use "
+                "out={name: function}"
+            )
         return self._torch.zeros_like(given[self._first], memory_format=self._torch.contiguous_format)
 
     def _written(self) -> set[str]:
@@ -113,8 +121,8 @@ class _Plan:
                 continue
             return {self.parameters[index].name for index in written_arrays(made.tree)}
         raise CompilationError(
-            f"{self.label}: what it writes to is not clear without the types of its arrays: give their ndim and dtype, "
-            f"as in ti.types.ndarray(dtype=ti.f32, ndim=2)"
+            f"{self.label}: Weft cannot tell which arrays it writes to without their types: give their ndim "
+            "and dtype, as in ti.types.ndarray(dtype=ti.f32, ndim=2)"
         ) from error
 
     def schema(self) -> str:
@@ -151,7 +159,8 @@ def _parameter(label: str, name: str, annotation: Any) -> Parameter:
     made = make_parameter(name, annotation)
     if type(made) not in _TYPES or (isinstance(made, Compound) and not _is_vector(made)):
         raise CompilationError(
-            f"{label}: parameter '{name}' is {annotation!r}; an operator's are arrays, numbers and vectors"
+            f"{label}: parameter '{name}' is {annotation!r}; parameters of an operator must be arrays, numbers "
+            "or vectors"
         )
     return made
 
@@ -198,10 +207,10 @@ def _argument(parameter: Parameter, axes: int | None, prim: Prim) -> Argument:
 def _register_backward(torch: Any, name: str, operator: Any, forward: _Plan, kernel: Any) -> None:
     """Make `kernel` compute the gradients of the operator in autograd. The kernel becomes an operator itself."""
     if not forward.makers or forward.mutated:
-        what = f"it changes '{forward.mutated[0]}'" if forward.mutated else "it has no results: name them by out="
+        what = f"it changes '{forward.mutated[0]}'" if forward.mutated else "it has no results: name them with out="
         raise CompilationError(f"{forward.label} cannot have a backward kernel: {what}")
     if not isinstance(kernel, Kernel):
-        raise CompilationError(f"backward= is a kernel, not {kernel!r}")
+        raise CompilationError(f"backward= must be a kernel, not {kernel!r}")
     backward = _Plan(kernel, ())
     inputs = [p.name for p in forward.inputs]
     results = [p.name for p in forward.parameters if p.name in forward.makers]
@@ -237,9 +246,14 @@ def _check_backward(backward: _Plan, wanted: dict[str, str], given: set[str]) ->
     for one in backward.inputs:
         if one.name not in given and one.name not in wanted:
             known = ", ".join(sorted({*given, *wanted}))
-            raise CompilationError(f"{backward.label} has no use of '{one.name}': there are {known}")
+            raise CompilationError(
+                f"{backward.label} cannot have the parameter '{one.name}'; the parameters that it may have are {known}"
+            )
     for name in backward.mutated:
         if name not in wanted:
             raise CompilationError(f"{backward.label} writes to '{name}', which is not a gradient of a parameter")
     if not wanted:
-        raise CompilationError(f"{backward.label} writes to no gradient: name an array grad_ and a tensor's name")
+        raise CompilationError(
+            f"{backward.label} does not write to any gradient: the name of a gradient array is 'grad_' and the "
+            "name of a tensor"
+        )

@@ -51,7 +51,7 @@ class Entry:
         try:
             loaded: Callable[..., Any] = device.load(unpack(data))
         except (ArchiveError, WeftError, RuntimeError) as error:
-            _log.info("an entry of the cache cannot be used (%s): compiling anew", error)
+            _log.info("cannot use an entry of the cache (%s): compiling the kernel again", error)
             return None
         return loaded
 

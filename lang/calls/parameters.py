@@ -65,7 +65,7 @@ class Parameter:
 
     def refuse(self, value: Any, wanted: str) -> ArgumentError:
         """The error for an argument that does not fit."""
-        return ArgumentError(f"argument '{self.name}' is {wanted}, got {_described(value)}")
+        return ArgumentError(f"argument '{self.name}' must be {wanted}, got {_described(value)}")
 
 
 def _described(value: Any) -> str:
@@ -226,8 +226,8 @@ class ArrayParameter(Parameter):
         if self.annotation.element_shape not in (None, shape):
             raise self.refuse(array, f"an array whose last axes are {self.annotation.element_shape}")
         if inner and not array.flags.c_contiguous and not is_packed(shape, array.strides[ndim:], prim):
-            hint = "its last axes are those of an element, whose parts must lie side by side"
-            raise ArgumentError(f"argument '{self.name}': {hint}; pass a copy, as numpy.ascontiguousarray makes it")
+            hint = "its last axes are those of an element, whose numbers must be contiguous in memory"
+            raise ArgumentError(f"argument '{self.name}': {hint}; pass a copy made with numpy.ascontiguousarray")
         kind = ir.array(element, ndim, bool(array.flags.c_contiguous), _is_wide(array.shape))
         return Argument(self.name, kind, self.annotation, None if array.flags.writeable else "read-only")
 
@@ -248,7 +248,7 @@ class ArrayParameter(Parameter):
         hint = ""
         if isinstance(wanted, Prim) and isinstance(element, Prim):
             hint = f"; convert it: {self.name}.astype(np.{wanted.np.name})"
-        raise ArgumentError(f"argument '{self.name}' is an array of {wanted}, got one of {element}{hint}")
+        raise ArgumentError(f"argument '{self.name}' must be an array of {wanted}, got one of {element}{hint}")
 
     def _prim(self, array: Any) -> Prim:
         if not array.dtype.isnative:
@@ -348,7 +348,10 @@ def _parts(value: Any) -> Iterable[Any] | None:
 def make_parameter(name: str, annotation: Any) -> Parameter:
     """The parameter for an annotation. Raises TypeMismatch for an invalid annotation."""
     if isinstance(annotation, Ref):
-        raise TypeMismatch("a kernel is given values, so there is nothing to refer to: ti.ref is for functions")
+        raise TypeMismatch(
+            "a kernel takes its arguments by value, so its parameters cannot be references: use ti.ref in "
+            "functions only"
+        )
     if is_template(annotation):
         return Template(name, annotation)
     if annotation is NdarrayType or annotation is np.ndarray:

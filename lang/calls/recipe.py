@@ -65,7 +65,9 @@ class Recipe:
         value = ref()
         if value is None:
             name = self.function.__name__
-            raise WeftError(f"kernel '{name}' was compiled for an object that is gone: its argument '{argument.name}'")
+            raise WeftError(
+                f"kernel '{name}' was compiled for an object that no longer exists: its argument '{argument.name}'"
+            )
         return replace(argument, value=value)
 
 

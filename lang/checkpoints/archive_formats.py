@@ -78,7 +78,9 @@ def _writing_zarr(path: Path) -> Generator[Put, None, None]:
     def put(name: str, array: Any) -> None:
         other = files.setdefault(name.lower(), name)
         if other != name:  # an array is a folder, and some file systems ignore case
-            raise OSError(f"in a Zarr file, names differ in more than case, unlike '{other}' and '{name}'")
+            raise OSError(
+                f"names in a Zarr file must differ in more than upper and lower case, but '{other}' and '{name}' do not"
+            )
         group.empty(name=name, shape=array.shape, dtype=array.dtype)[...] = array
 
     yield put

@@ -77,7 +77,9 @@ def load(path: Any, into: Mapping[str, Any] | None = None, /, **named: Any) -> d
     items = _items(into, named)
     for name, item in items.items():
         if is_plain(item):
-            raise TypeMismatch(f"ti.load fills fields and arrays: '{name}' is {shown(item)}; read it from the result")
+            raise TypeMismatch(
+                f"ti.load can fill only fields and arrays, but '{name}' is {shown(item)}: read it from the result"
+            )
     targets = {holder.name: holder for name, item in items.items() for holder in holders(name, item)}
     for holder in targets.values():
         holder.check()
@@ -90,7 +92,7 @@ def load(path: Any, into: Mapping[str, Any] | None = None, /, **named: Any) -> d
     except (CheckpointError, MissingLibrary, PermissionError):
         raise
     except Exception as error:  # whatever the reader of a format raises for bytes that are not of that format
-        raise CheckpointError(f"{str(source)!r} is damaged, or is no checkpoint ({error})") from error
+        raise CheckpointError(f"{str(source)!r} is damaged, or it is not a checkpoint ({error})") from error
     for name, holder in targets.items():
         holder.set(arrays.pop(name))
     set_random_state(manifest["random"])
@@ -100,17 +102,21 @@ def load(path: Any, into: Mapping[str, Any] | None = None, /, **named: Any) -> d
 def _items(given: Any, named: dict[str, Any]) -> dict[str, Any]:
     """The items by name, from the dict and the keywords of a call."""
     if given is not None and not isinstance(given, Mapping):
-        raise TypeMismatch(f"the items of a checkpoint are given by name, as in ti.save(path, x=x), not {shown(given)}")
+        raise TypeMismatch(
+            f"the items of a checkpoint must be passed by name, as in ti.save(path, x=x), not {shown(given)}"
+        )
     twice = sorted(set(given or {}) & set(named))
     if twice:
-        raise TypeMismatch(f"the item '{twice[0]}' of the checkpoint is given twice")
+        raise TypeMismatch(f"the item '{twice[0]}' of the checkpoint is passed twice")
     return {**(given or {}), **named}
 
 
 def _check_names(names: list[Any]) -> None:
     for name in names:
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name == _MANIFEST:
-            raise TypeMismatch(f"the name of an item has letters, digits, '_', '-', '.' and spaces, unlike {name!r}")
+            raise TypeMismatch(
+                f"the name of an item may contain letters, digits, '_', '-', '.' and spaces only, unlike {name!r}"
+            )
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise TypeMismatch(f"two items of the checkpoint have the name '{twice[0]}'")
@@ -118,7 +124,7 @@ def _check_names(names: list[Any]) -> None:
 
 def _format_of(path: Path) -> Any:
     if not is_one(path.suffix.lower(), FORMATS):
-        raise CheckpointError(f"the name of a checkpoint ends in {', '.join(FORMATS)}, not as {str(path)!r}")
+        raise CheckpointError(f"the name of a checkpoint must end in {', '.join(FORMATS)}, unlike {str(path)!r}")
     return FORMATS[path.suffix.lower()]
 
 
@@ -127,7 +133,7 @@ def _found(path: Path) -> Path:
     for place in (path, previous_of(path)):
         if place.exists():
             return place
-    raise FileNotFoundError(2, "there is no such checkpoint", str(path))
+    raise FileNotFoundError(2, "this checkpoint does not exist", str(path))
 
 
 # ---- arrays and the manifest
@@ -178,7 +184,7 @@ def _read(get: Get, name: str, entry: Mapping[str, Any]) -> Any:
     """The array of this entry. Raises ValueError if it differs from what was written."""
     array = get(name)
     if array.dtype.name != entry["dtype"] or list(array.shape) != entry["shape"] + entry["element"]:
-        raise ValueError(f"'{name}' has another type or shape than was written")
+        raise ValueError(f"'{name}' has a different type or shape than the manifest says")
     if _checksum(array) != entry["crc32"]:
         raise ValueError(f"the checksum of '{name}' is wrong")
     return array
@@ -202,8 +208,9 @@ def _check_fit(holder: Holder, entry: Any, manifest: Mapping[str, Any], source: 
             differ.append("shape")
     if differ:
         raise CheckpointError(
-            f"'{holder.name}' does not fit: {str(source)!r} has {_described(entry)}, and it is to be loaded into "
-            f"{_described(mine)}. ti.load({str(source)!r}) returns the array, for from_numpy"
+            f"'{holder.name}' does not fit: {str(source)!r} contains {_described(entry)}, but the target is "
+            f"{_described(mine)}. ti.load({str(source)!r}) returns the array, which you can convert and pass "
+            "to from_numpy"
         )
 
 

@@ -67,7 +67,7 @@ class Holder:
         elif isinstance(self.owner, Ndarray):
             self.owner.array()
         elif not self.owner.flags.writeable:
-            raise ValueError(f"'{self.name}' is an array that cannot be written to")
+            raise ValueError(f"'{self.name}' is read-only")
 
     def get(self) -> Any:
         """The numbers, as a numpy array of shape `(*shape, *element)`."""
@@ -105,8 +105,8 @@ def holders(name: str, value: Any) -> Iterator[Holder]:
         value.flags.writeable = False  # a copy: nothing can be loaded into it
     if not isinstance(value, np.ndarray) or value.dtype.kind not in _KINDS:
         raise TypeMismatch(
-            f"a checkpoint has fields, ndarrays, arrays of numpy, numbers, strings, and dicts of fields and arrays: "
-            f"'{name}' is {shown(value)}"
+            "a checkpoint can contain fields, ndarrays, numpy arrays, numbers, strings, and dicts of fields "
+            f"and arrays, but '{name}' is {shown(value)}"
         )
     yield Holder(name, value)
 

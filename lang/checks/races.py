@@ -38,8 +38,8 @@ from weft.runtime.errors import DataRace
 __all__ = ["Checked"]
 
 _DOES = {"read": "reads", "write": "writes", "atomic": "updates"}
-_WHY = """nothing orders iterations: make both accesses atomic (`x[i] += 1`, ti.atomic_max), let each iteration write
-elements of its own, or read from one field and write to another"""
+_WHY = """iterations of a parallel loop run in any order: make both accesses atomic (`x[i] += 1`, ti.atomic_max), let
+each iteration write elements that no other iteration accesses, or read from one field and write to another"""
 
 
 class Checked:
@@ -50,7 +50,8 @@ class Checked:
         self.program, self.inner, self.table = program, run, artifact.races
         if self.table.unchecked:
             logger.warning(
-                "kernel %s is not checked for races: its threads work in blocks, or synchronise", artifact.name
+                "kernel %s is not checked for races, because its threads use shared memory of a block, or synchronize",
+                artifact.name,
             )
 
     def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> Any:

@@ -90,7 +90,7 @@ class Verified:
         if size_of(places) > _MOST_BYTES:
             return "too much memory"
         rarely = self.work > _OFTEN * self.limit and self.launches & (self.launches - 1)
-        return "of kernels verified often enough" if rarely else ""
+        return "of kernels that were verified often enough" if rarely else ""
 
     @cached_property
     def _never(self) -> str:
@@ -144,7 +144,7 @@ class Verified:
         trial = _Trial(self, launch, expected)
         verdict = trial.of(found)
         if verdict.differences and self._races:
-            TALLY.skip(self.name, "whose iterations race for a local")
+            TALLY.skip(self.name, "with a race on a local variable")
             return
         if verdict.differences:
             raise self._wrong(trial, verdict.differences) from fault
@@ -154,7 +154,7 @@ class Verified:
             return
         after = trial.of(lowered)
         if after.differences:
-            raise self._wrong(trial, after.differences, "evaluated as the passes left it") from fault
+            raise self._wrong(trial, after.differences, "even if the evaluator runs the IR after the passes") from fault
         if lowered.fault is not None and found.fault is not None and self._other_words(lowered.fault, found.fault):
             raise WrongResult(
                 _told(self.root, [Difference("fault", found.fault.message, lowered.fault.message)], None, "")
@@ -171,7 +171,7 @@ class Verified:
             if not self.warned:
                 logger.warning("kernel %s: %s (init(debug=True) shows where)", self.name, expected.fault.message)
             self.warned = True
-            return "that leave their fields or arrays"
+            return "with accesses out of bounds"
         return _BEYOND.get(kind, "") if found.fault is None or kind == "endless" else ""
 
     def _other_words(self, lowered: Fault, found: Fault) -> bool:
@@ -285,17 +285,19 @@ _SHOWN = 4
 
 def _told(root: KernelTree, differences: list[Difference], culprit: Culprit | None, how: str) -> str:
     where = _place(root)
-    lines = [f"kernel '{root.name}'{where} does not compute what it means{how and ', ' + how}:"]
+    lines = [f"kernel '{root.name}'{where} computed a wrong result{how and ', ' + how}:"]
     for one in differences[:_SHOWN]:
         more = f" (and {one.count - 1} more there)" if one.count > 1 else ""
-        lines.append(f"  {one.what}: {_quoted(one.found)} was computed, {_quoted(one.expected)} is what it means{more}")
+        lines.append(
+            f"  {one.what}: the kernel computed {_quoted(one.found)}, but {_quoted(one.expected)} is correct{more}"
+        )
     if len(differences) > _SHOWN:
         lines.append(f"  and {len(differences) - _SHOWN} more fields, arrays or results")
     if culprit is not None:
-        lines.append(f"The first pass after which there is a difference: {culprit}.")
+        lines.append(f"The pass that introduces the error is {culprit}.")
     else:
-        lines.append("No pass changed what it means: it is code generation, or the runtime.")
-    lines.append("The mistake is Weft's, not yours: we would like to hear of it. `error.text` is the IR in question.")
+        lines.append("The IR is correct after every pass: the error is in code generation or in the runtime.")
+    lines.append("This is a bug in Weft, not in your program. Please report it, with the IR in `error.text`.")
     return "\n".join(lines)
 
 

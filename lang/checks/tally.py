@@ -34,7 +34,7 @@ class Tally:
             self.verified += 1
             self.unsettled += bool(unsettled)
         if VERIFY.on:
-            open_ = f"; {unsettled} numbers depend on an order or on rounding, and were not compared"
+            open_ = f"; {unsettled} numbers were not compared, because they depend on an order or on rounding"
             VERIFY.info("%s: agrees, %d ops%s", kernel, work, open_ if unsettled else "")
 
     def skip(self, kernel: str, why: str) -> None:
@@ -48,7 +48,7 @@ class Tally:
         """Return all counts in one line."""
         told = f"{self.verified} launches verified"
         if self.unsettled:
-            told += f" ({self.unsettled} of them in part: some numbers depend on an order or on rounding)"
+            told += f" ({self.unsettled} of them in part, because some numbers depend on an order or on rounding)"
         told += f", {self.skipped.total()} skipped"
         reasons = ", ".join(f"{count} {why}" for why, count in self.skipped.most_common())
         return f"{told}: {reasons}" if reasons else told

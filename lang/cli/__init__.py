@@ -24,15 +24,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="weft", description="Spatial computing in Python.")
     parser.add_argument("--version", action="version", version=f"weft {version()}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    demo = commands.add_parser("demo", help="run a demo; without a name, list them")
+    demo = commands.add_parser("demo", help="run a demo; without a name, list the demos")
     demo.add_argument("name", nargs="?", metavar="NAME")
-    demo.add_argument("--arch", choices=("cpu", "cuda", "python"), default="cpu", help="where kernels run")
-    demo.add_argument("--frames", type=_positive, default=0, metavar="N", help="how many frames to run")
+    demo.add_argument("--arch", choices=("cpu", "cuda", "python"), default="cpu", help="the target that kernels run on")
+    demo.add_argument("--frames", type=_positive, default=0, metavar="N", help="the number of frames to run")
     demo.add_argument(
         "--out", default="", metavar="FILE", help="write a .png, .gif or .mp4 instead of opening a window"
     )
     demo.set_defaults(action=_demo)
-    _add_program(commands.add_parser("run", help="run a program in which `import taichi` means Weft"), _run)
+    _add_program(commands.add_parser("run", help="run a Python program; its `import taichi` imports Weft"), _run)
     _more_commands(commands)
     given = parser.parse_args(arguments)
     try:
@@ -52,16 +52,18 @@ def _add_program(command: argparse.ArgumentParser, action: Callable[[argparse.Na
 
 def _more_commands(commands: Any) -> None:
     """Add the commands that Taichi's command line has too."""
-    example = commands.add_parser("example", help="run a demo, print or copy its source; without a name, list them")
+    example = commands.add_parser(
+        "example", help="run a demo, or print or copy its source; without a name, list the demos"
+    )
     example.add_argument("name", nargs="?", metavar="NAME")
     example.add_argument("-p", "-P", "--print", action="store_true", help="print the source instead")
     example.add_argument("-s", "--save", action="store_true", help="copy the source into this folder instead")
     example.set_defaults(action=_example)
-    debug = commands.add_parser("debug", help="as `run`, with debug=True: indices and assertions are checked")
+    debug = commands.add_parser("debug", help="like `run`, with debug=True: kernels check indices and assertions")
     _add_program(debug, _debug)
-    for name, text in (("doctor", "what Weft finds on this machine"), ("diagnose", "the same")):
+    for name, text in (("doctor", "show what Weft finds on this machine"), ("diagnose", "the same as doctor")):
         commands.add_parser(name, help=text).set_defaults(action=_doctor)
-    commands.add_parser("repl", help="Python's prompt, with `import weft as ti`").set_defaults(action=_repl)
+    commands.add_parser("repl", help="start a Python prompt with `import weft as ti`").set_defaults(action=_repl)
     importlib.import_module("weft.lang.cli.media").add_commands(commands)
     importlib.import_module("weft.lang.cli.cache").add_commands(commands)
     importlib.import_module("weft.lang.cli.explore").add_commands(commands)
@@ -92,7 +94,7 @@ def _debug(given: argparse.Namespace) -> int:
 def _example(given: argparse.Namespace) -> int:
     runner: Any = importlib.import_module("weft.demos.runner")
     if given.name is None and (given.print or given.save):
-        print("weft: which demo? `weft example` lists them", file=sys.stderr)
+        print("weft: the name of a demo is missing; `weft example` lists the demos", file=sys.stderr)
         return 2
     name = (given.name or "").removesuffix(".py")
     if name not in runner.NAMES or not (given.print or given.save):
@@ -102,7 +104,7 @@ def _example(given: argparse.Namespace) -> int:
         print(source.read_text(encoding="utf-8"), end="", flush=True)
     if given.save:
         Path(source.name).write_bytes(source.read_bytes())
-        print(f"saved {source.name}: change it, and run it by `python {source.name}`", flush=True)
+        print(f"saved {source.name}: edit it, and run it with `python {source.name}`", flush=True)
     return 0
 
 
@@ -133,7 +135,7 @@ def _demo(given: argparse.Namespace) -> int:
             print(f"{name:<{width}}  {runner.summary(name)}", flush=True)
         return 0
     if given.name not in runner.NAMES:
-        meant = did_you_mean(given.name, runner.NAMES) or f"; there are {', '.join(runner.NAMES)}"
+        meant = did_you_mean(given.name, runner.NAMES) or f"; the demos are {', '.join(runner.NAMES)}"
         print(f"weft: there is no demo '{given.name}'{meant}", file=sys.stderr)
         return 2
     try:

@@ -15,17 +15,20 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Any) -> None:
     """Declare the command. It sets `action`, which runs it."""
-    cache = commands.add_parser("cache", help="the compiled kernels that are kept on disk")
-    text = "say where and how many they are, which is what is done without a word, or remove them"
+    cache = commands.add_parser("cache", help="show or clear the cache of compiled kernels on disk")
+    text = "info (the default) shows the folder, the number of kernels and their size; clear removes them"
     cache.add_argument("what", nargs="?", choices=("info", "clear"), default="info", help=text)
-    cache.add_argument("--folder", default="", metavar="FOLDER", help="another one than programs use by default")
+    cache.add_argument("--folder", default="", metavar="FOLDER", help="use this folder instead of the default one")
     cache.set_defaults(action=_cache)
 
 
 def _cache(given: argparse.Namespace) -> int:
     folder = cache_folder(given.folder or environment("offline_cache_file_path"))
     if folder is None:
-        print("there is no home folder, and so no cache: set WEFT_CACHE_DIR, or give --folder", file=sys.stderr)
+        print(
+            "weft: there is no cache, because there is no home folder: set WEFT_CACHE_DIR, or use --folder",
+            file=sys.stderr,
+        )
         return 1
     store = Store(folder)
     entries, size = store.size()

@@ -18,16 +18,21 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Any) -> None:
     """Add the command to those of `weft`."""
-    explore = commands.add_parser("explore", help="run a program, write a page that shows what becomes of its kernels")
+    explore = commands.add_parser(
+        "explore", help="run a program and write a page that shows how Weft compiles its kernels"
+    )
     explore.add_argument(
         "program",
         metavar="PROGRAM[:KERNEL]",
-        help="a file, or a demo's name; with a kernel: stop as soon as it is compiled",
+        help="a file or the name of a demo; with :KERNEL, stop when that kernel is compiled",
     )
     explore.add_argument(
-        "--arch", choices=("cpu", "cuda", "python"), default="", help="code for it; it need not be here"
+        "--arch",
+        choices=("cpu", "cuda", "python"),
+        default="",
+        help="compile for this target, even if this machine does not have it",
     )
-    explore.add_argument("-o", "--out", default="", metavar="FILE", help="the page; else PROGRAM.html")
+    explore.add_argument("-o", "--out", default="", metavar="FILE", help="the file to write (default: PROGRAM.html)")
     explore.set_defaults(action=_explore)
 
 
@@ -60,7 +65,7 @@ def _explore(given: argparse.Namespace) -> int:
         ON_COMPILED.reset(token)
     if not found:
         known = f"; it compiled {', '.join(met)}" if met else ""
-        print(f"weft: the program compiled no kernel{f' {wanted!r}' if wanted else ''}{known}", file=sys.stderr)
+        print(f"weft: the program did not compile a kernel{f' {wanted!r}' if wanted else ''}{known}", file=sys.stderr)
         return 1
     from weft.lang.explore import write_page
 

@@ -17,22 +17,22 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Any) -> None:
     """Declare the commands. Each sets `action`, which runs it."""
-    video = commands.add_parser("video", help="make a video of png files, those of this folder if none are named")
+    video = commands.add_parser("video", help="make a video from PNG files (default: all of this folder)")
     video.add_argument("inputs", nargs="*", metavar="PNG", help="the frames, in this order")
     video.add_argument("-o", "--output", default="video.mp4", metavar="FILE")
     video.add_argument("-f", "--framerate", type=float, default=24, metavar="N", help="frames per second")
-    video.add_argument("-c", "--crf", type=int, default=20, metavar="N", help="from 0, the best, to 51")
+    video.add_argument("-c", "--crf", type=int, default=20, metavar="N", help="the quality, from 0 (the best) to 51")
     video.set_defaults(action=partial(_told, _video))
-    gif = _on_a_video(commands, "gif", "make a gif of a video", _gif)
+    gif = _on_a_video(commands, "gif", "make a GIF from a video", _gif)
     gif.add_argument("-f", "--framerate", type=float, default=24, metavar="N", help="frames per second")
-    speed = _on_a_video(commands, "video_speed", "make a video faster", _speed)
+    speed = _on_a_video(commands, "video_speed", "speed up a video", _speed)
     speed.add_argument("-s", "--speed", type=float, required=True, metavar="FACTOR")
-    crop = _on_a_video(commands, "video_crop", "keep a part of a video, in pixels from its lower left corner", _crop)
+    crop = _on_a_video(commands, "video_crop", "crop a video; pixels count from its lower left corner", _crop)
     for name in ("x1", "x2", "y1", "y2"):
         crop.add_argument(f"--{name}", type=int, required=True, metavar="PIXEL")
-    scale = _on_a_video(commands, "video_scale", "multiply the sides of a video", _scale)
+    scale = _on_a_video(commands, "video_scale", "scale a video", _scale)
     scale.add_argument("-w", "--ratio-width", type=float, required=True, metavar="FACTOR")
-    scale.add_argument("--ratio-height", type=float, metavar="FACTOR", help="as the width, unless given")
+    scale.add_argument("--ratio-height", type=float, metavar="FACTOR", help="default: the ratio of the width")
 
 
 def _on_a_video(commands: Any, name: str, text: str, action: Callable[[Any], int]) -> argparse.ArgumentParser:

@@ -253,9 +253,9 @@ def _look_up(module: str, sources: Sequence[str], name: str) -> Any:
         if found is not None and not name.startswith("__"):
             return found
     what = later(f"{module}.{name}".removeprefix("weft.")) or (later(name) if "weft" in sources else "")
-    when = f" yet: it belongs to {what}" if what else ""
+    when = f" yet: it is part of a feature that is not implemented ({what})" if what else ""
     if name in _INTERNAL:
-        when = ": it is a part of Taichi's compiler, and Weft has another"
+        when = ": it is part of Taichi's compiler, and Weft has its own compiler"
     raise AttributeError(f"module '{module}' has no attribute '{name}'{when}")
 
 
@@ -266,7 +266,7 @@ def install() -> None:
     """Make `import taichi` import Weft from now on. Raises RuntimeError if the real Taichi was imported already."""
     present = sys.modules.get("taichi")
     if present is not None and present.__name__ != "weft":
-        raise RuntimeError("taichi is imported already: call weft.compat.install() before the first `import taichi`")
+        raise RuntimeError("taichi is already imported: call weft.compat.install() before the first `import taichi`")
     if TAICHI not in sys.meta_path:
         sys.meta_path.insert(0, TAICHI)
 

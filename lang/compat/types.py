@@ -32,4 +32,7 @@ def sparse_matrix_builder() -> Any:
 
 def __getattr__(name: str) -> Any:
     waits = "" if name.startswith("_") else later(f"types.{name}")
-    raise AttributeError(f"weft.types has no attribute '{name}'" + (f" yet: it belongs to {waits}" if waits else ""))
+    raise AttributeError(
+        f"weft.types has no attribute '{name}'"
+        + (f" yet: it is part of a feature that is not implemented ({waits})" if waits else "")
+    )

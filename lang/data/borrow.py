@@ -41,13 +41,15 @@ def _tensor(value: Any) -> Any:
         if "ScalarType" not in str(error):
             raise
         name = str(value.dtype).removeprefix("torch.")
-        raise TypeMismatch(f"kernels have no type {name}: convert the tensor, as in tensor.float()") from None
+        raise TypeMismatch(
+            f"kernels do not support elements of type {name}: convert the tensor, as in tensor.float()"
+        ) from None
 
 
 def _memory() -> Any:
     """The memory of the GPU. Raises TypeMismatch if kernels run on the CPU."""
     if not program().backend.own_memory:
-        raise TypeMismatch("it lies in the memory of a GPU, which needs ti.init(arch=ti.cuda); or copy it to the CPU")
+        raise TypeMismatch("it is in GPU memory: use ti.init(arch=ti.cuda), or copy it to the CPU")
     return program().device.memory
 
 
@@ -78,7 +80,7 @@ def _is_buffer(value: Any) -> bool:
 
 def _numpys(value: Any) -> Any:
     if isinstance(value, np.ma.MaskedArray):
-        raise TypeMismatch("its mask would be lost: give .data")
+        raise TypeMismatch("a kernel would ignore its mask: pass its .data")
     return value.view(np.ndarray)
 
 

@@ -112,9 +112,9 @@ def element_index(key: Any) -> tuple[int, ...]:
         elif isinstance(item, list | tuple):
             result.extend(element_index(tuple(item)))
         elif isinstance(item, slice) or item is Ellipsis:
-            raise FieldIndexError("an element is indexed with integers, one for each axis; slices work on x.to_numpy()")
+            raise FieldIndexError("an element needs an integer index for each axis; slice x.to_numpy() instead")
         else:
-            raise FieldIndexError(f"an element is indexed with integers, not {item!r}")
+            raise FieldIndexError(f"an index of an element must be an integer, not {item!r}")
     return tuple(result)
 
 
@@ -126,7 +126,9 @@ def check_bounds(indices: tuple[int, ...], shape: tuple[int, ...], offset: tuple
     for axis, (index, low, extent) in enumerate(zip(indices, offset, shape)):
         if not low <= index < low + extent:
             hint = (
-                f" (the last one is {low + extent - 1}; there are no negative indices)" if -extent <= index < 0 else ""
+                f" (the last index is {low + extent - 1}; negative indices do not count from the end)"
+                if -extent <= index < 0
+                else ""
             )
             raise FieldIndexError(
                 f"index {index} of axis {axis} is out of bounds for {label} of shape {shape}: "
@@ -145,7 +147,7 @@ def scalar_value(value: Any, dtype: Prim, label: str) -> Any:
     item = getattr(value, "item", None)  # a tensor with no axes
     if item is not None and getattr(value, "shape", None) == ():
         return cast_value(item(), dtype)
-    raise TypeMismatch(f"an element of {label} is a number of type {dtype}, not {type(value).__name__}")
+    raise TypeMismatch(f"an element of {label} must be a number of type {dtype}, not {type(value).__name__}")
 
 
 def _all_small(values: Sequence[Any]) -> bool:
@@ -163,5 +165,5 @@ def element_value(value: Any, dtype: Prim, shape: tuple[int, ...], label: str) -
         return np.array(given, np.float32)  # same result as the cast below
     element = cast_numbers(value, dtype, label)
     if element.ndim and element.shape != shape:
-        raise TypeMismatch(f"an element of {label} has shape {shape}, the value has {element.shape}")
+        raise TypeMismatch(f"an element of {label} has shape {shape}, but the value has shape {element.shape}")
     return element

@@ -57,7 +57,7 @@ class Lender:
             raise AttributeError(f"{name}: {error}") from None
         if not hasattr(type(cells), name):
             where = "the CPU" if isinstance(cells, np.ndarray) else "a GPU"
-            raise AttributeError(f"{name}: the memory is that of {where}")
+            raise AttributeError(f"{name}: the memory belongs to {where}")
         self._mark()  # writes of the borrower are not observed
         self._lent = cells
         return getattr(cells, name)
@@ -79,7 +79,9 @@ class Lender:
             cells = None
         view = cells if isinstance(cells, np.ndarray) else None
         if copy is False and (view is None or dtype not in (None, view.dtype)):
-            raise ValueError("this array needs a copy: its memory is on a GPU, or has another layout or type")
+            raise ValueError(
+                "numpy cannot use this array without a copy: its memory is on a GPU, or has another layout or type"
+            )
         result = self._copied() if view is None else view
         if view is not None:
             self._mark()
@@ -93,7 +95,7 @@ class Lender:
         if not isinstance(cells, np.ndarray):
             return import_module("weft.runtime.dlpack").export(cells, **keywords)
         if keywords.get("stream") is not None:
-            raise BufferError("the memory is the CPU's, where there are no streams")
+            raise BufferError("the memory is on the CPU, which has no streams")
         return cells.__dlpack__(**keywords)
 
     def __dlpack_device__(self) -> tuple[int, int]:

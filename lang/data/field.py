@@ -65,7 +65,7 @@ class Slot:
     def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
         """Put this component into the cell of `node`. Raises FieldError if it has a place already."""
         if self.node is not None:
-            raise FieldError(f"{self.name or 'this field'} is placed already")
+            raise FieldError(f"{self.name or 'this field'} is already placed")
         self.node, self.tree, self.offset = node.add(self._place()), tree, offset
 
     def _place(self) -> Node:
@@ -166,7 +166,9 @@ class Field(Differentiable, Marked, Lender):
             owner._slots[0].tree.companions.place(owner._slots[0].tree)
         node = self._slots[0].node
         if node is None:
-            raise FieldError(f"{self._label()} has no place: give it a shape, or `ti.root.dense(...).place(it)`")
+            raise FieldError(
+                f"{self._label()} is not placed: give it a shape, or place it with `ti.root.dense(...).place(it)`"
+            )
         return node
 
     def _label(self) -> str:
@@ -233,7 +235,7 @@ class Field(Differentiable, Marked, Lender):
     def _lend(self) -> Any:
         window = self._window()
         if not self._plain:
-            raise BufferError(f"{self._label()} lies in nested blocks, not as a strided array: use to_numpy()")
+            raise BufferError(f"{self._label()} is stored in nested blocks, not as a strided array: use to_numpy()")
         return window
 
     def from_numpy(self, arr: Any) -> None:
@@ -320,7 +322,7 @@ class Field(Differentiable, Marked, Lender):
         return (*self.describe().shape, *self._inner)
 
     def __iter__(self) -> Any:
-        raise TypeError("a loop over a field works only inside kernels; in Python use ti.ndrange(*x.shape)")
+        raise TypeError("a loop over a field works only in kernels; in Python, loop over ti.ndrange(*x.shape)")
 
     def __str__(self) -> str:
         return str(self.to_numpy()) if self._slots[0].node is not None else repr(self)
@@ -334,7 +336,7 @@ class ScalarField(ScalarElements, Field):
 
     def __init__(self, dtype: Any, name: str = "", slot: Slot | None = None) -> None:
         if not isinstance(dtype, Prim):
-            raise TypeMismatch("fields of numbers are made by ti.field")
+            raise TypeMismatch("create a field of numbers with ti.field")
         super().__init__(dtype, (), [slot or Slot(dtype, name)], name)
 
     def _window(self) -> Any:
@@ -375,7 +377,7 @@ class MatrixField(Field):
 
     def __init__(self, inner: Any, dtype: Any, name: str = "") -> None:
         if not isinstance(inner, tuple) or not isinstance(dtype, Prim):
-            raise TypeMismatch("fields of vectors and matrices are made by ti.Vector.field and ti.Matrix.field")
+            raise TypeMismatch("create a field of vectors or matrices with ti.Vector.field or ti.Matrix.field")
         self.n, self.m = inner[0], inner[1] if len(inner) > 1 else 1
         whole = object()
         super().__init__(dtype, inner, [Slot(dtype, name, whole) for _ in range(self.n * self.m)], name)

@@ -76,7 +76,7 @@ def view(value: Any) -> Any:
     if type(value) is np.ndarray:
         return value
     if isinstance(value, StructNdarray):
-        raise TypeMismatch("its elements are structs: give a member of it")
+        raise TypeMismatch("its elements are structs: pass one of its members")
     if isinstance(value, Lender):
         return lent(value)
     if not program().backend.own_memory or not hasattr(value, "shape"):
@@ -118,7 +118,7 @@ def _numpys_type(dtype: Any) -> np.dtype[Any]:
     """The numpy type that matches a torch type."""
     name = str(dtype).rpartition(".")[2]
     if not hasattr(np, name) or name.startswith("complex"):
-        raise TypeMismatch(f"kernels have no type {name}: convert it, as in tensor.float()")
+        raise TypeMismatch(f"kernels do not support elements of type {name}: convert it, as in tensor.float()")
     return np.dtype(name)
 
 

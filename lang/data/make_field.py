@@ -74,13 +74,13 @@ def _check_options(keywords: dict[str, Any]) -> None:
         if keyword not in _KEYWORDS:
             raise TypeError(f"a field has no option '{keyword}'; it takes shape, {', '.join(_KEYWORDS)}")
     if not isinstance(keywords.get("name", ""), str):
-        raise TypeMismatch(f"the name of a field is a string, not {keywords['name']!r}")
+        raise TypeMismatch(f"the name of a field must be a string, not {keywords['name']!r}")
 
 
 def _placed(made: Any, shape: Any, keywords: dict[str, Any]) -> Any:
     layout = keywords.get("layout", Layout.AOS)
     if not isinstance(layout, Layout):
-        raise TypeMismatch(f"layout is ti.Layout.AOS or ti.Layout.SOA, not {layout!r}")
+        raise TypeMismatch(f"layout must be ti.Layout.AOS or ti.Layout.SOA, not {layout!r}")
     place_shaped(made, shape, keywords.get("order"), keywords.get("offset"), layout)
     return made
 
@@ -90,7 +90,9 @@ def place_shaped(made: Any, shape: Any, order: str | None, offset: Any, layout: 
     if shape is None:
         for what, value in (("offset", offset), ("order", order)):
             if value is not None:
-                raise CompilationError(f"{what} needs a shape; a field to be placed takes it from `place` or `dense`")
+                raise CompilationError(
+                    f"{what} needs a shape: a field that is placed later gets its shape from `dense`"
+                )
         return
     extents = shape_tuple(shape)
     start = None if offset is None else offset_tuple(offset, len(extents))

@@ -62,7 +62,7 @@ def _missing(name: str, key: Any, part: Any = None) -> UninitialisedRead:
     shown = [", ".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in (key, part)]
     index = f"[{shown[0] or None}]" + (f"[{shown[1]}]" if part is not None else "")
     what = f"{name}{index}" if name.isidentifier() else f"{index} of {name}"
-    return UninitialisedRead(f"{what} is read, but nothing has written it")
+    return UninitialisedRead(f"{what} is read before it is written")
 
 
 class _Window(Matrix):

@@ -58,7 +58,7 @@ def axes(*numbers: Any) -> Axes:
     ones."""
     known = all(isinstance(number, int | np.integer) and 0 <= number < MAX_AXES for number in numbers)
     if not known or len(set(numbers)) != len(numbers):
-        raise CompilationError(f"axes are distinct numbers from 0 to {MAX_AXES - 1}, not {numbers}")
+        raise CompilationError(f"axes must be distinct numbers from 0 to {MAX_AXES - 1}, not {numbers}")
     return Axes(numbers)
 
 
@@ -222,7 +222,7 @@ class SNode:
         """The node `levels` above, or the node itself for 0. None above the root. Raises TypeMismatch if levels is
         negative."""
         if not isinstance(levels, int | np.integer) or levels < 0:
-            raise TypeMismatch(f"parent takes how many levels above, 0 or more, not {levels!r}")
+            raise TypeMismatch(f"parent takes a number of levels, 0 or more, not {levels!r}")
         path = self.node.path()
         return SNode(path[-1 - levels], self.tree) if levels < len(path) else None
 
@@ -279,14 +279,16 @@ class SNode:
         self.tree.check_open()
         numbers: tuple[Any, ...] = tuple(axes) if isinstance(axes, Iterable) else (axes,)
         if not isinstance(axes, Iterable) or not all(isinstance(number, int | np.integer) for number in numbers):
-            raise CompilationError(f"axes are given as ti.i, ti.ij, ti.axes(...): not {numbers}")
+            raise CompilationError(f"axes must be ti.i, ti.ij or ti.axes(...), not {numbers}")
         if not set(numbers) <= set(range(MAX_AXES)):
-            raise CompilationError(f"a field has at most {MAX_AXES} axes, numbered from 0: not {numbers}")
+            raise CompilationError(f"the axes of a field must be numbers from 0 to {MAX_AXES - 1}, not {numbers}")
         extents = shape_tuple(dimensions)
         if not isinstance(dimensions, Iterable):
             extents = extents * len(numbers)
         if len(extents) != len(numbers):
-            raise CompilationError(f"dense takes an extent for each axis: {len(numbers)} axes, {len(extents)} extents")
+            raise CompilationError(
+                f"dense takes one extent for each axis, but there are {len(numbers)} axes and {len(extents)} extents"
+            )
         return SNode(self.node.add(Node("dense", numbers, extents)), self.tree)
 
     def place(self, *fields: Any, offset: int | Iterable[int] | None = None) -> SNode:
@@ -347,7 +349,7 @@ class SNode:
 
 
 def _not_yet(kind: str, what: str) -> CompilationError:
-    return CompilationError(f"there is no {kind} yet: it belongs to {what}; use dense nodes")
+    return CompilationError(f"'{kind}' is not implemented yet, like all {what}: use dense nodes")
 
 
 class FieldsBuilder:
@@ -469,9 +471,11 @@ def offset_tuple(offset: int | Iterable[int], ndim: int) -> tuple[int, ...]:
     """Check an offset and return it as a tuple of `ndim` integers."""
     values: tuple[Any, ...] = tuple(offset) if isinstance(offset, Iterable) else (offset,)
     if len(values) != ndim:
-        raise CompilationError(f"offset has {len(values)} numbers, shape has {ndim}: they must be as many")
+        raise CompilationError(
+            f"offset has {len(values)} numbers, but shape has {ndim}: they must have the same length"
+        )
     if not all(isinstance(value, int | np.integer) for value in values):
-        raise CompilationError(f"an offset consists of integers, not {values}")
+        raise CompilationError(f"an offset must consist of integers, not {values}")
     return tuple(int(value) for value in values)
 
 
@@ -482,9 +486,11 @@ def order_axes(order: str | None, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     numbers = tuple(map(_LETTERS.find, order))
     if len(order) != ndim:
-        raise CompilationError(f"order={order!r} names {len(order)} axes, shape has {ndim}: they must be as many")
+        raise CompilationError(
+            f"order={order!r} names {len(order)} axes, but shape has {ndim}: they must have the same length"
+        )
     if sorted(numbers) != list(range(ndim)):
-        raise CompilationError(f"order is a permutation of {_LETTERS[:ndim]!r}, not {order!r}")
+        raise CompilationError(f"order must be a permutation of {_LETTERS[:ndim]!r}, not {order!r}")
     return numbers
 
 

@@ -100,7 +100,7 @@ class StructField(StructContainer):
     def __init__(self, struct_type: Any, name: str = "", members: Mapping[str, Any] | None = None) -> None:
         if not isinstance(struct_type, StructType) or members is None:
             raise TypeMismatch(
-                "fields of structs are made by the `field` of their type, as in Particle.field(shape=100)"
+                "create a field of structs with the method `field` of their type, as in Particle.field(shape=100)"
             )
         self.struct_type: StructType = struct_type
         self.name = name
@@ -179,7 +179,9 @@ class StructField(StructContainer):
         if not isinstance(given, Mapping):
             raise TypeMismatch(f"{self!r} takes a dict with an array for each member, not {given!r}")
         if set(given) != set(self.members):
-            raise KeyError(f"{self!r} takes the keys {', '.join(self.members)}, got {', '.join(map(str, given))}")
+            raise KeyError(
+                f"{self!r} takes a dict with the keys {', '.join(self.members)}, got {', '.join(map(str, given))}"
+            )
         return self.members.items()
 
     def from_torch(self, array_dict: Mapping[str, Any]) -> None:
@@ -190,7 +192,7 @@ class StructField(StructContainer):
     def copy_from(self, other: Any) -> None:
         """Set all elements from a struct field with the same members and shape."""
         if not isinstance(other, StructField) or other.keys != self.keys:
-            raise TypeMismatch("a struct field can copy only from one with the same members")
+            raise TypeMismatch("a struct field can copy only from a struct field with the same members")
         for name, member in self.members.items():
             member.copy_from(other.members[name])
 

@@ -118,7 +118,7 @@ class StructMembers(StructContainer):
 
     def _arrays(self, given: Any) -> Any:
         if not isinstance(given, Mapping):
-            raise TypeMismatch(f"{self!r} takes a dict with arrays by the names of members, not {given!r}")
+            raise TypeMismatch(f"{self!r} takes a dict with an array for each member, not {given!r}")
         return given.items()
 
     def from_torch(self, array_dict: Any) -> None:

@@ -37,10 +37,10 @@ class Geometry:
     def of(origin: Any, spacing: Any, at: Any) -> Geometry:
         """Check what the user gives: a number for all axes, or one for each axis."""
         if not is_one(at, _PLACES):
-            raise ValueError(f"elements of a grid are at 'cells' or at 'points', not at {shown(at)}")
+            raise ValueError(f"the elements of a grid must be at 'cells' or 'points', not at {shown(at)}")
         steps = _three(spacing, "the spacing of a grid", 1.0)
         if min(steps) <= 0:
-            raise ValueError(f"the spacing of a grid is positive, not {shown(spacing)}")
+            raise ValueError(f"the spacing of a grid must be positive, not {shown(spacing)}")
         return Geometry(_three(origin, "the origin of a grid", 0.0), steps, at)
 
 
@@ -97,18 +97,18 @@ def grid_of(named: Mapping[str, Any], geometry: Geometry, exact: bool = False) -
     the offsets differ."""
     items = [item for name, value in named.items() for item in _items(name, value, exact)]
     if not items:
-        raise TypeMismatch("a grid has at least one field or array, given by name, as in grid(height=height)")
+        raise TypeMismatch("a grid must have at least one field or array, passed by name, as in grid(height=height)")
     known = [(item.shape, item.offset) for item in items if item.shape is not None]
     shape, offset = known[0] if known else (tuple(items[0].array.shape), (0,) * items[0].array.ndim)
     for item in items:
         theirs = item.array.shape[: len(shape)] if item.shape is None else item.shape
         if theirs != shape or (item.shape is not None and item.offset != offset):
             raise ValueError(
-                f"all fields of a grid have one shape and offset: '{item.name}' has shape {theirs} and offset "
-                f"{item.offset}, '{items[0].name}' has shape {shape} and offset {offset}"
+                f"all fields of a grid must have the same shape and offset, but '{item.name}' has shape "
+                f"{theirs} and offset {item.offset}, '{items[0].name}' has shape {shape} and offset {offset}"
             )
     if not 1 <= len(shape) <= 3 or not all(shape):
-        raise ValueError(f"a grid has one to three axes, and elements: not the shape {shape}")
+        raise ValueError(f"a grid must have one to three axes and at least one element, but its shape is {shape}")
     start = (*offset, 0, 0)[:3]
     x, y, z = (low + step * index for low, step, index in zip(geometry.origin, geometry.spacing, start))
     placed = Geometry((x, y, z), geometry.spacing, geometry.at)
@@ -130,12 +130,12 @@ def mesh_of(vertices: Any, faces: Any, named: Mapping[str, Any]) -> Mesh:
         corners = corners.reshape(-1, 3)
     if corners.dtype.kind not in "iu" or corners.ndim != 2 or corners.shape[1] not in (3, 4):
         raise ValueError(
-            f"the faces of a mesh are integers of shape (faces, 3) or (faces, 4), not {corners.dtype} of shape "
-            f"{corners.shape}"
+            f"the faces of a mesh must be integers of shape (faces, 3) or (faces, 4), not {corners.dtype} of "
+            f"shape {corners.shape}"
         )
     wrong = corners[(corners < 0) | (corners >= len(places))]
     if wrong.size:
-        raise ValueError(f"the mesh has {len(places)} vertices, and a face has the vertex {wrong[0]}")
+        raise ValueError(f"the mesh has {len(places)} vertices, but a face has the vertex {wrong[0]}")
     return Mesh(places, _channels(named, len(places)), np.ascontiguousarray(corners, np.int32))
 
 
@@ -144,12 +144,12 @@ def picture_of(image: Any, depth: Any, order: str) -> Picture:
     differ."""
     pixels = as_bytes(image, "a recorder")
     if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and not 1 <= pixels.shape[2] <= 4) or not pixels.size:
-        raise ValueError(f"an image has shape (width, height) or (width, height, 1 to 4), not {pixels.shape}")
+        raise ValueError(f"an image must have the shape (width, height) or (width, height, 1 to 4), not {pixels.shape}")
     if depth is None:
         return Picture(rows_of(pixels, order))
     depths = numbers_of(depth, "the depths of a picture")
     if depths.shape != pixels.shape[:2]:
-        raise ValueError(f"the image has {pixels.shape[:2]} pixels, and there are {depths.shape} depths")
+        raise ValueError(f"the image has {pixels.shape[:2]} pixels, but there are {depths.shape} depths")
     return Picture(rows_of(pixels, order), rows_of(depths, order).astype(np.float32))
 
 
@@ -193,8 +193,8 @@ def _positions(value: Any) -> Any:
     axes = len(value.shape) if isinstance(value, Field | Ndarray) else array.ndim - 1
     if axes != array.ndim - 1 or array.shape[-1] not in (2, 3) or not array.size:
         raise ValueError(
-            f"positions are vectors of 2 or 3 numbers, at least one of them: not {array.shape[max(axes, 0) :]} "
-            f"for each of {array.shape[: max(axes, 0)]}"
+            f"positions must be at least one vector of 2 or 3 numbers, not {array.shape[max(axes, 0) :]} for "
+            f"each of {array.shape[: max(axes, 0)]}"
         )
     flat = array.reshape(-1, array.shape[-1])
     places = np.zeros((len(flat), 3), np.float64 if array.dtype == np.float64 else np.float32)
@@ -208,7 +208,7 @@ def _channels(named: Mapping[str, Any], count: int) -> dict[str, Any]:
         for item in _items(name, value):
             axes, shape = _point_axes(item, count), item.array.shape
             if axes is None:
-                raise ValueError(f"there are {count} points, and '{item.name}' has shape {item.shape or shape}")
+                raise ValueError(f"there are {count} points, but '{item.name}' has shape {item.shape or shape}")
             made[item.name] = item.array.reshape(count, *shape[axes:])
     return made
 
@@ -226,6 +226,6 @@ def _three(value: Any, what: str, rest: float) -> tuple[float, float, float]:
         return number, number, number
     numbers = [number_of(one, what) for one in np.asarray(value).tolist()]
     if not 1 <= len(numbers) <= 3:
-        raise ValueError(f"{what} is a number, or one for each of up to three axes, not {shown(value)}")
+        raise ValueError(f"{what} must be a number, or a number for each of up to three axes, not {shown(value)}")
     x, y, z = (*numbers, rest, rest)[:3]
     return x, y, z

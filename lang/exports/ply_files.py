@@ -51,6 +51,6 @@ def _typed(name: str, column: Any) -> tuple[str, Any]:
         return "double", column
     if kind in ("i8", "u8"):
         if column.size and not (column.min() >= -(2**31) and column.max() < 2**31):
-            raise TypeMismatch(f"PLY has integers of 32 bits, and '{name}' has larger ones")
+            raise TypeMismatch(f"integers of a PLY file have 32 bits, but '{name}' has larger values")
         return "int", column
     return _TYPES[kind], column

@@ -74,8 +74,8 @@ class _NumberedFiles:
             self._frames = read_pvd(self._index)[: settings.first]
             if len(self._frames) < settings.first:
                 raise ValueError(
-                    f"{str(self._index)!r} lists {len(self._frames)} frames: a series cannot continue at number "
-                    f"{settings.first}"
+                    f"{str(self._index)!r} has {len(self._frames)} frames, so the series cannot continue at "
+                    f"number {settings.first}"
                 )
 
     def write(self, time: float, frame: Any) -> list[Path]:
@@ -160,7 +160,7 @@ class Recorder:
         self.path = Path(path_of(path, "ti.Recorder"))
         ending = self.path.suffix.lower()
         if ending not in _KINDS:
-            raise ValueError(f"the name of a recording ends in {', '.join(_KINDS)}, not as {str(self.path)!r}")
+            raise ValueError(f"the name of a recording must end in {', '.join(_KINDS)}, unlike {str(self.path)!r}")
         self._kind, self._geometry = _KINDS[ending], Geometry.of(origin, spacing, at)
         self._fps = number_of(fps, "the number of frames per second", 0, above=True)
         self.number: int = whole_of(first, "the number of the first frame", 0)
@@ -215,7 +215,7 @@ class Recorder:
             calls = " and ".join(_CALLS[one] for one in self._kind.takes)
             others = ", ".join(ending for ending, row in _KINDS.items() if kind in row.takes)
             raise TypeMismatch(
-                f"a {self.path.suffix} file takes {calls}, not {_CALLS[kind]}; {_CALLS[kind]} goes to {others}"
+                f"a {self.path.suffix} file supports {calls}, not {_CALLS[kind]}; use {others} for {_CALLS[kind]}"
             )
         when = self.number / self._fps if time is None else number_of(time, "the time of a frame")
         self._files.update(dict.fromkeys(self._series.write(when, make())))
@@ -227,8 +227,8 @@ def _range_of(given: Any) -> tuple[float, float]:
         low, high = (number_of(one, "a depth") for one in given)
     except (TypeError, ValueError):
         raise TypeMismatch(
-            f"depth_range is two numbers, the depths of black and of white, not {shown(given)}"
+            f"depth_range must be two numbers, the depths of black and of white, not {shown(given)}"
         ) from None
     if low >= high:
-        raise ValueError(f"the first number of depth_range is smaller than the second, unlike {shown(given)}")
+        raise ValueError(f"the first number of depth_range must be smaller than the second, unlike {shown(given)}")
     return low, high

@@ -32,7 +32,7 @@ def _bytes_of(colors: Any) -> Any:
     if colors.ndim == 1:
         return number_bytes(colors)
     if colors.ndim != 2 or colors.shape[1] not in (3, 4):
-        raise TypeMismatch(f"a colour is a number, or 3 or 4 numbers, not {colors.shape[1:]} numbers")
+        raise TypeMismatch(f"a color must be a number, or 3 or 4 numbers, not {colors.shape[1:]} numbers")
     return as_bytes(colors, "a view")
 
 

@@ -87,13 +87,15 @@ class Usd:
         """A stage in memory with the first frames of the file."""
         source = self._sdf.Layer.FindOrOpen(str(self._path))
         if source is None:
-            raise FileNotFoundError(2, "there is no recording to continue", str(self._path))
+            raise FileNotFoundError(2, "the recording to continue does not exist", str(self._path))
         source.Reload(True)  # this process may have an older state of the file in memory
         stage = self._usd.Stage.CreateInMemory()
         stage.GetRootLayer().TransferContent(source)
         frames = int(stage.GetEndTimeCode()) + 1
         if frames < first:
-            raise ValueError(f"{str(self._path)!r} has {frames} frames: a series cannot continue at number {first}")
+            raise ValueError(
+                f"{str(self._path)!r} has {frames} frames, so the series cannot continue at number {first}"
+            )
         for prim in stage.Traverse():
             for attribute in prim.GetAttributes():
                 for code in attribute.GetTimeSamples():

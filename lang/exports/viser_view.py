@@ -71,7 +71,7 @@ def grid(
     frame, scene = grid_of({name: values}, Geometry.of(origin, spacing, at)), _scene(server)
     array = frame.values.get(name)
     if array is None or array.ndim != 2 or len(frame.shape) != 2:
-        raise TypeMismatch("viser shows a field of numbers with two axes as a plane")
+        raise TypeMismatch("viser can show only fields of numbers with two axes")
     corners, faces = plane_of(frame)
     colors = number_bytes(array)
     if at == "cells":  # each face has corners of its own, all of its colour
@@ -87,7 +87,7 @@ def _scene(given: Any) -> Any:
 def _check(frame: Points) -> None:
     others = sorted(set(frame.channels) - {"color"})
     if others:
-        raise TypeMismatch(f"viser shows the color of points and vertices, and not '{others[0]}': give it as color")
+        raise TypeMismatch(f"viser can show only the color of points and vertices, not '{others[0]}': pass it as color")
 
 
 def _colored(scene: Any, name: str, corners: Any, faces: Any, colors: Any) -> Any:

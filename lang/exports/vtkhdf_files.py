@@ -168,14 +168,16 @@ def _check(root: Any, frame: Grid | Points) -> None:
     same = {name: (array.dtype, array.shape[1:]) for name, array in mine.items()} == theirs
     if not same or root.attrs["Type"] != kind.encode() or root.attrs.get("Mesh", False) != isinstance(frame, Mesh):
         there = ", ".join(f"'{name}' ({dtype} {shape})" for name, (dtype, shape) in theirs.items())
-        raise TypeMismatch(f"all steps of a .vtkhdf file have the same arrays, types and shapes; the first has {there}")
+        raise TypeMismatch(
+            f"all steps of a .vtkhdf file must have the same arrays, types and shapes; the first has {there}"
+        )
 
 
 def _cut(root: Any, first: int) -> None:
     """Remove all steps from number `first` on."""
     steps = root["Steps"]
     if steps.attrs["NSteps"] < first:
-        raise ValueError(f"the file has {steps.attrs['NSteps']} steps: a series cannot continue at number {first}")
+        raise ValueError(f"the file has {steps.attrs['NSteps']} steps, so the series cannot continue at number {first}")
     if len(steps["Values"]) == first:
         return
     steps.attrs["NSteps"] = first

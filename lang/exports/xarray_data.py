@@ -36,7 +36,7 @@ def xarray(
     library = package("xarray")
     grid = grid_of({**(values or {}), **named}, Geometry.of(origin, spacing, at), exact=True)
     if not is_several(dims) or not all(isinstance(one, str) for one in dims) or len(set(dims)) < len(grid.shape):
-        raise TypeMismatch(f"dims has a name for each of {len(grid.shape)} axes, not {shown(dims)}")
+        raise TypeMismatch(f"dims must have a name for each of {len(grid.shape)} axes, not {shown(dims)}")
     names = tuple(dims)[: len(grid.shape)]
     middle = 0.5 if at == "cells" else 0.0
     axes = zip(names, grid.shape, grid.geometry.origin, grid.geometry.spacing)

@@ -62,8 +62,10 @@ def check_function(function: Any, decorator: str) -> None:
     """Raise CompilationError unless `function` can be decorated."""
     if isinstance(function, (Func, PyFunc)) or getattr(function, "is_kernel", False):
         name = function.function.__name__
-        raise CompilationError(f"'{name}' is a kernel or @func already: a function takes one of these decorators")
+        raise CompilationError(
+            f"'{name}' is already a kernel or a @func: a function can have only one of these decorators"
+        )
     if isinstance(function, (staticmethod, classmethod)):
         raise CompilationError(f"put @{type(function).__name__} above @ti.{decorator}, not below")
     if not isinstance(function, (FunctionType, MethodType)):
-        raise CompilationError(f"@ti.{decorator} goes on a function written with 'def', not on {function!r}")
+        raise CompilationError(f"@ti.{decorator} must decorate a function that is written with 'def', not {function!r}")

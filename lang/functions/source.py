@@ -71,8 +71,8 @@ def source_of(function: Callable[..., Any]) -> Source:
 
 
 _WHY_LOST = {
-    "<stdin>": " (what comes through a pipe, Python does not keep)",
-    "<string>": " (of what `exec` runs, it is found in a variable)",
+    "<stdin>": " (Python does not keep the source of a program that it reads from a pipe)",
+    "<string>": " (the source of code that `exec` runs is found only if a variable holds it)",
 }
 
 # Keyed by identity, with the code kept alive: equal code objects may have different texts (`return` and `global x`).

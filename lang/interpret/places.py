@@ -34,7 +34,7 @@ def flat_index(index: Any) -> tuple[int, ...]:
     if isinstance(index, (tuple, list)):
         return tuple(i for item in index for i in flat_index(item))
     if isinstance(index, (float, np.floating)):
-        raise TypeMismatch(f"an index is an integer, not {index!r}")
+        raise TypeMismatch(f"an index must be an integer, not {index!r}")
     return (int(index),)
 
 
@@ -104,7 +104,7 @@ class ArrayCells:
         if self.clamp:
             position = _nearest(position, self.shape)
         if len(position) != len(self.shape) or not all(0 <= i < n for i, n in zip(position, self.shape)):
-            raise IndexError(f"index {position} is outside an array of shape {self.shape}")
+            raise IndexError(f"index {position} is out of bounds for an array of shape {self.shape}")
         return position
 
     def __repr__(self) -> str:
@@ -167,7 +167,7 @@ def box(over: Any) -> tuple[Iterator[tuple[int, ...]], Prim]:
     elif (cells := cells_of(over)) is not None:
         bounds = [(first, first + extent) for first, extent in zip(cells.offset, cells.shape, strict=True)]
     else:
-        raise TypeMismatch(f"a loop goes over a range, an ndrange, a field or an array, not {type(over).__name__}")
+        raise TypeMismatch(f"a loop must be over a range, an ndrange, a field or an array, not {type(over).__name__}")
     axes = [range(int(begin), int(end)) for begin, end in bounds]
     return points(axes), index_type(bound for pair in bounds for bound in pair)
 

@@ -64,8 +64,9 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
         raise placed(fault, HELPER).with_traceback(trimmed(fault.__traceback__, HELPER)) from None
     except RecursionError as error:
         raise RecursionFault(
-            f"functions of kernel '{kernel.function.__name__}' call one another deeper than Python can follow; if "
-            f"there is an end to it, sys.setrecursionlimit() allows more than {sys.getrecursionlimit()} open calls"
+            f"functions of kernel '{kernel.function.__name__}' call one another more deeply than Python's "
+            f"recursion limit of {sys.getrecursionlimit()} allows; if the recursion ends, raise the limit with "
+            "sys.setrecursionlimit()"
         ) from error
     except (Exception, KeyboardInterrupt) as error:
         where = indices(error.__traceback__, HELPER)

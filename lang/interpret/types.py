@@ -92,7 +92,7 @@ def fit(x: Any, annotation: Any) -> Any:
     if isinstance(annotation, MatrixType):
         values = array_of(x)
         if values.shape not in (annotation.shape, ()):
-            raise TypeMismatch(f"{annotation!r} wanted, got shape {values.shape}")
+            raise TypeMismatch(f"expected {annotation!r}, got shape {values.shape}")
         return Matrix.wrap(np.broadcast_to(cast_value(values, annotation.dtype), annotation.shape).copy())
     if isinstance(annotation, StructType):
         return convert(x, annotation)

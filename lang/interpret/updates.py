@@ -139,7 +139,7 @@ def atomic(rewriter: _Rewriter, node: ast.Call, kind: str) -> ast.expr:
     if isinstance(target, (ast.Subscript, ast.Attribute)):
         return _update(rewriter, kind, target, value, ast.Constant(True))
     if not isinstance(target, ast.Name):
-        raise SyntaxError(f"{ast.unparse(target)} is not something that an atomic can change")
+        raise SyntaxError(f"{ast.unparse(target)} cannot be changed by an atomic operation")
     total = _updated(rewriter, kind, ast.Constant(True), value=rewriter.visit(value), old=_read(target))
     after = ast.NamedExpr(ast.Name(target.id, ast.Store()), rewriter.call("assign", _read(target), total))
     return rewriter.call("old", rewriter.call("declare", _read(target)), after)

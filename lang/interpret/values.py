@@ -98,7 +98,7 @@ def binary(kind: str, a: Any, b: Any) -> Any:
         return product
     left, right = _values(a), _values(b)
     if np.ndim(left) and np.ndim(right) and np.shape(left) != np.shape(right):
-        raise TypeMismatch(f"'{kind}' of shapes {np.shape(left)} and {np.shape(right)}: they must be equal")
+        raise TypeMismatch(f"'{kind}' of shapes {np.shape(left)} and {np.shape(right)}: the shapes must be equal")
     lhs, rhs, _ = binary_type(kind, _prim(left), _prim(right), program().config.default_fp)
     return alike(kind, cast_value(left, lhs), cast_value(right, rhs))
 
@@ -357,7 +357,7 @@ class Semantics(Chains, References, Updates):
         """Return the parts of a tuple assignment."""
         parts = [own(part) for part in value]
         if len(parts) != count:
-            raise TypeMismatch(f"{count} names on the left, {len(parts)} values on the right")
+            raise TypeMismatch(f"{count} names are on the left of '=', but {len(parts)} values are on the right")
         return parts
 
     def iterate(self, over: Any) -> Any:
@@ -486,7 +486,7 @@ def _matrix_key(matrix: Matrix, index: Any) -> Any:
     key = (*parts, *given[len(parts) :]) if isinstance(index, tuple) else parts[0]
     for i, extent in zip(key if isinstance(key, tuple) else (key,), matrix.shape):
         if not isinstance(i, slice) and not 0 <= i < extent:
-            raise IndexError(f"index {key} is outside a matrix of shape {matrix.shape}")
+            raise IndexError(f"index {key} is out of bounds for a matrix of shape {matrix.shape}")
     return key
 
 

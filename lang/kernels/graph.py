@@ -45,7 +45,7 @@ class Arg:
         if not isinstance(tag, ArgKind) or not isinstance(name, str):
             raise TypeMismatch(f"Arg takes an ArgKind and a name, not {tag!r} and {name!r}")
         if tag in (ArgKind.TEXTURE, ArgKind.RWTEXTURE):
-            raise TypeMismatch(f"argument '{name}': there are no textures yet")
+            raise TypeMismatch(f"argument '{name}': textures are not implemented yet")
         self.tag: ArgKind = tag
         self.name: str = name
         self.ndim = ndim
@@ -55,7 +55,7 @@ class Arg:
         ):
             raise TypeMismatch(f"argument '{name}' is {tag.value}: its dtype cannot be {dtype!r}")
         if ndim is not None and (not isinstance(ndim, int | np.integer) or ndim < 0):
-            raise TypeMismatch(f"argument '{name}': ndim is a number of axes, not {ndim!r}")
+            raise TypeMismatch(f"argument '{name}': ndim must be a number of axes, not {ndim!r}")
         if (ndim is not None) is not (tag is ArgKind.NDARRAY):
             raise TypeMismatch(f"argument '{name}' is {tag.value}: {'say its' if ndim is None else 'it has no'} ndim")
 
@@ -91,13 +91,16 @@ class Sequential:
         """Add a call of `kernel_fn`. Each of `args` is an Arg, or a value that is the same in every run. Raises
         ArgumentError if the kernel takes other arguments."""
         if not getattr(kernel_fn, "is_kernel", False):
-            raise ArgumentError(f"a graph dispatches kernels, not {kernel_fn!r}")
+            raise ArgumentError(f"dispatch takes a kernel, not {kernel_fn!r}")
         kernel = getattr(kernel_fn, "kernel", kernel_fn)  # unwrap a method
         if len(args) != len(kernel.params):
             raise ArgumentError(f"kernel '{kernel.__name__}' takes {len(kernel.params)} arguments, got {len(args)}")
         for (name, annotation), arg in zip(kernel.params, args, strict=True):
             if isinstance(arg, Arg) and not _fits(arg, make_parameter(name, annotation)):
-                raise ArgumentError(f"parameter '{name}' of kernel '{kernel.__name__}' is {annotation!r}, not {arg!r}")
+                raise ArgumentError(
+                    f"parameter '{name}' of kernel '{kernel.__name__}' is annotated {annotation!r}, which does "
+                    f"not accept {arg!r}"
+                )
         self.calls.append((kernel_fn, args))
 
 
@@ -136,21 +139,23 @@ class Graph:
 
     def __init__(self, calls: Any) -> None:
         if not isinstance(calls, list):
-            raise ArgumentError(f"GraphBuilder.compile makes graphs, of its calls; {calls!r} is no list of calls")
+            raise ArgumentError(f"a graph takes a list of calls, not {calls!r}: make graphs with GraphBuilder.compile")
         if not all(isinstance(call, tuple) and len(call) == 2 for call in calls):
-            raise ArgumentError("a graph is made of pairs of a kernel and its arguments: GraphBuilder.compile does so")
+            raise ArgumentError(
+                "a graph takes pairs of a kernel and its arguments: make graphs with GraphBuilder.compile"
+            )
         self._args: dict[str, Arg] = {}
         for arg in (arg for _, args in calls for arg in args if isinstance(arg, Arg)):
             known = self._args.setdefault(arg.name, arg)
             if known != arg:
-                raise ArgumentError(f"'{arg.name}' is {known!r} in one call and {arg!r} in another")
+                raise ArgumentError(f"'{arg.name}' is {known!r} in one call, but {arg!r} in another")
         self._calls: list[tuple[Any, tuple[Any, ...]]] = list(calls)
 
     def run(self, args: Any) -> None:
         """Run all calls, with the arguments by name. Raises ArgumentError for a missing or unknown argument, or one
         that does not fit."""
         if not isinstance(args, Mapping):
-            raise ArgumentError(f"a graph runs with a dict of names and arguments, not {args!r}")
+            raise ArgumentError(f"run takes a dict from the names of arguments to their values, not {args!r}")
         missing, unknown = self._args.keys() - args.keys(), args.keys() - self._args.keys()
         if missing or unknown:
             what = f"needs '{min(missing)}'" if missing else f"has no argument '{min(unknown)}'"

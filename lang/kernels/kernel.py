@@ -397,7 +397,9 @@ class Kernel(DirectCallable):
             wanted = ", ".join(name for name, _ in self.params) or "no arguments"
             for name in keywords:
                 if name not in self._signature.parameters:
-                    raise ArgumentError(f"kernel '{self.__name__}' takes {wanted}: it has no '{name}'") from None
+                    raise ArgumentError(
+                        f"kernel '{self.__name__}' has no parameter '{name}'; its parameters are {wanted}"
+                    ) from None
             raise ArgumentError(f"kernel '{self.__name__}' takes {wanted}: {error}") from None
         bound.apply_defaults()
         return tuple(bound.arguments.values())[1 if self._has_self else 0 :]
@@ -434,8 +436,8 @@ class Kernel(DirectCallable):
         except RecursionError:
             self._fail(
                 f"kernel '{self.__name__}' is nested too deeply to be compiled within Python's recursion limit "
-                f"({sys.getrecursionlimit()}): raise that with sys.setrecursionlimit, or nest less (each 'elif' is an "
-                f"'if' in the 'else' before, each term of a sum an expression in the next)"
+                f"({sys.getrecursionlimit()}): raise the limit with sys.setrecursionlimit, or nest less (each "
+                "'elif' and each term of a sum is one more level)"
             )
         instance.program = ref(program)
         instance.recipe = Recipe(program, self.function, arguments, self.results, self.mode)
@@ -484,7 +486,7 @@ def warm(*calls: Any) -> None:
     asked = [call if isinstance(call, tuple) else (call,) for call in calls]
     for one, *_ in asked:
         if not getattr(one, "is_kernel", False):
-            raise ArgumentError(f"warm takes kernels, and tuples of a kernel and arguments, not {one!r}")
+            raise ArgumentError(f"warm takes kernels, and tuples of a kernel and its arguments, not {one!r}")
     futures = [one.compile_async(*args) for one, *args in asked]
     for error in [future.exception() for future in futures]:  # waits for all of them
         if error is not None:

@@ -213,5 +213,5 @@ def eig(A: Any, dt: Template = None) -> Any:
 @pyfunc
 def solve(A: Any, b: Any, dt: Template = None) -> Any:
     """Return x with A @ x = b, for a square A of up to 4 x 4 (inf or nan if A is singular)."""
-    static_assert(A.n == A.m and A.n == b.n, "solve takes a square matrix and a vector as long")
+    static_assert(A.n == A.m and A.n == b.n, "solve takes a square matrix and a vector of the same size")
     return inverse(A) @ b

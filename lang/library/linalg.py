@@ -58,7 +58,7 @@ def normalized(v: Any, eps: Any = 0) -> Any:
 @pyfunc
 def dot(a: Any, b: Any) -> Any:
     """The sum of the products of the elements of two vectors of one length."""
-    static_assert(a.n == b.n, "dot takes two vectors of one length")
+    static_assert(a.n == b.n, "dot takes two vectors of the same length")
     return (a * b).sum()
 
 

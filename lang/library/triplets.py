@@ -16,7 +16,7 @@ from weft.lang.values.types import i32
 __all__ = ["HOW", "MEMBERS", "add_triplet", "append", "is_builder"]
 
 MEMBERS = ("triplet_count", "triplet_places", "triplet_values")
-HOW = "a sparse matrix builder A takes A[i, j] += v and A[i, j] -= v, and nothing else"
+HOW = "a sparse matrix builder A supports only A[i, j] += v and A[i, j] -= v"
 
 
 def is_builder(value: Any) -> bool:

@@ -54,5 +54,5 @@ def level_number(level: str) -> int:
     """The number that `logging` knows a level by; WeftError if there is none of that name."""
     number = _LEVELS.get(str(level).lower())
     if number is None:
-        raise WeftError(f"a logging level is one of {', '.join(_LEVELS)}, not {level!r}")
+        raise WeftError(f"a logging level must be one of {', '.join(_LEVELS)}, not {level!r}")
     return number

@@ -57,14 +57,14 @@ class Topic:
         self.logger.debug(message, *values)
 
 
-TRANSLATE = Topic("translate", "kernels that are translated, and what they are compiled for")
+TRANSLATE = Topic("translate", "kernels that are translated, and the targets that they are compiled for")
 PASSES = Topic("passes", "passes that changed the IR (debug: all of them), with times")
-OFFLOAD = Topic("offload", "the tasks of a kernel, and what each reads and writes")
+OFFLOAD = Topic("offload", "the tasks of a kernel, and the memory that each reads and writes")
 CODEGEN = Topic("codegen", "the stages of code generation, with times")
-CACHE = Topic("cache", "kernels found on disk, or kept there")
+CACHE = Topic("cache", "kernels that are read from the disk cache or written to it")
 LAUNCH = Topic("launch", "launches, with times (debug: with arguments)")
-MEMORY = Topic("memory", "what is allocated and freed")
-VERIFY = Topic("verify", 'launches that are verified, with verify="results", and why others are not')
+MEMORY = Topic("memory", "memory that is allocated and freed")
+VERIFY = Topic("verify", 'launches that are verified, with verify="results", and the reasons why others are not')
 
 TOPICS: dict[str, Topic] = {
     one.name: one for one in (TRANSLATE, PASSES, OFFLOAD, CODEGEN, CACHE, LAUNCH, MEMORY, VERIFY)
@@ -77,14 +77,16 @@ def set_logs(*names: Any, **levels: Any) -> None:
     arguments all are silent. WeftError for what is no topic or no level."""
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
-        raise WeftError(f"a log is named by a string, not by {wrong!r}; there are {', '.join(TOPICS)}, and 'all'")
+        raise WeftError(
+            f"the name of a log must be a string, not {wrong!r}; the logs are {', '.join(TOPICS)}, and 'all'"
+        )
     asked = {**{name: _USUAL for name in names if name != "all"}, **levels}
     if "all" in names or "all" in levels:
         level = asked.pop("all", _USUAL)
         asked = {**dict.fromkeys(TOPICS, level), **asked}
     for name in asked:
         if name not in TOPICS:
-            raise WeftError(f"there is no log {name!r}; there are {', '.join(TOPICS)}, and 'all'")
+            raise WeftError(f"there is no log {name!r}; the logs are {', '.join(TOPICS)}, and 'all'")
     numbers = {name: level_number(level) for name, level in asked.items()}
     before = [topic for topic in TOPICS.values() if topic.on]
     for name, topic in TOPICS.items():

@@ -37,8 +37,8 @@ def _say(what: str) -> None:
     if what not in _said:
         _said.add(what)
         logger.warning(
-            "profiler: %s needs NVIDIA's CUPTI, which Weft does not use: kernels are timed, hardware counters are not "
-            "read (Nsight Compute shows them: ncu python program.py)",
+            "profiler: %s needs NVIDIA's CUPTI, which Weft does not use. Weft measures times, but does not "
+            "read hardware counters. Nsight Compute shows them: type `ncu python program.py`",
             what,
         )
 
@@ -47,7 +47,7 @@ def get_predefined_cupti_metrics(name: str = "") -> list[CuptiMetric]:
     """Return the counters of a group: an empty list, with a warning. Raises ValueError for a group that Taichi does not
     have."""
     if not is_one(name, ("", *_GROUPS)):
-        raise ValueError(f"the groups of counters are {', '.join(_GROUPS)}, not {shown(name)}")
+        raise ValueError(f"the group of counters must be one of {', '.join(_GROUPS)}, not {shown(name)}")
     _say("get_predefined_cupti_metrics")
     return []
 
@@ -69,7 +69,7 @@ def collect_kernel_profiler_metrics(metric_list: Sequence[CuptiMetric] = ()) -> 
 def set_kernel_profiler_toolkit(toolkit_name: str = "default") -> bool:
     """Return whether that toolkit is available: "default" is, "cupti" is not. Raises ValueError for another name."""
     if not is_one(toolkit_name, ("default", "cupti")):
-        raise ValueError(f"the toolkit is 'default' or 'cupti', not {shown(toolkit_name)}")
+        raise ValueError(f"the toolkit must be 'default' or 'cupti', not {shown(toolkit_name)}")
     if toolkit_name == "cupti":
         _say("set_kernel_profiler_toolkit('cupti')")
     return toolkit_name == "default"

@@ -55,7 +55,7 @@ class Profile:
 
     def __enter__(self) -> Profile:
         if self._recording is not None:
-            raise RuntimeError("this profile is going on already: make another one with ti.profile(...)")
+            raise RuntimeError("this profile is already active: create another one with ti.profile(...)")
         self._recording = recording.begin(self.nvtx)
         self._began = perf_counter()
         return self
@@ -77,7 +77,7 @@ class Profile:
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Return a function whose calls are profiled. The file contains the last call that ended."""
         if not callable(function):
-            raise TypeMismatch(f"ti.profile goes on a function, not {shown(function)}")
+            raise TypeMismatch(f"ti.profile must decorate a function, not {shown(function)}")
 
         @functools.wraps(function)
         def run(*args: P.args, **keywords: P.kwargs) -> R:
@@ -97,7 +97,7 @@ class Profile:
         for event in self.events:
             if event.kind == MEMORY:
                 most[str(event.track)] = max(most.get(str(event.track), 0), event.details["bytes"])
-        lines += [f"most memory held on {place}: {readable_size(size)}" for place, size in most.items()]
+        lines += [f"peak memory on {place}: {readable_size(size)}" for place, size in most.items()]
         sys.stdout.write("\n".join([*lines, ""]))
 
 
@@ -145,7 +145,7 @@ class _Profiling:
     def table(self) -> None:
         """Print the tables of the profile that ended last."""
         if self.last is None:
-            print('Nothing was profiled: use "with ti.profile():".')
+            print('There are no profiles: use "with ti.profile():".')
             return
         self.last.table()
 

@@ -159,10 +159,10 @@ def print_kernel_profiler_info(mode: str = "count") -> None:
     """Print a table. Mode "count" prints a line per kernel, the longest total first; "trace" prints a line per launch,
     in order. Raises ValueError for another mode."""
     if not is_one(mode, ("count", "trace")):
-        raise ValueError(f"the mode is 'count' or 'trace', not {shown(mode)}")
+        raise ValueError(f"the mode must be 'count' or 'trace', not {shown(mode)}")
     current = program()
     if not current.profiling:
-        print("No kernels were measured: begin the program with ti.init(kernel_profiler=True).")
+        print("No kernels were measured: start the program with ti.init(kernel_profiler=True).")
         return
     launches = _recorded()
     print(f"Kernel times on arch={current.arch} ({mode}), milliseconds")

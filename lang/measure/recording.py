@@ -223,7 +223,7 @@ def _try(device: Device, ask: Callable[[], Any]) -> None:
     try:
         ask()
     except Exception as error:
-        logger.warning("profile: arch=%s does not tell what it did: %s", device.arch, error)
+        logger.warning("profile: cannot read the times of arch=%s: %s", device.arch, error)
 
 
 current: Recording | None = None

@@ -77,7 +77,7 @@ def timed(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a Python function so that its calls are timed, as a scope with its name."""
     name = getattr(function, "__qualname__", None)
     if not callable(function) or not isinstance(name, str):
-        raise TypeMismatch(f"timed goes on a function, not {shown(function)}")
+        raise TypeMismatch(f"timed must decorate a function, not {shown(function)}")
     scope = name.rpartition("<locals>.")[2]
 
     @functools.wraps(function)

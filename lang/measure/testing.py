@@ -58,11 +58,11 @@ def do_bench(
     if not callable(fn):
         raise TypeMismatch(f"do_bench takes a function without parameters, not {fn!r}")
     if not all(isinstance(time, int | float | np.number) for time in (warmup, rep)):
-        raise TypeMismatch(f"warmup and rep are milliseconds, not {warmup!r} and {rep!r}")
+        raise TypeMismatch(f"warmup and rep must be numbers of milliseconds, not {warmup!r} and {rep!r}")
     if return_mode not in _SUMMARY:
-        raise ValueError(f"return_mode is one of {', '.join(_SUMMARY)}, not {return_mode!r}")
+        raise ValueError(f"return_mode must be one of {', '.join(_SUMMARY)}, not {return_mode!r}")
     if quantiles is not None and not all(0 <= q <= 1 for q in quantiles):
-        raise ValueError(f"quantiles lie in [0, 1]: {quantiles}")
+        raise ValueError(f"quantiles must be in [0, 1], not {quantiles}")
     device = program().device
     flush = device.cache_flush() if clear_cache else _nothing
     prepare = before or _nothing
@@ -119,9 +119,9 @@ class Benchmark:
 
     def __post_init__(self) -> None:
         if len(self.line_vals) != len(self.line_names):
-            raise ValueError(f"{len(self.line_vals)} line_vals have {len(self.line_names)} line_names")
+            raise ValueError(f"there are {len(self.line_vals)} line_vals, but {len(self.line_names)} line_names")
         if self.styles is not None and len(self.styles) < len(self.line_vals):
-            raise ValueError(f"{len(self.line_vals)} curves have {len(self.styles)} styles")
+            raise ValueError(f"there are {len(self.line_vals)} line_vals, but {len(self.styles)} styles")
 
 
 Rows = list[tuple[Any, ...]]
@@ -251,7 +251,9 @@ def _plot(benchmark: Benchmark, points: Sequence[Any], folder: Path | None, show
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        sys.stderr.write("weft.testing: matplotlib is not installed (weft[viz] has it): no plots\n")
+        sys.stderr.write(
+            "weft.testing: cannot plot, because matplotlib is not installed: type `pip install weft[viz]`\n"
+        )
         return
     figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
     xs = [_values(benchmark, x)[0] for x, _ in points]

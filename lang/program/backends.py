@@ -134,7 +134,7 @@ def _open_cuda(config: CompileConfig, number: int, emit: Emit, store: Callable[[
 
 def _cuda_missing(number: int) -> str:
     if (text := environment("enable_cuda")) and not parse("enable_cuda", bool, text):
-        return "the environment turns it off"
+        return "the environment variable WEFT_ENABLE_CUDA or TI_ENABLE_CUDA turns it off"
     try:
         from weft.runtime.cuda import missing
     except ImportError as error:
@@ -159,7 +159,7 @@ def _cuda_processor(name: str) -> Any:
     from weft.ir.artifact import CudaTarget
 
     if not re.fullmatch(r"sm_\d+", name):
-        raise WeftError(f"a processor of arch=cuda is written as sm_90, not {name!r}")
+        raise WeftError(f"a processor of arch=cuda must be written like sm_90, not {name!r}")
     return CudaTarget(int(name[3:]), _NEWEST_PTX)
 
 
@@ -194,7 +194,7 @@ def _map_to_wasm32(config: CompileConfig, machine: None) -> Target:
 
 
 def _not_run(number: int) -> str:
-    return "Weft compiles for it and does not run it"
+    return "Weft can compile for it, but cannot run it"
 
 
 def _cross_optimized(artifact: Artifact, config: CompileConfig) -> str:

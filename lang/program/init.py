@@ -259,7 +259,7 @@ _current: Program | None = None
 _followers: list[Callable[[Program, bool], None]] = []
 _generation = 0
 _starting = forkable(threading.RLock())  # held while a program begins or ends
-_RESET = "the program was reset (by `init` or `reset`) after this field was made"
+_RESET = "`init` or `reset` was called after this field was created"
 
 
 def _in_child() -> None:
@@ -390,7 +390,7 @@ def seed(random_seed: Any) -> None:
     """Restart the random numbers of kernels and of Python scope, as `init(random_seed=...)` does, but keep the program.
     The same seed and the same launches give the same numbers on every arch."""
     if not isinstance(random_seed, int | np.integer):
-        raise TypeMismatch(f"the seed of random numbers is an integer, not {random_seed!r}")
+        raise TypeMismatch(f"the seed of random numbers must be an integer, not {random_seed!r}")
     random_seed = int(random_seed)
     current = program()
     current.config = replace(current.config, random_seed=random_seed)
@@ -424,7 +424,7 @@ class _CurrentConfig:
         if name in OPTIONS:
             usual = name in _ON if OPTIONS[name] is bool else None
             return current.chosen.get(name, usual)
-        what = f"the option '{name}' of init has no meaning in Weft" if inert(name) else f"cfg has no '{name}'"
+        what = f"the option '{name}' of init has no effect in Weft" if inert(name) else f"cfg has no '{name}'"
         raise AttributeError(what)
 
     def __repr__(self) -> str:
@@ -442,7 +442,9 @@ def _default_type(name: str, given: Any, usual: Prim) -> Prim:
     prim = {float: f32, int: i32}.get(prim, prim) if isinstance(prim, type) else prim
     wants_float = usual.is_float
     if not isinstance(prim, Prim) or (prim in FLOATS) != wants_float:
-        raise TypeError(f"{name} is {'f16, f32 or f64' if wants_float else 'an integer type'}, not {text or given!r}")
+        raise TypeError(
+            f"{name} must be {'f16, f32 or f64' if wants_float else 'an integer type'}, not {text or given!r}"
+        )
     return prim
 
 
@@ -462,7 +464,9 @@ def _check_version(required: Any) -> None:
     if required is not None:
         checked("require_version", str, required)
     if required is not None and required != _FOLLOWS:
-        logger.warning("init: require_version=%r: Weft follows Taichi %s", required, _FOLLOWS)
+        logger.warning(
+            "init: require_version=%r has no effect: Weft implements the language of Taichi %s", required, _FOLLOWS
+        )
 
 
 def _resolve_arch(arch: Any, fallback: bool, number: int) -> str:
@@ -470,9 +474,9 @@ def _resolve_arch(arch: Any, fallback: bool, number: int) -> str:
     wanted = arch[0] if isinstance(arch, list | tuple) else arch
     wanted = _ALIASES.get(wanted, wanted) if isinstance(wanted, str) else wanted
     if wanted in BACKENDS and BACKENDS[wanted].open is None:
-        raise WeftError(f"Weft compiles for arch={wanted} and does not run it: see kernel.stages(...).on({wanted!r})")
+        raise WeftError(f"Weft can compile for arch={wanted}, but cannot run it: see kernel.stages(...).on({wanted!r})")
     if wanted not in (*_ARCHES, *_ELSEWHERE):
-        raise WeftError(f"arch is one of {', '.join(_ARCHES)}, not {wanted!r}{did_you_mean(wanted, _ARCHES)}")
+        raise WeftError(f"arch must be one of {', '.join(_ARCHES)}, not {wanted!r}{did_you_mean(wanted, _ARCHES)}")
     found = BACKENDS.get(cuda if wanted == gpu else wanted)
     why = "Weft has no such backend" if found is None else found.missing(number)
     if found is not None and not why:

@@ -104,7 +104,7 @@ _VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "offline_cache_cleaning_factor": (lambda value: 0 <= value <= 1, "a number from 0 to 1"),
     "offline_cache_cleaning_policy": (lambda value: value in _POLICIES, f"one of {', '.join(_POLICIES)}"),
     "opt_level": (lambda value: 0 <= value <= 3, "0, 1, 2 or 3"),
-    "random_seed": (lambda value: -(2**63) <= value < 2**64, "a number of 64 bits"),
+    "random_seed": (lambda value: -(2**63) <= value < 2**64, "a number that fits 64 bits"),
     "verify_limit": (lambda value: value >= 1, "1 or more"),
 }
 
@@ -148,7 +148,7 @@ def mention_inert(given: Iterable[str]) -> None:
     new = sorted(name for name in set(given) & _INERT - _mentioned if not name.startswith("_"))
     _mentioned.update(new)
     if new:
-        logger.warning("init: %s: no meaning in Weft, ignored", ", ".join(new))
+        logger.warning("init: %s: ignored, because it has no effect in Weft", ", ".join(new))
 
 
 def environment(name: str) -> str:
@@ -164,11 +164,11 @@ def parse(name: str, kind: type, text: str) -> Any:
     if kind is bool:
         if text.lower() in (*_TRUE, *_FALSE):
             return text.lower() in _TRUE
-        raise WrongOption(f"{label} is {' or '.join(('1', '0', *ALSO.get(name, ())))}, not {text!r}")
+        raise WrongOption(f"{label} must be {' or '.join(('1', '0', *ALSO.get(name, ())))}, not {text!r}")
     try:
         value = kind(text)
     except ValueError:
-        raise WrongOption(f"{label} is {_WORDS[kind]}, not {text!r}") from None
+        raise WrongOption(f"{label} must be {_WORDS[kind]}, not {text!r}") from None
     return _in_range(name, value, label)
 
 
@@ -192,7 +192,7 @@ def checked(name: str, kind: Any, value: Any) -> Any:
     if isinstance(value, str) and value in also:
         return value
     if not _fits(kind, value):
-        raise WrongOption(f"init: {name} is {' or '.join((_WORDS[kind], *map(repr, also)))}, not {value!r}")
+        raise WrongOption(f"init: {name} must be {' or '.join((_WORDS[kind], *map(repr, also)))}, not {value!r}")
     return _in_range(name, kind(os.fspath(value) if kind is str else value), f"init: {name}")
 
 
@@ -208,5 +208,5 @@ def _fits(kind: Any, value: Any) -> bool:
 def _in_range(name: str, value: Any, label: str) -> Any:
     fits, words = _VALUES.get(name, (None, ""))
     if fits is not None and not fits(value):
-        raise WrongOption(f"{label} is {words}, not {value!r}")
+        raise WrongOption(f"{label} must be {words}, not {value!r}")
     return value

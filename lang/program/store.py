@@ -63,7 +63,7 @@ def open_store(chosen: dict[str, Any], imported: float) -> Any:
 
     version = version_stamp(imported)
     if not version:
-        _log.debug("the files of Weft were changed since they were imported: kernels are not kept")
+        _log.debug("the cache is off: files of Weft have changed since they were imported")
         return None
     path = chosen.get("offline_cache_file_path")
     given = {
@@ -73,7 +73,7 @@ def open_store(chosen: dict[str, Any], imported: float) -> Any:
     }
     folder = cache_folder(path)
     if folder is None:
-        _log.warning("there is no home folder, kernels are not kept: set WEFT_CACHE_DIR")
+        _log.warning("the cache is off, because there is no home folder: set WEFT_CACHE_DIR")
         return None
     return Store(folder, version, **{name: value for name, value in given.items() if value is not None})
 

@@ -22,13 +22,26 @@ __all__ = [
 
 SharedArray = intrinsic(
     "block.SharedArray",
-    "(shape, dtype): an array in the fast memory of the block, made in the loop that uses it. `dtype` is a primitive, "
-    "vector or matrix type. What it holds at first is not defined.",
+    "(shape, dtype): an array in the shared memory of the block. Create it in the loop that uses it. `dtype` "
+    "is a primitive, vector or matrix type. Its initial content is undefined.",
 )
-sync = intrinsic("block.sync", "All threads of the block wait for one another, and see what each has written.")
-sync_all_nonzero = intrinsic("block.sync_all_nonzero", "(predicate): sync(), and 1 if it is nonzero for all, else 0.")
-sync_any_nonzero = intrinsic("block.sync_any_nonzero", "(predicate): sync(), and 1 if it is nonzero for one, else 0.")
-sync_count_nonzero = intrinsic("block.sync_count_nonzero", "(predicate): sync(), and for how many it is nonzero.")
-mem_sync = intrinsic("block.mem_sync", "What this thread wrote so far, the block sees before what it writes later.")
-thread_idx = intrinsic("block.thread_idx", "The number of this thread in its block.")
-global_thread_idx = intrinsic("block.global_thread_idx", "The number of this thread among all of the launch.")
+sync = intrinsic(
+    "block.sync",
+    "A barrier: all threads of the block wait for one another. After it, each sees the writes of the others before it.",
+)
+sync_all_nonzero = intrinsic(
+    "block.sync_all_nonzero", "(predicate): sync(); returns 1 if the predicate is nonzero in all threads, else 0."
+)
+sync_any_nonzero = intrinsic(
+    "block.sync_any_nonzero",
+    "(predicate): sync(); returns 1 if the predicate is nonzero in at least one thread, else 0.",
+)
+sync_count_nonzero = intrinsic(
+    "block.sync_count_nonzero", "(predicate): sync(); returns the number of threads in which the predicate is nonzero."
+)
+mem_sync = intrinsic(
+    "block.mem_sync",
+    "A memory fence: threads of the block see the writes of this thread before the fence before those after it.",
+)
+thread_idx = intrinsic("block.thread_idx", "The index of this thread in its block.")
+global_thread_idx = intrinsic("block.global_thread_idx", "The index of this thread in the whole launch.")

@@ -6,4 +6,6 @@ from weft.lang.simt.intrinsic import intrinsic
 
 __all__ = ["memfence"]
 
-memfence = intrinsic("grid.memfence", "What this thread wrote so far, all see before what it writes later.")
+memfence = intrinsic(
+    "grid.memfence", "A memory fence: all threads see the writes of this thread before the fence before those after it."
+)

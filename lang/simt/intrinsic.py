@@ -14,6 +14,8 @@ def intrinsic(name: str, doc: str) -> Builtin:
     """Declare `ti.simt.<name>`. A call raises CompilationError outside of kernels, and in kernels of other arches."""
 
     def refuse(*_: Any, **__: Any) -> Any:
-        raise CompilationError(f"ti.simt.{name} works only in kernels of arch=ti.cuda: threads of a GPU do it together")
+        raise CompilationError(
+            f"ti.simt.{name} works only in kernels of arch=ti.cuda, because threads of a GPU execute it together"
+        )
 
     return Builtin(f"simt.{name}", refuse, doc)

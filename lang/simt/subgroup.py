@@ -55,14 +55,23 @@ __all__ = [
 LANES = 32
 ALL = 2**LANES - 1
 
-invocation_id = intrinsic("subgroup.invocation_id", "The number of this lane, 0 .. 31.")
-shuffle = intrinsic("subgroup.shuffle", "(value, index): what lane number `index` has as `value`.")
-shuffle_up = intrinsic("subgroup.shuffle_up", "(value, offset): what the lane `offset` before has; there: its own.")
-shuffle_down = intrinsic("subgroup.shuffle_down", "(value, offset): what the lane `offset` further has.")
-shuffle_xor = intrinsic("subgroup.shuffle_xor", "(value, mask): what the lane `own number ^ mask` has.")
-broadcast = intrinsic("subgroup.broadcast", "(value, index): what lane number `index` has as `value`.")
+invocation_id = intrinsic("subgroup.invocation_id", "The index of this lane, 0 to 31.")
+shuffle = intrinsic("subgroup.shuffle", "(value, index): returns `value` of lane `index`.")
+shuffle_up = intrinsic(
+    "subgroup.shuffle_up",
+    "(value, offset): returns `value` of the lane `offset` lanes before this one, or its own `value` if there is none.",
+)
+shuffle_down = intrinsic(
+    "subgroup.shuffle_down", "(value, offset): returns `value` of the lane `offset` lanes after this one."
+)
+shuffle_xor = intrinsic(
+    "subgroup.shuffle_xor", "(value, mask): returns `value` of the lane with the index of this lane XOR `mask`."
+)
+broadcast = intrinsic("subgroup.broadcast", "(value, index): returns `value` of lane `index`.")
 memory_barrier = mem_sync
-_identity = intrinsic("subgroup.identity", "(value, kind): what leaves each value of that type as it is.")
+_identity = intrinsic(
+    "subgroup.identity", "(value, kind): returns the identity of the operation for the type of `value`."
+)
 
 
 @func

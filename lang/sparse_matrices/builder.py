@@ -37,7 +37,7 @@ class BuilderType(ArgPackType):
     def values(self, pack: Any) -> Iterator[Any]:
         """Return the arrays of a builder. Raises ArgumentError for any other object."""
         if not isinstance(pack, SparseMatrixBuilder):
-            raise ArgumentError(f"a SparseMatrixBuilder is wanted, got {type(pack).__name__}")
+            raise ArgumentError(f"expected a SparseMatrixBuilder, got {type(pack).__name__}")
         yield from (pack[name] for name in MEMBERS)
 
     def __repr__(self) -> str:
@@ -59,13 +59,13 @@ class SparseMatrixBuilder:
         storage_format: str = "col_major",
     ) -> None:
         if not is_one(storage_format, STORAGE_FORMATS):
-            raise TypeMismatch(f"storage_format is 'col_major' or 'row_major', not {shown(storage_format)}")
+            raise TypeMismatch(f"storage_format must be 'col_major' or 'row_major', not {shown(storage_format)}")
         self.dtype = primitive(dtype)
         if not self.dtype.is_float:
-            raise TypeMismatch(f"a sparse matrix is of floats, not of {self.dtype}")
+            raise TypeMismatch(f"the elements of a sparse matrix must be floats, not {self.dtype}")
         self.shape = shape_of(num_rows, num_cols)
         if not isinstance(max_num_triplets, int | np.integer) or max_num_triplets < 0:
-            raise TypeMismatch(f"max_num_triplets is a whole number of at least 0, not {shown(max_num_triplets)}")
+            raise TypeMismatch(f"max_num_triplets must be a whole number of at least 0, not {shown(max_num_triplets)}")
         self.max_num_triplets = int(max_num_triplets)
         room = max(1, self.max_num_triplets)
         self._arrays = {
@@ -76,7 +76,7 @@ class SparseMatrixBuilder:
 
     def __getitem__(self, name: str) -> Any:
         if name not in list(MEMBERS):
-            raise TypeMismatch("elements are added to a builder in a kernel: builder[i, j] += value")
+            raise TypeMismatch("add elements to a builder in a kernel: builder[i, j] += value")
         return self._arrays[name]
 
     def triplets(self) -> tuple[Any, Any, Any]:
@@ -92,7 +92,7 @@ class SparseMatrixBuilder:
         outside = np.flatnonzero(((places < 0) | (places >= self.shape)).any(axis=1))
         if outside.size:
             row, column = places[outside[0]]
-            raise ArgumentError(f"[{row}, {column}] lies outside of a matrix of shape {self.shape}")
+            raise ArgumentError(f"[{row}, {column}] is out of bounds for a matrix of shape {self.shape}")
         return places[:, 0], places[:, 1], self._arrays["triplet_values"].to_numpy()[:count]
 
     def print_triplets(self) -> None:

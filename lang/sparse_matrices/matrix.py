@@ -51,14 +51,14 @@ class SparseMatrix:
         self, n: int | None = None, m: int | None = None, dtype: Any = f32, storage_format: str = "col_major"
     ) -> None:
         if not is_one(storage_format, STORAGE_FORMATS):
-            raise TypeMismatch(f"storage_format is 'col_major' or 'row_major', not {shown(storage_format)}")
+            raise TypeMismatch(f"storage_format must be 'col_major' or 'row_major', not {shown(storage_format)}")
         self.shape = shape_of(1 if n is None else n, m)
         self._set(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), primitive(dtype))
 
     def _set(self, rows: Any, columns: Any, values: Any, dtype: Prim) -> None:
         """Set the elements to sorted triplets, at most one per place."""
         if not dtype.is_float:
-            raise TypeMismatch(f"a sparse matrix is of floats, not of {dtype}")
+            raise TypeMismatch(f"the elements of a sparse matrix must be floats, not {dtype}")
         self.dtype, self.rows, self.columns = dtype, rows, columns
         self.values = np.ascontiguousarray(values, dtype.np)
         self.starts = np.searchsorted(rows, np.arange(self.shape[0] + 1))
@@ -101,10 +101,12 @@ class SparseMatrix:
         """Return the position where the element is stored, or would be."""
         whole = isinstance(place, tuple) and all(isinstance(one, int | np.integer) for one in place)
         if not whole or len(place) != 2:
-            raise TypeMismatch(f"an element of a sparse matrix is A[i, j], with two whole numbers, not A[{place!r}]")
+            raise TypeMismatch(
+                f"an element of a sparse matrix needs two whole numbers as indices, A[i, j], not A[{place!r}]"
+            )
         row, column = map(int, place)
         if not (0 <= row < self.n and 0 <= column < self.m):
-            raise IndexError(f"[{row}, {column}] lies outside of a matrix of shape {self.shape}")
+            raise IndexError(f"[{row}, {column}] is out of bounds for a matrix of shape {self.shape}")
         at = int(self.starts[row] + np.searchsorted(self.columns[self.starts[row] : self.starts[row + 1]], column))
         return at, bool(at < self.starts[row + 1] and int(self.columns[at]) == column)
 
@@ -144,11 +146,15 @@ class SparseMatrix:
 
     def _no_array(self, other: Any, symbol: str) -> None:
         if isinstance(other, np.ndarray):
-            raise TypeMismatch(f"'{symbol}' of a sparse matrix and an array: take A.to_numpy(), or two sparse matrices")
+            raise TypeMismatch(
+                f"'{symbol}' does not work on a sparse matrix and an array: use A.to_numpy(), or two sparse matrices"
+            )
 
     def _same_shape(self, other: SparseMatrix, symbol: str) -> None:
         if self.shape != other.shape:
-            raise ArgumentError(f"'{symbol}' of matrices of shapes {self.shape} and {other.shape}: they must be equal")
+            raise ArgumentError(
+                f"'{symbol}' of matrices of shapes {self.shape} and {other.shape}: the shapes must be equal"
+            )
 
     def __add__(self, other: Any) -> Any:
         return self._sum(other, 1, "+")
@@ -231,11 +237,11 @@ class SparseMatrix:
             raise TypeMismatch(f"build_from_ndarray takes an ndarray of (row, column, value), not {ndarray!r}")
         triplets = ndarray.to_numpy()
         if triplets.size % 3:
-            raise TypeMismatch(f"triplets are three numbers each: {triplets.size} numbers do not make any")
+            raise TypeMismatch(f"a triplet is three numbers, but {triplets.size} is not a multiple of 3")
         triplets = triplets.reshape(-1, 3)
         places = triplets[:, :2].astype(np.int64)
         if ((places < 0) | (places >= self.shape)).any():
-            raise ArgumentError(f"a triplet lies outside of a matrix of shape {self.shape}")
+            raise ArgumentError(f"a triplet is out of bounds for a matrix of shape {self.shape}")
         made = self._with(places[:, 0], places[:, 1], triplets[:, 2])
         self._set(made.rows, made.columns, made.values, self.dtype)
 
@@ -255,7 +261,8 @@ def shape_of(rows: Any, columns: Any) -> tuple[int, int]:
     if not all(isinstance(number, int | np.integer) and 0 <= number < _MOST for number in shape):
         wanted = f"whole numbers, at least 0 and below {_MOST}"
         raise TypeMismatch(
-            f"rows and columns of a sparse matrix are {wanted}, not {shown(shape[0])}, {shown(shape[1])}"
+            f"the numbers of rows and columns of a sparse matrix must be {wanted}, not {shown(shape[0])}, "
+            f"{shown(shape[1])}"
         )
     return int(shape[0]), int(shape[1])
 

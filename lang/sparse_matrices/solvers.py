@@ -39,7 +39,7 @@ class SparseSolver:
             )
         self.dtype, self.solver_type = primitive(dtype), solver_type
         if not self.dtype.is_float:
-            raise TypeMismatch(f"a sparse matrix is of floats, not of {self.dtype}")
+            raise TypeMismatch(f"the elements of a sparse matrix must be floats, not {self.dtype}")
         self._pattern: tuple[Any, Any] | None = None
         self._shape = (0, 0)
         self._succeeded = False
@@ -55,7 +55,7 @@ class SparseSolver:
         TypeMismatch for a matrix of another type, and ArgumentError for one that is not square."""
         A = _matrix(sparse_matrix)
         if A.dtype is not self.dtype:
-            raise TypeMismatch(f"the solver is for {self.dtype}, the matrix is of {A.dtype}")
+            raise TypeMismatch(f"the solver is for elements of {self.dtype}, but the matrix has elements of {A.dtype}")
         if A.n != A.m:
             raise ArgumentError(f"a matrix of shape {A.shape} has no inverse: it must be square")
         both = A + A.transpose()
@@ -71,7 +71,10 @@ class SparseSolver:
         A = _matrix(sparse_matrix)
         known = self._pattern is not None and A.shape == self._shape
         if not known or not all(map(np.array_equal, self._pattern or (), (A.rows, A.columns))):
-            raise ArgumentError("the matrix has elements in other places than what analyze_pattern saw: call it first")
+            raise ArgumentError(
+                "the matrix has another sparsity pattern than the matrix of the last analyze_pattern: call "
+                "analyze_pattern first"
+            )
         rows, columns = self._place[A.rows], self._place[A.columns]
         self._succeeded = self._factors.factorize(rows, columns, A.values, self.solver_type == "LLT")
 
@@ -79,7 +82,7 @@ class SparseSolver:
         """Return x, as an ndarray if b is one, else as a numpy array. Raises ArgumentError for a b of another length,
         and without a successful factorization."""
         if not self._succeeded:
-            raise ArgumentError("there is no factorization to solve with: info() is False")
+            raise ArgumentError("there is no factorization (info() is False): it failed, or compute() was not called")
         x = vector_of(b, self._shape[0], self.dtype, f"solving with a matrix of shape {self._shape} takes a vector")
         x = np.array((x.to_numpy() if isinstance(x, Ndarray) else x)[self.order])
         self._factors.solve(x)

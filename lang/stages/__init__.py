@@ -82,10 +82,10 @@ class Stages:
         self.name: str = recipe.function.__name__
         self.arch: str = arch or recipe.config.arch
         if self.arch not in BACKENDS:
-            raise ArgumentError(f"stages are of arch {', '.join(BACKENDS)}, not {arch!r}")
+            raise ArgumentError(f"arch must be one of {', '.join(BACKENDS)}, not {arch!r}")
         self._backend = BACKENDS[self.arch]
         if processor and self._backend.processor is None:
-            raise ArgumentError(f"arch={self.arch} has no processors to choose from")
+            raise ArgumentError(f"arch={self.arch} has no choice of processors")
         self._chosen = self._backend.processor(processor) if processor and self._backend.processor else None
 
     def on(self, arch: str, processor: str = "") -> Stages:

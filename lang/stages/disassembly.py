@@ -49,7 +49,7 @@ def cubin_of(ptx: str) -> Cubin:
             if not run.returncode:
                 return Cubin(made.read_bytes(), run.stdout + run.stderr)
             said = said or run.stderr.strip()
-        raise WeftError(f"ptxas does not take the code: {said}")
+        raise WeftError(f"ptxas rejects the code: {said}")
 
 
 def sass_of(cubin: Cubin) -> Listing:

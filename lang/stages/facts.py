@@ -32,18 +32,27 @@ Rows = list[tuple[str, str]]
 _HINTS: tuple[tuple[str, str], ...] = (
     (
         "cannot identify array bounds",
-        "an index is itself read from memory, so two iterations may meet: LLVM cannot tell",
+        "an index is read from memory, so LLVM cannot tell whether two iterations access the same element",
     ),
     ("unsafe dependent memory", "an iteration may read what another writes: write to another field, or copy first"),
-    ("could not determine number of loop iterations", "a `while`, or a `break`: how often it runs is known too late"),
+    (
+        "could not determine number of loop iterations",
+        "a `while`, or a loop with `break`: the number of iterations is not known before the loop runs",
+    ),
     ("call instruction cannot be vectorized", "a function without a vector version is called"),
-    ("value that could not be identified as reduction", "a value goes from round to round and is no plain sum"),
-    ("Control flow cannot be substituted for a select", "an `if` around an access that may not be made for all"),
+    (
+        "value that could not be identified as reduction",
+        "a value is carried from one iteration to the next, and it is not a simple reduction",
+    ),
+    (
+        "Control flow cannot be substituted for a select",
+        "an `if` around a memory access that must not be executed for all iterations",
+    ),
     ("instruction return type cannot be vectorized", "a value that has no vector form"),
     ("loop control flow is not understood", "there are loops or several exits inside"),
     (
         "cost-model indicates that vectorization is not beneficial",
-        "vectors would cost more: strided or gathered accesses",
+        "vectors would be slower: the accesses are strided or gathered",
     ),
     ("instruction cannot be vectorized", "an atomic, or another operation without a vector form"),
     ("vectorization is explicitly disabled", "the body is so long that vectorizing would take too long to compile"),
@@ -308,7 +317,7 @@ def _on_cuda(stages: Compiled, task: Task, _: int) -> Rows:
     name = stages.artifact.tasks[schedule.launch]
     try:
         registers = stages.cubin.registers(name) if stages.cubin is not None else None
-        rows.append(("registers", f"{registers} per thread" if registers else "ptxas did not say"))
+        rows.append(("registers", f"{registers} per thread" if registers else "ptxas did not report it"))
     except WeftError as error:
         rows.append(("registers", str(error)))
     static = re.search(rf"\.entry {name}\(.*?\n}}", stages.artifact.ptx, re.DOTALL)

@@ -67,7 +67,7 @@ def _struct(t: Translator, kind: StructType, c: Call) -> tree.Expr:
     """Make a struct from members in order or by name. Missing members are zero."""
     names = list(kind.members)
     if len(c.args) > len(names):
-        raise t.error(f"{kind!r} has {len(names)} members, got {len(c.args)} values", c.node, TypeMismatch)
+        raise t.error(f"{kind!r} has {len(names)} members, but got {len(c.args)} values", c.node, TypeMismatch)
     if len(c.args) == 1 and isinstance(c.args[0], (Record, Struct)) and struct_kind(c.args[0]) == kind:
         return to_expr(t, c.args[0], c.node)
     given = dict(zip(names, c.args))

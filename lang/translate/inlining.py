@@ -178,7 +178,7 @@ def _by_value(
     if wanted is not None:
         try:
             if isinstance(wanted, Tensor) and isinstance(expr.type, Prim):
-                raise TypeMismatch("a number is no vector here")
+                raise TypeMismatch("a number is not a vector")
             warn_of_loss(t, f"argument '{name}' of '{child.source.name}'", wanted, expr, argument_node(c, name, value))
             expr = coerce(t, expr, wanted, c.node)
         except TypeMismatch:

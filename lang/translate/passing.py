@@ -91,7 +91,7 @@ class Passing:
         if wanted is not None:
             try:
                 if isinstance(wanted, Tensor) and isinstance(expr.type, Prim):
-                    raise TypeMismatch("a number is no vector here")
+                    raise TypeMismatch("a number is not a vector")
                 place = argument_node(self.call, name, value)
                 warn_of_loss(self.t, f"argument '{name}' of '{self.function}'", wanted, expr, place)
                 expr = coerce(self.t, expr, wanted, self.node)

@@ -147,12 +147,12 @@ class Autotuned:
             return args
         for name in keywords:
             if name in self._chosen:
-                raise ArgumentError(f"'{name}' of kernel '{self.__name__}' is what autotune chooses: leave it out")
+                raise ArgumentError(f"'{name}' of kernel '{self.__name__}' is chosen by autotune: do not pass it")
         try:
             bound = self._signature.bind(*args, **keywords)
         except TypeError as error:
             wanted = ", ".join(self.names) or "no arguments"
-            raise ArgumentError(f"kernel '{self.__name__}', as tuned, takes {wanted}: {error}") from None
+            raise ArgumentError(f"the tuned kernel '{self.__name__}' takes {wanted}: {error}") from None
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
@@ -263,7 +263,7 @@ def autotune(
 
 def _check(kernel: Any, configs: Sequence[Any]) -> None:
     if not isinstance(kernel, Kernel):
-        raise ArgumentError(f"autotune is for kernels, not {kernel!r}: put it above @ti.kernel")
+        raise ArgumentError(f"autotune takes a kernel, not {kernel!r}: put it above @ti.kernel")
     if not configs or not all(isinstance(config, Config) for config in configs):
         raise ArgumentError("autotune takes configs=[ti.Config(...), ...], at least one")
     templates = {name for name, annotation in kernel.params if isinstance(make_parameter(name, annotation), Template)}
@@ -273,21 +273,25 @@ def _check(kernel: Any, configs: Sequence[Any]) -> None:
             if name in templates:
                 continue
             if name in kernel.names:
-                raise ArgumentError(f"{config}: parameter '{name}' is no ti.template(): what is tuned is")
+                raise ArgumentError(f"{config}: parameter '{name}' must be annotated ti.template() to be tuned")
             if name not in _SETTINGS:
                 can = ", ".join([*sorted(templates), *_SETTINGS])
-                raise ArgumentError(f"{config}: kernel '{kernel.__name__}' has no '{name}'; what can be set is {can}")
+                raise ArgumentError(
+                    f"{config}: kernel '{kernel.__name__}' has no parameter '{name}'; a configuration can set {can}"
+                )
             fits, wanted = _SETTINGS[name]
             if not isinstance(value, int) or not fits(value):
-                raise ArgumentError(f"{config}: {name} is {wanted}, not {value!r}")
+                raise ArgumentError(f"{config}: {name} must be {wanted}, not {value!r}")
         if set(config.settings) & set(kernel.names) != chosen:
-            raise ArgumentError(f"all configurations set the same parameters: {configs[0]} and {config} do not")
+            raise ArgumentError(
+                f"all configurations must set the same parameters, but {configs[0]} and {config} do not"
+            )
 
 
 def _known(what: str, given: Sequence[Any], names: Sequence[str]) -> tuple[Any, ...]:
     for one in given:
         if isinstance(one, str) and one not in names:
-            raise ArgumentError(f"{what}: '{one}' is none of {', '.join(names) or 'the parameters: there are none'}")
+            raise ArgumentError(f"{what}: '{one}' is not one of {', '.join(names) or 'the parameters: there are none'}")
     return tuple(given)
 
 

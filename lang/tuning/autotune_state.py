@@ -37,7 +37,7 @@ def saver(program: Any, value: Any) -> Saved:
     if hasattr(value, "copy") and hasattr(value, "shape"):
         array = value.copy()
         return Saved(lambda: value.__setitem__(..., array))
-    raise TypeError(f"{type(value).__name__} holds nothing that could be restored")
+    raise TypeError(f"{type(value).__name__} cannot be saved and restored")
 
 
 def _trees(field: Field | StructField) -> list[Any]:

@@ -55,28 +55,30 @@ class Camera:
 
     def position(self, x: float, y: float, z: float) -> None:
         """Set the position."""
-        self._position = _place((x, y, z), "the place of a camera")
+        self._position = _place((x, y, z), "the position of a camera")
 
     def lookat(self, x: float, y: float, z: float) -> None:
         """Set the point in the middle of the picture."""
-        self._lookat = _place((x, y, z), "what a camera looks at")
+        self._lookat = _place((x, y, z), "the point that a camera looks at")
 
     def up(self, x: float, y: float, z: float) -> None:
         """Set the direction that is up in the picture."""
-        self._up = _place((x, y, z), "what is up")
+        self._up = _place((x, y, z), "the up vector of a camera")
 
     def projection_mode(self, mode: Any) -> None:
         """Set the projection: with perspective or without. Raises ValueError for an object that is not a
         ProjectionMode."""
         if not isinstance(mode, int) or mode not in list(ProjectionMode):
-            raise ValueError(f"a camera has ProjectionMode.Perspective or .Orthogonal, not {shown(mode)}")
+            raise ValueError(
+                f"the mode of a camera must be ProjectionMode.Perspective or .Orthogonal, not {shown(mode)}"
+            )
         self._mode = ProjectionMode(mode)
 
     def fov(self, fov: float) -> None:
         """Set the vertical field of view in perspective, in degrees. Raises ValueError outside of (0, 180)."""
         angle = any_number(fov, "a field of view")
         if not 0 < angle < 180:
-            raise ValueError(f"a field of view is an angle above 0 and below 180 degrees, not {fov}")
+            raise ValueError(f"a field of view must be an angle above 0 and below 180 degrees, not {fov}")
         self._fov = angle
 
     def left(self, left: float) -> None:
@@ -111,8 +113,9 @@ class Camera:
         right = np.cross(self._up, back)
         if not (np.linalg.norm(back) > 0 and np.linalg.norm(right) > 0):
             raise ValueError(
-                f"a camera at {self._position.tolist()} that looks at {self._lookat.tolist()} with {self._up.tolist()} "
-                "up: it must look at another place, and not straight along what is up"
+                f"a camera at {self._position.tolist()} cannot look at {self._lookat.tolist()} with the up "
+                f"vector {self._up.tolist()}: the two points must differ, and the direction must not be "
+                "parallel to the up vector"
             )
         back, right = back / np.linalg.norm(back), right / np.linalg.norm(right)
         axes = np.stack([right, np.cross(back, right), back], 1)
@@ -126,7 +129,7 @@ class Camera:
         aspect = number_of(aspect, "the width of a picture over its height", 0, above=True)
         near, far, matrix = self._near, self._far, np.zeros((4, 4))
         if not (far > near and (near > 0 or self._mode is ProjectionMode.Orthogonal)):
-            raise ValueError(f"z_far = {far} must be above z_near = {near}, which is above 0 in perspective")
+            raise ValueError(f"z_far = {far} must be above z_near = {near}, and z_near must be above 0 in perspective")
         if self._mode is ProjectionMode.Perspective:
             scale = 1 / math.tan(math.radians(self._fov) / 2)
             matrix[0, 0], matrix[1, 1] = scale / aspect, scale
@@ -163,7 +166,7 @@ class Camera:
         radians for the width of the window, while `hold_key` is down, or always without a `hold_key`. Raises
         TypeMismatch for an object that is not a window, and for speeds that are not numbers."""
         if not (hasattr(window, "is_pressed") and hasattr(window, "get_cursor_pos")):
-            raise TypeMismatch(f"a camera follows the keys and the pointer of a ti.ui.Window, not of {shown(window)}")
+            raise TypeMismatch(f"track_user_inputs takes a ti.ui.Window, not {shown(window)}")
         if hold_key is not None:
             text_of(hold_key, "hold_key")
         walk, yaw_by, pitch_by = (number_of(v, "a speed") for v in (movement_speed, yaw_speed, pitch_speed))
@@ -199,7 +202,7 @@ def _place(values: tuple[Any, Any, Any], what: str) -> Any:
     """Return a position. Raises ValueError for one that is too far away to be visible from anywhere."""
     place = np.array([number_of(value, what) for value in values])
     if not (abs(place) < _FARTHEST).all():
-        raise ValueError(f"{what} is within {_FARTHEST:g} along each axis, not {values}")
+        raise ValueError(f"{what} must be within {_FARTHEST:g} along each axis, not {values}")
     return place
 
 

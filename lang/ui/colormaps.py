@@ -26,7 +26,7 @@ def numbers(scalar_field: Any, normalize: bool) -> Any:
     Raises ValueError for another number of axes."""
     values = numbers_of(scalar_field, "a contour plot").astype(np.float64)
     if values.ndim != 2 or not values.size:
-        raise ValueError(f"a contour plot is of a field of numbers with 2 axes, not of shape {values.shape}")
+        raise ValueError(f"a contour plot takes a field of numbers with 2 axes, not of shape {values.shape}")
     if flag_of(normalize, "normalize"):
         finite = values[np.isfinite(values)]
         low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
@@ -38,7 +38,7 @@ def colored(values: Any, name: str) -> Any:
     """Return the colours of numbers (w, h) in [0, 1] as f32 (w, h, 3). Raises ValueError for a name that is not in
     `COLORMAPS`."""
     if not is_one(name, COLORMAPS):
-        raise ValueError(f"there is no colour map {shown(name)}: there are {', '.join(COLORMAPS)}")
+        raise ValueError(f"there is no color map {shown(name)}; the color maps are {', '.join(COLORMAPS)}")
     table = colors_of(COLORMAPS[name], len(COLORMAPS[name]))
     stops = np.linspace(0, 1, len(table))
     return np.stack([np.interp(values, stops, table[:, k]) for k in range(3)], 2).astype(np.float32)

@@ -37,8 +37,8 @@ class DesktopWindow:
             tkinter: Any = importlib.import_module("tkinter")
         except ImportError as error:
             raise MissingLibrary(
-                f"a window needs tkinter, which this Python comes without ({error}): install your system's python3-tk, "
-                "or draw into files with ti.GUI(..., show_gui=False) and gui.show(file)"
+                f"a window needs tkinter, which this Python does not have ({error}): install your system's "
+                "package python3-tk, or draw to files with ti.GUI(..., show_gui=False) and gui.show(file)"
             ) from None
         self.size, self.cursor, self.closed = size, (0.0, 0.0), False
         self._events: list[tuple[Event, int]] = []

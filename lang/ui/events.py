@@ -87,7 +87,7 @@ class EventFilter:
     def match(self, e: Any) -> bool:
         """Return whether an item matches the event."""
         if not isinstance(e, Event):
-            raise TypeMismatch(f"what fits a filter is an event, not {shown(e)}")
+            raise TypeMismatch(f"match takes an event, not {shown(e)}")
         return not self.filter or bool(self.filter & {e.type, e.key, (e.type, e.key)})
 
 
@@ -100,7 +100,7 @@ def _flat(items: Iterable[Any]) -> Iterable[Any]:
         elif all(isinstance(part, str | EventType) for part in pair):
             yield item
         else:
-            raise TypeMismatch(f"an event is asked for by its type, its key or (type, key), not by {shown(item)}")
+            raise TypeMismatch(f"a filter of events must be a type, a key or (type, key), not {shown(item)}")
 
 
 # X names of keys that produce a character, and of keys that a keyboard has twice.

@@ -54,8 +54,8 @@ def _found() -> str:
     ffmpeg = find_ffmpeg()
     if not ffmpeg:
         raise MissingLibrary(
-            "videos need the program ffmpeg: pip install imageio-ffmpeg brings it, or put one on the PATH; "
-            "a gif of frames needs none: make_video(mp4=False)"
+            "a video needs the program ffmpeg: type `pip install imageio-ffmpeg`, or put ffmpeg on the PATH; "
+            "for a GIF of frames without ffmpeg, call make_video(mp4=False)"
         )
     return ffmpeg
 
@@ -70,7 +70,7 @@ def frames_to_mp4(pattern: str, output: str, framerate: float, crf: int = 16) ->
 def pictures_to_mp4(pictures: Sequence[Path], output: str, framerate: float, crf: int) -> None:
     """Make a video of those pictures, in that order. Raises ValueError if there are none."""
     if not pictures:
-        raise ValueError("there are no pictures to make a video of")
+        raise ValueError("there are no pictures for a video")
     with tempfile.TemporaryDirectory() as folder:
         for number, picture in enumerate(pictures):
             shutil.copyfile(picture, Path(folder) / f"{number:06d}{picture.suffix}")
@@ -132,7 +132,7 @@ def mp4_to_gif(source: str, output: str, framerate: float) -> None:
 def speed_up(source: str, output: str, factor: float) -> None:
     """Make a video that is `factor` times as fast, without sound. Raises ValueError unless the factor is above 0."""
     if factor <= 0:
-        raise ValueError(f"a video is made faster by a factor above 0, not {factor}")
+        raise ValueError(f"the factor of the speed must be above 0, not {factor}")
     _run("-i", source, "-vf", f"setpts={1 / factor}*PTS", "-an", output)
 
 
@@ -140,12 +140,12 @@ def crop_video(source: str, output: str, x: tuple[int, int], y: tuple[int, int])
     """Cut out the part of a video with `x[0] <= x < x[1]` and `y[0] <= y < y[1]`, in pixels, y up."""
     (left, right), (low, high) = x, y
     if not (0 <= left < right and 0 <= low < high):
-        raise ValueError(f"the part to keep is empty: x from {left} to {right}, y from {low} to {high}")
+        raise ValueError(f"the part of the video is empty: x from {left} to {right}, y from {low} to {high}")
     _run("-i", source, "-vf", f"crop={right - left}:{high - low}:{left}:ih-{high},{_EVEN}", output)
 
 
 def scale_video(source: str, output: str, width: float, height: float) -> None:
     """Scale the sides of a video by those factors. Raises ValueError unless they are above 0."""
     if width <= 0 or height <= 0:
-        raise ValueError(f"a side is multiplied by a factor above 0, not {min(width, height)}")
+        raise ValueError(f"the ratio of a side must be above 0, not {min(width, height)}")
     _run("-i", source, "-vf", f"scale=trunc(iw*{width}/2)*2:trunc(ih*{height}/2)*2", output)

@@ -172,7 +172,7 @@ class GUI:
         size."""
         image = img if in_place(img, 3, 3) is not None else self.cook_image(img)
         if tuple(image.shape[:2]) != self.res:
-            raise ValueError(f"the image has {image.shape[0]} x {image.shape[1]} pixels, the GUI {self.res}")
+            raise ValueError(f"the image has {image.shape[0]} x {image.shape[1]} pixels, but the GUI has {self.res}")
         self.canvas.set_image(image)
 
     def contour(self, scalar_field: Any, normalize: bool = False) -> None:
@@ -191,7 +191,7 @@ class GUI:
         centers = _points(pos)
         if palette is not None:
             if palette_indices is None:
-                raise ValueError("a palette needs palette_indices: which of its colours each circle has")
+                raise ValueError("a palette needs palette_indices, the index of the color of each circle")
             color = _of_palette(numbers_of(palette, "a palette").reshape(-1), palette_indices)
         self.canvas.circles(centers, _sizes(radius, len(centers)), colors_of(color, len(centers)))
 
@@ -203,7 +203,7 @@ class GUI:
         """Draw straight lines."""
         begins, ends = _points(begin), _points(end)
         if begins.shape != ends.shape:
-            raise ValueError(f"{len(begins)} lines begin, {len(ends)} end")
+            raise ValueError(f"there are {len(begins)} begins of lines, but {len(ends)} ends")
         self.canvas.lines(begins, ends, _sizes(radius, len(begins)), colors_of(color, len(begins)))
 
     def triangle(self, a: Any, b: Any, c: Any, color: int = 0xFFFFFF) -> None:
@@ -214,7 +214,9 @@ class GUI:
         """Draw filled triangles."""
         of_each = [_points(a), _points(b), _points(c)]
         if len({len(points) for points in of_each}) > 1:
-            raise ValueError(f"triangles have three corners each, not {', '.join(str(len(p)) for p in of_each)}")
+            raise ValueError(
+                f"a, b and c must have the same number of corners, not {', '.join(str(len(p)) for p in of_each)}"
+            )
         corners = np.stack(of_each, 1)
         self.canvas.triangles(corners, colors_of(color, len(corners)))
 
@@ -229,7 +231,9 @@ class GUI:
         corner = _point(pos)[0]
         size = number_of(font_size, "the size of a text", 0, above=True)
         if not np.isfinite(corner).all() or size > _LARGEST_TEXT:
-            raise ValueError(f"a text has a place, not {corner}, and a size of at most {_LARGEST_TEXT}, not {size:g}")
+            raise ValueError(
+                f"a text must have a finite position, not {corner}, and a size of at most {_LARGEST_TEXT}, not {size:g}"
+            )
         self.canvas.text(str(content), corner, size, colors_of(color, 1)[0])
 
     def arrow(self, orig: Any, direction: Any, radius: float = 1, color: int = 0xFFFFFF, **kwargs: Any) -> None:
@@ -271,7 +275,7 @@ class GUI:
         """Draw an arrow for each element of a two-dimensional field of vectors, spread over the picture."""
         along = numbers_of(direction, "a field of directions")
         if along.ndim != 3 or along.shape[2] != 2:
-            raise ValueError(f"directions have shape (w, h, 2), not {along.shape}")
+            raise ValueError(f"directions must have the shape (w, h, 2), not {along.shape}")
         w, h, _ = along.shape
         self.arrows(self._bases(w, h, bound), along.reshape(-1, 2), radius, color, **kwargs)
 
@@ -279,7 +283,7 @@ class GUI:
         """Draw a circle for each element of a two-dimensional field of radii, spread over the picture."""
         radii = numbers_of(radius, "a field of radii")
         if radii.ndim != 2:
-            raise ValueError(f"radii have shape (w, h), not {radii.shape}")
+            raise ValueError(f"radii must have the shape (w, h), not {radii.shape}")
         w, h = radii.shape
         self.circles(self._bases(w, h, bound), radii.reshape(-1), color)
 
@@ -338,7 +342,7 @@ class GUI:
         """Wait for the next event. Raises WeftError if there is no window that could produce one."""
         while not self.has_key_event():
             if self._window is None or self._window.closed:
-                raise WeftError("there is no window whose events could be waited for")
+                raise WeftError("there is no window, so there are no events to wait for")
             time.sleep(0.005)
         self.event = self._inputs.queue.pop(0)
         return self.event
@@ -357,7 +361,7 @@ def _point(pos: Any) -> Any:
     objects."""
     array = numbers_of(pos, "a position").astype(np.float64)
     if array.size < 2 or array.size != max(array.shape):
-        raise ValueError(f"a position is a vector of two numbers, not {shown(pos)}")
+        raise ValueError(f"a position must be a vector of two numbers, not {shown(pos)}")
     return array.reshape(-1)[:2].reshape(1, 2)
 
 
@@ -365,7 +369,7 @@ def _points(pos: Any) -> Any:
     """Convert positions to an array of shape (n, 2). Raises ValueError for another number of coordinates."""
     array = numbers_of(pos, "positions").astype(np.float64, copy=False)
     if array.ndim < 1 or array.shape[-1] != 2:
-        raise ValueError(f"positions have shape (n, 2), not {array.shape}")
+        raise ValueError(f"positions must have the shape (n, 2), not {array.shape}")
     return array.reshape(-1, 2)
 
 
@@ -379,5 +383,5 @@ def _of_palette(palette: Any, which: Any) -> Any:
     numbers = numbers_of(which, "palette_indices").reshape(-1)
     sound = (numbers >= 0) & (numbers < len(palette)) & (numbers == np.floor(numbers))
     if not sound.all():
-        raise ValueError(f"a palette of {len(palette)} colours has no number {numbers[~sound][0]}")
+        raise ValueError(f"a palette of {len(palette)} colors has no color {numbers[~sound][0]}")
     return palette[numbers.astype(np.int64)]

@@ -29,9 +29,9 @@ def colors_of(color: Any, count: int) -> Any:
     """Return colours as f32 of shape (count, 3) in [0, 1]. The argument is one colour 0xRRGGBB for all, or one for
     each; higher bits are ignored. Raises ValueError for a value that is not an integer of 32 bits, and for another
     number of colours."""
-    given = numbers_of(color, "a colour 0xRRGGBB").reshape(-1)
+    given = numbers_of(color, "a color 0xRRGGBB").reshape(-1)
     if not ((given >= 0) & (given < 2**32) & (given == np.floor(given))).all():
-        raise ValueError(f"a colour is 0xRRGGBB, a whole number from 0 to 0xFFFFFF, not {shown(color)}")
+        raise ValueError(f"a color must be 0xRRGGBB, a whole number from 0 to 0xFFFFFF, not {shown(color)}")
     numbers = one_each(given.astype(np.int64), count, "colours")
     return np.stack([numbers >> 16 & 255, numbers >> 8 & 255, numbers & 255], 1).astype(np.float32) / 255
 
@@ -40,7 +40,9 @@ def one_each(values: Any, count: int, what: str) -> Any:
     """Return numbers of shape (count,) from one for all, or one for each. Raises ValueError for another number of
     them."""
     if values.shape not in ((1,), (count,)):
-        raise ValueError(f"there are {count} shapes, but {len(values)} {what}: one is wanted for all, or one each")
+        raise ValueError(
+            f"there are {count} shapes, but {len(values)} {what}: pass one for all shapes, or one for each"
+        )
     return np.broadcast_to(values, (count,))
 
 

@@ -56,7 +56,7 @@ def order_of(order: Any, image: Any, what: str) -> str:
 def checked_order(order: Any) -> str:
     """Return "xy" or "yx". Raises ValueError for anything else."""
     if not is_one(order, ORDERS):
-        raise ValueError(f"the order of an image is 'xy' or 'yx', not {shown(order)}")
+        raise ValueError(f"the order of an image must be 'xy' or 'yx', not {shown(order)}")
     return str(order)
 
 
@@ -89,9 +89,9 @@ def _warn(image: Any, what: str) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARY):
         frame, level = frame.f_back, level + 1
     warnings.warn(
-        f"{what} takes this array of shape {np.shape(image)} as image[x, y], with y up. If it is a photograph with "
-        f"rows from the top, as numpy, Pillow and OpenCV have them, it is turned: say order='yx'. Otherwise say "
-        f"order='xy'",
+        f"{what} takes this array of shape {np.shape(image)} as image[x, y], with y up. If the array has rows "
+        "from the top, as images of numpy, Pillow and OpenCV do, it is shown turned: pass order='yx'. "
+        "Otherwise pass order='xy' to leave out this warning",
         ImageOrderWarning,
         stacklevel=level,
     )

@@ -56,9 +56,9 @@ def as_floats(image: Any, what: str) -> Any:
     if array.ndim == 2:
         array = array[:, :, None]
     if array.ndim != 3 or not 1 <= array.shape[2] <= 4:
-        raise ValueError(f"an image has shape (width, height) or (width, height, 1 to 4), not {array.shape}")
+        raise ValueError(f"an image must have the shape (width, height) or (width, height, 1 to 4), not {array.shape}")
     if not array.size:
-        raise ValueError(f"an image has at least one pixel: there is none in an array of shape {array.shape}")
+        raise ValueError(f"an image must have at least one pixel, but the array has the shape {array.shape}")
     scale = _scale(array, what)
     pixels = np.zeros((*array.shape[:2], 3), np.float32)
     if array.shape[2] == 1:
@@ -94,7 +94,7 @@ def imwrite(img: Any, filename: Any, order: Any = None) -> None:
     if pixels.ndim == 3 and pixels.shape[2] == 1:
         pixels = pixels[:, :, 0]
     if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] > 4) or not pixels.size:
-        raise ValueError(f"an image has shape (width, height) or (width, height, 1 to 4), not {pixels.shape}")
+        raise ValueError(f"an image must have the shape (width, height) or (width, height, 1 to 4), not {pixels.shape}")
     picture = pillow().fromarray(np.ascontiguousarray(rows_of(pixels, order)))
     path = Path(path_of(filename, "imwrite"))
     if path.suffix.lower() in (*_JPEGS, ".bmp") and picture.mode in ("LA", "RGBA"):
@@ -106,7 +106,9 @@ def save(picture: Any, path: Path | str) -> None:
     """Write a pillow image to a file. Raises ValueError for a name whose ending is not a format."""
     known = pillow().registered_extensions()
     if Path(path).suffix.lower() not in known:
-        raise ValueError(f"the name of an image ends in its format, .png, .jpg, .bmp or another, not as {str(path)!r}")
+        raise ValueError(
+            f"the name of an image must end in its format, such as .png, .jpg or .bmp, unlike {str(path)!r}"
+        )
     picture.save(path, **_LOSSY.get(Path(path).suffix.lower(), {}))
 
 
@@ -117,7 +119,9 @@ def imread(filename: Any, channels: Any = 0, order: Any = "xy") -> Any:
     order = checked_order(order)
     modes = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
     if whole_of(channels, "the number of channels") not in (0, *modes):
-        raise ValueError(f"an image has 1 to 4 channels, or 0 for what the file has, not {channels}")
+        raise ValueError(
+            f"the number of channels must be 1 to 4, or 0 for the number that the file has, not {channels}"
+        )
     with pillow().open(filename if hasattr(filename, "read") else path_of(filename, "imread")) as picture:
         if channels or picture.mode not in modes.values():
             default = "RGBA" if "transparency" in picture.info or picture.mode == "PA" else "RGB"
@@ -134,8 +138,8 @@ def imresize(img: Any, w: Any, h: Any = None) -> Any:
     array = numbers_of(img, "an image")
     h = w if h is None else h
     if array.ndim not in (2, 3) or not array.size:
-        raise TypeMismatch(f"an image has two or three axes, not the shape {array.shape}")
+        raise TypeMismatch(f"an image must have two or three axes, but its shape is {array.shape}")
     if not all(isinstance(size, int | np.integer) and 0 < size < _LARGEST for size in (w, h)):
-        raise TypeMismatch(f"the size of an image is two whole numbers of at least 1, not {w!r} and {h!r}")
+        raise TypeMismatch(f"the size of an image must be two whole numbers of at least 1, not {w!r} and {h!r}")
     x, y = (np.arange(new) * old // new for new, old in zip((w, h), array.shape))
     return array[x[:, None], y[None, :]]

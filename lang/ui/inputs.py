@@ -110,7 +110,9 @@ class Countdown:
             path = Path("out") / f"{name}.png"
             path.parent.mkdir(exist_ok=True)
             picture.save(path)
-            logger.warning("there is no display for a window: frame %d of '%s' is in %s", number, self._name, path)
+            logger.warning(
+                "there is no display, so frame %d of the window '%s' was saved as %s", number, self._name, path
+            )
         for key in (ESCAPE, EXIT):
             self._inputs.add(PRESS, key)
         return True

@@ -81,7 +81,9 @@ class Gui:
         x, y = (number_of(place, "the corner of a panel") for place in (x, y))
         sides = [number_of(side, "the size of a panel, as a part of the window,") for side in (width, height)]
         if not 0 < min(sides) <= max(sides) <= _LARGEST:
-            raise ValueError(f"the size of a panel is above 0 and at most {_LARGEST} windows, not {width} x {height}")
+            raise ValueError(
+                f"the size of a panel must be above 0 and at most {_LARGEST} times the window, not {width} x {height}"
+            )
         width, height = sides
         if self._open is not None:
             raise RuntimeError(f"panel '{name}' begins before panel '{self._open.name}' has ended: call end() first")
@@ -99,7 +101,9 @@ class Gui:
 
     def _panel(self) -> _Panel:
         if self._open is None:
-            raise RuntimeError("a widget is in a panel: call begin(name, x, y, width, height) first, or use sub_window")
+            raise RuntimeError(
+                "a widget must be in a panel: call begin(name, x, y, width, height) first, or use sub_window"
+            )
         return self._open
 
     def _drag(self, panel: _Panel) -> None:
@@ -271,6 +275,6 @@ def _rgb(color: Any) -> Color:
     values."""
     values = numbers_of(color, "a colour").astype(np.float64).reshape(-1)
     if len(values) not in (3, 4) or not np.isfinite(values).all():
-        raise ValueError(f"a colour is three numbers in [0, 1], red, green and blue, not {shown(color)}")
+        raise ValueError(f"a color must be three numbers in [0, 1], red, green and blue, not {shown(color)}")
     red, green, blue = values[:3].tolist()
     return red, green, blue

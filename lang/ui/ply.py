@@ -35,10 +35,10 @@ class PLYWriter:
         if not all(isinstance(count, int | np.integer) for count in (num_vertices, num_faces)):
             raise TypeMismatch(f"PLYWriter takes numbers of vertices and faces, not {num_vertices!r}, {num_faces!r}")
         if num_vertices <= 0 or num_faces < 0 or not is_one(face_type, _CORNERS):
-            raise ValueError("a PLY file has at least one vertex, and faces of type 'tri' or 'quad'")
+            raise ValueError("a PLY file must have at least one vertex, and faces of type 'tri' or 'quad'")
         self.num_vertices, self.num_faces, self.face_type = int(num_vertices), int(num_faces), str(face_type)
         if not text_of(comment, "a comment").isascii() or len(comment.splitlines()) > 1:
-            raise ValueError(f"a comment of a PLY file is one line of ASCII, not {comment!r}")
+            raise ValueError(f"a comment of a PLY file must be one line of ASCII, not {comment!r}")
         self.comment = comment or "written by weft"
         self._vertices: dict[str, tuple[str, Any]] = {}
         self._faces: dict[str, tuple[str, Any]] = {}
@@ -98,10 +98,12 @@ class PLYWriter:
         """Add the vertices of each face, one face after the other."""
         corners = numbers_of(indices, "the corners of faces").reshape(-1)
         if corners.size != self.num_faces * _CORNERS[self.face_type]:
-            raise ValueError(f"{self.num_faces} faces of type {self.face_type} do not have {corners.size} corners")
+            raise ValueError(
+                f"the number of corners, {corners.size}, does not match {self.num_faces} faces of type {self.face_type}"
+            )
         sound = (corners >= 0) & (corners < self.num_vertices) & (corners == np.floor(corners))
         if not sound.all():
-            raise ValueError(f"there are {self.num_vertices} vertices, and no vertex {corners[~sound][0]}")
+            raise ValueError(f"there are {self.num_vertices} vertices, so there is no vertex {corners[~sound][0]}")
         self._corners = corners.astype(np.int32).reshape(-1, _CORNERS[self.face_type])
 
     def add_face_id(self) -> None:
@@ -172,9 +174,9 @@ class PLYWriter:
 
     def _header(self, form: str) -> str:
         if self.num_faces and self._corners is None:
-            raise ValueError(f"there are to be {self.num_faces} faces: add_faces comes first")
+            raise ValueError(f"the {self.num_faces} faces are missing: call add_faces first")
         if not {"x", "y", "z"} <= set(self._vertices):
-            raise ValueError("the vertices have no positions: add_vertex_pos comes first")
+            raise ValueError("the vertices have no positions: call add_vertex_pos first")
         lines = ["ply", f"format {form} 1.0", f"comment {self.comment}", f"element vertex {self.num_vertices}"]
         lines += [f"property {name} {key}" for key, (name, _) in self._vertices.items()]
         if self._corners is not None:
@@ -185,20 +187,20 @@ class PLYWriter:
 
 def _keep(channels: dict[str, tuple[str, Any]], key: str, data_type: str, data: Any, count: int) -> None:
     if not text_of(key, "the name of a channel").isascii() or key.split() != [key]:
-        raise ValueError(f"the name of a channel is one word of ASCII, not {key!r}")
+        raise ValueError(f"the name of a channel must be one word of ASCII, not {key!r}")
     if text_of(data_type, "the type of a channel") not in _TYPES:
-        text = f"channel '{key}' is left out: PLY has the types {', '.join(_TYPES)}, not {data_type}"
+        text = f"channel '{key}' is left out: its type must be one of {', '.join(_TYPES)}, not {data_type}"
         warnings.warn(text, stacklevel=3)
         return
     array = _numbers(data).reshape(-1)
     if array.size != count:
-        raise ValueError(f"{count} numbers are wanted, one each, not {array.size}")
+        raise ValueError(f"expected {count} numbers, one for each, not {array.size}")
     kind = np.dtype(_TYPES[data_type])
     if kind.kind != "f":
         limits = np.iinfo(kind)
         sound = (array > limits.min - 1) & (array < limits.max + 1)
         if not sound.all():
-            raise ValueError(f"channel '{key}' has {array[~sound][0]}, which is no {data_type}")
+            raise ValueError(f"channel '{key}' has {array[~sound][0]}, which does not fit {data_type}")
     channels[key] = data_type, array.astype(kind)
 
 
@@ -208,7 +210,7 @@ def _numbers(data: Any) -> Any:
 
 def _numbered(number: Any, path: Any) -> str:
     if not isinstance(number, int | np.integer) or number < 0:
-        raise TypeMismatch(f"the number of a frame is an integer of at least 0, not {shown(number)}")
+        raise TypeMismatch(f"the number of a frame must be an integer of at least 0, not {shown(number)}")
     place = Path(path_of(path, "PLYWriter"))
     suffix = place.suffix or ".ply"
     return str(place.with_name(f"{place.stem}_{number:06d}{suffix}"))

@@ -45,7 +45,7 @@ class Scene:
     def set_camera(self, camera: Any) -> None:
         """Set the camera."""
         if not isinstance(camera, Camera):
-            raise TypeMismatch(f"a scene is seen through a ti.ui.Camera, not {shown(camera)}")
+            raise TypeMismatch(f"set_camera takes a ti.ui.Camera, not {shown(camera)}")
         self._camera = camera
 
     def ambient_light(self, color: Any) -> None:
@@ -54,9 +54,9 @@ class Scene:
 
     def point_light(self, pos: Any, color: Any) -> None:
         """Add a point light. Its brightness does not decrease with the distance."""
-        place = numbers_of(pos, "the place of a lamp").astype(np.float32).reshape(-1)
+        place = numbers_of(pos, "the position of a light").astype(np.float32).reshape(-1)
         if len(place) != 3:
-            raise ValueError(f"the place of a lamp is three numbers, not {shown(pos)}")
+            raise ValueError(f"the position of a light must be three numbers, not {shown(pos)}")
         self._lights.append((place, color_of(color)))
 
     def particles(
@@ -197,7 +197,7 @@ def _placings(transforms: Any, offset: int, count: int | None) -> list[tuple[Any
         return [(np.eye(3, dtype=np.float32), np.zeros(3, np.float32))]
     matrices = numbers_of(transforms, "transforms").astype(np.float32, copy=False)
     if matrices.shape[-2:] != (4, 4):
-        raise ValueError(f"transforms are a field or array of 4 x 4 matrices, not of shape {matrices.shape}")
+        raise ValueError(f"transforms must be a field or array of 4 x 4 matrices, not of shape {matrices.shape}")
     chosen = part(matrices.reshape(-1, 4, 4), offset, count)
     return [(m[:3, :3], m[:3, 3]) for m in chosen if np.isfinite(m).all()]
 

@@ -45,7 +45,7 @@ def imshow(img: Any, title: str = "imshow", order: Any = None) -> None:
 
     order, array = order_of(order, img, "imshow"), numbers_of(img, "an image")
     if array.ndim not in (2, 3) or not array.size:
-        raise TypeMismatch(f"an image has two or three axes, not the shape {array.shape}")
+        raise TypeMismatch(f"an image must have two or three axes, but its shape is {array.shape}")
     array = in_xy(array, order)
     gui = GUI(text_of(title, "the title of an image"), res=(array.shape[0], array.shape[1]))
     if in_notebook():

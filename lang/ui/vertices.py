@@ -32,7 +32,9 @@ def points(values: Any, axes: int, what: str) -> Any:
     array = numbers_of(values, what).astype(np.float32, copy=False)
     if array.ndim < 2 or array.shape[-1] != axes:
         kind = f"vectors of {array.shape[-1]}" if array.ndim > 1 else "numbers"
-        raise ValueError(f"{what} are a field or array of vectors of {axes} numbers, not {kind} (shape {array.shape})")
+        raise ValueError(
+            f"{what} must be a field or array of vectors of {axes} numbers, not {kind} (shape {array.shape})"
+        )
     return array.reshape(-1, axes)
 
 
@@ -74,7 +76,7 @@ def color_of(color: Any) -> Any:
     values."""
     array = numbers_of(color, "a colour").astype(np.float32).reshape(-1)
     if len(array) not in (3, 4) or not np.isfinite(array).all():
-        raise ValueError(f"a colour is three numbers in [0, 1], red, green and blue, not {shown(color)}")
+        raise ValueError(f"a color must be three numbers in [0, 1], red, green and blue, not {shown(color)}")
     return array[:3]
 
 
@@ -85,10 +87,10 @@ def colors_for(count: int, color: Any, each: Any) -> Any:
         return np.broadcast_to(color_of(color), (count, 3))
     array = numbers_of(each, "per_vertex_color").astype(np.float32, copy=False)
     if array.ndim < 2 or array.shape[-1] not in (3, 4):
-        raise ValueError(f"per_vertex_color has vectors of 3 or 4 numbers, not shape {array.shape}")
+        raise ValueError(f"per_vertex_color must have vectors of 3 or 4 numbers, not the shape {array.shape}")
     array = array.reshape(-1, array.shape[-1])[:, :3]
     if len(array) < count:
-        raise ValueError(f"there are {count} vertices, but per_vertex_color has {len(array)} colours")
+        raise ValueError(f"there are {count} vertices, but per_vertex_color has {len(array)} colors")
     return array[:count]
 
 
@@ -107,7 +109,7 @@ def arrows_of(vector_field: Any, spacing: int) -> Any:
     arrow. Raises ValueError for another shape, and for an invalid `spacing` of arrows."""
     vectors = numbers_of(vector_field, "a field of vectors").astype(np.float64)
     if vectors.ndim != 3 or vectors.shape[2] != 2 or not vectors.size:
-        raise ValueError(f"vectors have shape (w, h, 2), not {vectors.shape}")
+        raise ValueError(f"vectors must have the shape (w, h, 2), not {vectors.shape}")
     whole_of(spacing, "arrow_spacing", 1)
     vectors[~np.isfinite(vectors).all(axis=2)] = np.nan
     return vectors
@@ -124,7 +126,7 @@ def part(array: Any, offset: int, count: int | None) -> Any:
     offset = whole_of(offset, "an offset")
     end = len(array) if count is None else offset + whole_of(count, "a count")
     if not 0 <= offset <= end <= len(array):
-        raise ValueError(f"elements {offset} to {end} are wanted of an array that has {len(array)}")
+        raise ValueError(f"elements {offset} to {end} are out of bounds: the array has {len(array)} elements")
     return array[offset:end]
 
 
@@ -139,7 +141,7 @@ def groups(indices: Any, size: int, vertices: int, offset: int = 0, count: int |
         with np.errstate(invalid="ignore"):
             whole = given.astype(np.int64, copy=False)
         if not given.ndim or not np.array_equal(whole, given):
-            raise ValueError("indices are a field or array of whole numbers: these are others")
+            raise ValueError("indices must be a field or array of whole numbers")
         flat = part(whole.reshape(-1), offset, count) + whole_of(shift, "vertex_offset")
     flat = flat[: len(flat) // size * size]
     if flat.size and not (flat.min() >= 0 and flat.max() < vertices):

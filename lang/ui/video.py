@@ -40,7 +40,7 @@ class VideoManager:
         self.width = None if width is None else whole_of(width, "the width of a video", 1)
         self.height = None if height is None else whole_of(height, "the height of a video", 1)
         if post_processor is not None and not callable(post_processor):
-            raise TypeMismatch(f"post_processor is a function of an image, not {shown(post_processor)}")
+            raise TypeMismatch(f"post_processor must be a function of an image, not {shown(post_processor)}")
         self.post_processor, self.automatic_build = post_processor, flag_of(automatic_build, "automatic_build")
         self.framerate = number_of(framerate, "the number of frames per second", 0, above=True)
         self.frame_counter, self.frame_fns, self.next_video_checkpoint = 0, list[str](), 4
@@ -59,10 +59,10 @@ class VideoManager:
         others."""
         image: Any = numbers_of(img if self.post_processor is None else self.post_processor(img), "a frame")
         if image.ndim not in (2, 3):
-            raise TypeMismatch(f"a frame has two or three axes, not the shape {image.shape}")
+            raise TypeMismatch(f"a frame must have two or three axes, but its shape is {image.shape}")
         self.width, self.height = self.width or image.shape[0], self.height or image.shape[1]
         if image.shape[:2] != (self.width, self.height):
-            raise ValueError(f"the frames are {self.width} x {self.height} pixels, this one {image.shape[:2]}")
+            raise ValueError(f"the frames have {self.width} x {self.height} pixels, but this one has {image.shape[:2]}")
         name = f"{self.frame_counter:06d}.png"
         imwrite(image, str(self.frame_directory / name), order="xy")
         self.frame_fns.append(name)
@@ -75,7 +75,7 @@ class VideoManager:
     def write_frames(self, images: Iterable[Any]) -> None:
         """Add several frames."""
         if not is_several(images):
-            raise TypeMismatch(f"frames are a list of images, not {shown(images)}")
+            raise TypeMismatch(f"frames must be a list of images, not {shown(images)}")
         for image in images:
             self.write_frame(image)
 
@@ -90,13 +90,13 @@ class VideoManager:
         """Make the videos. If ffmpeg is missing, an mp4 cannot be made: raises MissingLibrary if no gif is wanted;
         otherwise makes the gif and warns."""
         if not self.frame_fns:
-            raise ValueError("there are no frames to make a video of: write_frame comes first")
+            raise ValueError("there are no frames for a video: call write_frame first")
         mp4, gif = flag_of(mp4, "mp4"), flag_of(gif, "gif")
         if mp4 and (ffmpeg.find_ffmpeg() or not gif):
             pattern = str(self.frame_directory / "%06d.png")
             ffmpeg.frames_to_mp4(pattern, self.get_output_filename(".mp4"), self.framerate)
         elif mp4:
-            warnings.warn("there is no ffmpeg for an mp4 (pip install imageio-ffmpeg brings it)", stacklevel=2)
+            warnings.warn("cannot make an mp4 without ffmpeg: type `pip install imageio-ffmpeg`", stacklevel=2)
         if gif:
             self._make_gif()
 

@@ -23,7 +23,7 @@ def write_vtk(scalar_field: Any, filename: str) -> str:
     axes is one cell deep. The array in the file has the name `filename`, without folders. Raises ValueError for another
     number of axes and for a field of vectors, TypeError for a number type that VTK does not have (f16, u1)."""
     filename = path_of(filename, "write_vtk")
-    array = numbers_of(scalar_field, "what write_vtk writes")
+    array = numbers_of(scalar_field, "the field of write_vtk")
     if array.ndim not in (2, 3) or not array.size or getattr(scalar_field, "n", 1) != 1:
         raise ValueError(f"write_vtk takes a field of numbers with 2 or 3 axes, not an array of shape {array.shape}")
     if array.dtype.kind not in _TYPES or array.dtype == np.float16:

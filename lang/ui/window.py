@@ -48,7 +48,7 @@ class Window:
         self.name, self._size = text_of(name, "the name of a window"), size_of(res, "a window")
         self._fps = any_number(fps_limit, "fps_limit")
         if not self._fps > 0:
-            raise ValueError(f"fps_limit is a number above 0, not {fps_limit}")
+            raise ValueError(f"fps_limit must be a number above 0, not {fps_limit}")
         if flag_of(vsync, "vsync"):
             self._fps = min(60.0, self._fps)
         corner, wanted = _corner(pos), flag_of(show_window, "show_window")
@@ -170,9 +170,11 @@ class Window:
         else:
             fits = isinstance(depth, np.ndarray) and depth.dtype.kind == "f"
         if not fits:
-            raise TypeMismatch(f"depths are put into a field, ndarray or array of floats, not into {shown(depth)}")
+            raise TypeMismatch(f"get_depth_buffer takes a field, ndarray or array of floats, not {shown(depth)}")
         if tuple(depth.shape) != self._size:
-            raise ValueError(f"the window has {self._size} pixels, the field of depths {tuple(depth.shape)}")
+            raise ValueError(
+                f"the window has {self._size} pixels, but the field of depths has the shape {tuple(depth.shape)}"
+            )
         depths = self.get_depth_buffer_as_numpy()
         if isinstance(depth, np.ndarray):
             depth[...] = depths
@@ -218,7 +220,7 @@ def check_ggui_availability() -> bool:
 
 def _corner(pos: Any) -> tuple[int, int]:
     """Return a position on the screen. Raises ValueError for any other value."""
-    place = numbers_of(pos, "the place of a window").reshape(-1)
+    place = numbers_of(pos, "the position of a window").reshape(-1)
     if len(place) != 2 or not (abs(place) < 2**16).all():
-        raise ValueError(f"the place of a window is two numbers, in pixels, not {shown(pos)}")
+        raise ValueError(f"the position of a window must be two numbers of pixels, not {shown(pos)}")
     return int(place[0]), int(place[1])

@@ -32,7 +32,7 @@ class ArgPackType:
 
     def __init__(self, members: Any, name: str = "argpack") -> None:
         if not isinstance(members, Mapping):
-            raise TypeMismatch(f"members of an argument pack are a dict of names and types, not {members!r}")
+            raise TypeMismatch(f"the members of an argument pack must be a dict of names and types, not {members!r}")
         self.members, self.__name__ = dict(members), name
         for member, annotation in self.members.items():
             if not isinstance(annotation, (CompoundType, ArgPackType)) and not is_array(annotation):
@@ -43,7 +43,7 @@ class ArgPackType:
 
     def __call__(self, *values: Any, **named: Any) -> ArgPack:
         if len(values) > len(self.members):
-            raise TypeMismatch(f"{self!r} has {len(self.members)} members, got {len(values)} values")
+            raise TypeMismatch(f"{self!r} has {len(self.members)} members, but got {len(values)} values")
         given = dict(zip(self.members, values))
         for name in named:
             if name in given:
@@ -62,7 +62,7 @@ class ArgPackType:
     def values(self, pack: Any) -> Iterator[Any]:
         """The values of the members, in the order of `leaves`. Raises TypeMismatch if the value is not such a pack."""
         if not isinstance(pack, ArgPack) or pack.pack_type.members != self.members:
-            raise TypeMismatch(f"{self!r} wanted, got {type(pack).__name__}")
+            raise TypeMismatch(f"expected {self!r}, got {type(pack).__name__}")
         for name, annotation in self.members.items():
             if isinstance(annotation, ArgPackType):
                 yield from annotation.values(pack[name])

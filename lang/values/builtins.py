@@ -90,7 +90,7 @@ class PyFunc:
 def pyfunc(function: Callable[..., Any]) -> PyFunc:
     """Make `function` callable in kernels and in Python."""
     if not isinstance(function, FunctionType):
-        raise CompilationError(f"@ti.pyfunc goes on a function written with 'def', not on {function!r}")
+        raise CompilationError(f"@ti.pyfunc must decorate a function that is written with 'def', not {function!r}")
     return PyFunc(function)
 
 
@@ -150,7 +150,7 @@ def apply_binary(kind: str, a: Any, b: Any) -> Any:
     Raises TypeMismatch for different shapes and TypeError for types that the row does not take."""
     left, right = _values(a), _values(b)
     if np.ndim(left) and np.ndim(right) and np.shape(left) != np.shape(right):
-        raise TypeMismatch(f"'{kind}' of shapes {np.shape(left)} and {np.shape(right)}: they must be equal")
+        raise TypeMismatch(f"'{kind}' of shapes {np.shape(left)} and {np.shape(right)}: the shapes must be equal")
     prims = _common(a, b)
     lhs, rhs, _ = binary_type(kind, *prims, _float_for(*prims))
     return _rewrap(BINARY[kind].evaluate(cast_value(left, lhs), cast_value(right, rhs)))
@@ -181,14 +181,14 @@ def _nary(name: str, doc: str) -> Builtin:
     return Builtin(name, run, doc)
 
 
-abs = _unary("abs", "Absolute value, elementwise; the type stays.")
-sign = _unary("sign", "-1, 0 or 1, elementwise; the type stays.")
-bit_not = _unary("bit_not", "Every bit inverted; integers only.")
+abs = _unary("abs", "Absolute value, elementwise; keeps the type.")
+sign = _unary("sign", "The sign, -1, 0 or 1, elementwise; keeps the type.")
+bit_not = _unary("bit_not", "Inverts every bit; integers only.")
 logical_not = _unary("not", "Whether x is zero, elementwise.")
 floor = _rounding("floor", "The largest integral value <= x.")
 ceil = _rounding("ceil", "The smallest integral value >= x.")
 trunc = _rounding("trunc", "x without its fraction.")
-round = _rounding("round", "The nearest integral value, halves away from zero.")
+round = _rounding("round", "The nearest integral value; halves are rounded away from zero.")
 sqrt = _unary("sqrt", "Square root; integers become default_fp.")
 rsqrt = _unary("rsqrt", "1 / sqrt(x); integers become default_fp.")
 sin = _unary("sin", "Sine of an angle in radians.")
@@ -204,18 +204,18 @@ exp = _unary("exp", "e to the power x.")
 exp2 = _unary("exp2", "2 to the power x.")
 log = _unary("log", "Natural logarithm.")
 log2 = _unary("log2", "Logarithm to base 2.")
-popcnt = _unary("popcnt", "How many bits are set; integers only.")
-clz = _unary("clz", "How many leading bits are zero; integers only.")
+popcnt = _unary("popcnt", "The number of bits that are set; integers only.")
+clz = _unary("clz", "The number of leading bits that are zero; integers only.")
 
 atan2 = _binary("atan2", "The angle of the point (b, a) in radians, in [-pi, pi].")
 pow = _binary("pow", "a to the power b.")
 raw_div = _binary("raw_div", "Quotient that truncates for integers, as in C; 0 where b is 0.")
 raw_mod = _binary("raw_mod", "Remainder with the sign of a, as in C; 0 where an integer b is 0.")
-bit_shr = _binary("bit_shr", "a shifted right by b, zeros coming in.")
-bit_sar = _binary("shr", "a shifted right by b, copies of the sign coming in for signed types.")
+bit_shr = _binary("bit_shr", "a shifted right by b; zeros fill the high bits.")
+bit_sar = _binary("shr", "a shifted right by b; copies of the sign fill the high bits of signed types.")
 bit_shl = _binary("shl", "a shifted left by b.")
-max = _nary("max", "The largest of two or more values, elementwise; numbers win over NaN.")
-min = _nary("min", "The smallest of two or more values, elementwise; numbers win over NaN.")
+max = _nary("max", "The largest of two or more values, elementwise; ignores NaN if there is a number.")
+min = _nary("min", "The smallest of two or more values, elementwise; ignores NaN if there is a number.")
 
 
 def _truth(x: Any) -> Any:
@@ -223,13 +223,15 @@ def _truth(x: Any) -> Any:
 
 
 logical_and = Builtin("logical_and", lambda a, b: _rewrap(_truth(a) & _truth(b)), "Whether both are nonzero.")
-logical_or = Builtin("logical_or", lambda a, b: _rewrap(_truth(a) | _truth(b)), "Whether one of them is nonzero.")
+logical_or = Builtin(
+    "logical_or", lambda a, b: _rewrap(_truth(a) | _truth(b)), "Whether at least one of them is nonzero."
+)
 
 
 def _select(condition: Any, a: Any, b: Any) -> Any:
     shapes = {np.shape(_values(x)) for x in (condition, a, b)} - {()}
     if len(shapes) > 1:
-        raise TypeMismatch(f"'select' of shapes {', '.join(map(str, sorted(shapes)))}: they must be equal")
+        raise TypeMismatch(f"'select' of shapes {', '.join(map(str, sorted(shapes)))}: the shapes must be equal")
     common = promote(*_common(a, b))
     left, right = cast_value(_values(a), common), cast_value(_values(b), common)
     return _rewrap(np.where(_truth(condition), left, right)[()])
@@ -247,7 +249,7 @@ def _bit_cast(x: Any, dtype: Any) -> Any:
         values = cast_value(values, config.default_fp if isinstance(values, float) else config.default_ip)
     array = np.asarray(values)
     if array.dtype.itemsize != prim.size:
-        raise TypeMismatch(f"bit_cast keeps the size: {prim_of_numpy(array.dtype)} cannot become {prim}")
+        raise TypeMismatch(f"bit_cast needs types of the same size, not {prim_of_numpy(array.dtype)} and {prim}")
     return _rewrap(array.view(prim.np)[()])
 
 
@@ -261,25 +263,33 @@ def _frexp(x: Any) -> tuple[Any, Any]:
     return _rewrap(mantissa), _rewrap(exponent)
 
 
-select = Builtin("select", _select, "a where the condition holds, else b, elementwise; both sides are evaluated.")
-ifte = Builtin("ifte", lambda c, a, b: a if c else b, "a if the scalar condition holds, else b.")
+select = Builtin("select", _select, "a where the condition is true, else b, elementwise; both sides are evaluated.")
+ifte = Builtin("ifte", lambda c, a, b: a if c else b, "a if the scalar condition is true, else b.")
 cast = Builtin("cast", _cast, "x converted to dtype; floats saturate into integers, NaN becomes 0.", names_type=True)
 bit_cast = Builtin("bit_cast", _bit_cast, "The bits of x read as dtype, which has the same size.", names_type=True)
-random = Builtin("random", lambda dtype=float: python_random(primitive(dtype)), "Uniform: floats in [0, 1), all ints.")
-randn = Builtin("randn", _randn, "A number of the standard normal distribution.")
+random = Builtin(
+    "random",
+    lambda dtype=float: python_random(primitive(dtype)),
+    "A uniform random number: a float in [0, 1), or an integer from the whole range of the type.",
+)
+randn = Builtin("randn", _randn, "A random number from the standard normal distribution.")
 frexp = Builtin("frexp", _frexp, "(m, e) with x = m * 2**e, 0.5 <= |m| < 1, e an i32, elementwise; else (x, 0).")
 
 
 def _kernel_only(name: str) -> Callable[..., Any]:
     def refuse(*_: Any, **__: Any) -> Any:
-        raise CompilationError(f"{name} works only inside kernels: in Python scope it could not change its target")
+        raise CompilationError(f"{name} works only in kernels: in Python it cannot change its target")
 
     return refuse
 
 
 def _atomic(kind: str) -> Builtin:
     name = f"atomic_{kind}"
-    return Builtin(name, _kernel_only(name), f"`target = target {kind} value` at once; gives the old value.")
+    return Builtin(
+        name,
+        _kernel_only(name),
+        f"Executes `target = target {kind} value` as one atomic operation; returns the old value.",
+    )
 
 
 atomic_add, atomic_sub, atomic_mul = _atomic("add"), _atomic("sub"), _atomic("mul")
@@ -298,13 +308,15 @@ class ndrange:
         for extent in extents:
             if isinstance(extent, tuple | list):
                 if len(extent) != 2:
-                    raise TypeMismatch(f"an axis of ndrange is an extent or (begin, end), not {extent!r}")
+                    raise TypeMismatch(f"an axis of ndrange must be an extent or (begin, end), not {extent!r}")
                 self.bounds.append((extent[0], extent[1]))
             else:
                 self.bounds.append((0, extent))
         for bound in (bound for axis in self.bounds for bound in axis):
             if bound is None or isinstance(bound, str | tuple | list | dict | set):
-                raise TypeMismatch(f"an axis of ndrange is an extent or (begin, end) in whole numbers, not {bound!r}")
+                raise TypeMismatch(
+                    f"an axis of ndrange must be an extent or (begin, end) of whole numbers, not {bound!r}"
+                )
 
     @property
     def dimensions(self) -> list[Any]:
@@ -344,7 +356,7 @@ def _filled(value: int) -> Callable[[Any], Any]:
         if hasattr(x, "values"):
             return _rewrap(np.full_like(x.values, value))
         if not isinstance(x, int | float | np.number | np.bool_):
-            raise TypeMismatch(f"a number, vector or matrix is needed, not {x!r}")
+            raise TypeMismatch(f"expected a number, vector or matrix, not {x!r}")
         return type(x)(value)
 
     return run
@@ -354,28 +366,37 @@ def _predicate(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: _rewrap(function(_values(x)))
 
 
-static = Builtin("static", _static, "Its argument, decided at compile time: loops over it unroll, ifs are pruned.")
-grouped = Builtin("grouped", _grouped, "Loops over an ndrange or field with the indices as one vector.")
+static = Builtin(
+    "static",
+    _static,
+    "Returns its argument, evaluated at compile time: loops over it are unrolled, and only the branch of an "
+    "`if` that is taken is compiled.",
+)
+grouped = Builtin("grouped", _grouped, "Makes a loop over an ndrange or field whose index is one vector.")
 
 
 def _loop_config(
     *, block_dim: Any = None, serialize: Any = None, parallelize: Any = None, block_dim_adaptive: Any = None, **_: Any
 ) -> Any:
-    raise CompilationError("loop_config is for the next loop of a kernel: call it there, directly before that loop")
+    raise CompilationError("loop_config works only in a kernel: call it directly before the loop that it configures")
 
 
 loop_config = Builtin("loop_config", _loop_config, "Settings of the next loop: serialize, block_dim, parallelize.")
 static_print = Builtin("static_print", print, "Prints at compile time.")
-static_assert = Builtin("static_assert", _static_assert, "An error at compile time unless the condition holds.")
+static_assert = Builtin(
+    "static_assert", _static_assert, "Raises an error at compile time unless the condition is true."
+)
 zero = Builtin("zero", _filled(0), "0 of the type (and shape) of x.")
 one = Builtin("one", _filled(1), "1 of the type (and shape) of x.")
 isnan = Builtin("isnan", _predicate(np.isnan), "Whether x is NaN, elementwise.")
 isinf = Builtin("isinf", _predicate(np.isinf), "Whether x is infinite, elementwise.")
 any = Builtin("any", lambda x: bool(np.any(_values(x))), "Whether some element of a matrix is nonzero.")
 all = Builtin("all", lambda x: bool(np.all(_values(x))), "Whether every element of a matrix is nonzero.")
-block_local = Builtin("block_local", lambda *_: None, "A hint to keep fields in fast memory; changes no result.")
-cache_read_only = Builtin("cache_read_only", lambda *_: None, "A hint that fields are only read; changes no result.")
+block_local = Builtin("block_local", lambda *_: None, "A hint to keep fields in fast memory; does not change results.")
+cache_read_only = Builtin(
+    "cache_read_only", lambda *_: None, "A hint that fields are only read; does not change results."
+)
 assume_in_range = Builtin(
-    "assume_in_range", lambda x, base, low, high: x, "x, promised to lie in [base + low, base + high)."
+    "assume_in_range", lambda x, base, low, high: x, "Returns x; promises that it is in [base + low, base + high)."
 )
 stop_grad = Builtin("stop_grad", lambda x: x, "x, without a derivative; for a field, its elements in this block.")

@@ -16,7 +16,7 @@ def hex_to_rgb(color: Any) -> tuple[float, float, float]:
     """Convert 0xRRGGBB to (red, green, blue): 0xFF8000 gives (1.0, 0.50, 0.0). Raises TypeMismatch if the colour is not
     an integer."""
     if not isinstance(color, int | np.integer):
-        raise TypeMismatch(f"a colour is an integer such as 0xFF8000, not {color!r}")
+        raise TypeMismatch(f"a color must be an integer such as 0xFF8000, not {color!r}")
     return ((color >> 16 & 255) / 255, (color >> 8 & 255) / 255, (color & 255) / 255)
 
 
@@ -29,5 +29,5 @@ def rgb_to_hex(c: Sequence[Any]) -> Any:
     try:
         red, green, blue = (int(min(max(float(part), 0.0), 1.0) * 255) for part in c)
     except (TypeError, ValueError):
-        raise TypeMismatch(f"a colour is (red, green, blue), numbers in [0, 1], not {c!r}") from None
+        raise TypeMismatch(f"a color must be (red, green, blue), three numbers in [0, 1], not {c!r}") from None
     return red << 16 | green << 8 | blue

@@ -43,7 +43,8 @@ def parse_percent(text: str) -> list[Piece]:
 def _literal(text: str) -> list[Piece]:
     if "%" in text:
         raise ValueError(
-            f"'{text[text.index('%') :][:6]}' is no conversion: write %d, %5.2f, %s ..., or %% for a percent sign"
+            f"'{text[text.index('%') :][:6]}' is not a valid conversion: write %d, %5.2f, %s ..., or %% for a "
+            "percent sign"
         )
     return [text] if text else []
 
@@ -75,7 +76,8 @@ def parse_braces(text: str) -> list[Piece]:
             continue
         if "{" in (spec or "") or not re.fullmatch(r"\w*", name):
             raise ValueError(
-                f"'{{{name}}}' takes a value apart, or has a format that is not known: name the part itself"
+                f"'{{{name}}}' is not supported: a placeholder cannot name attributes or items, and its format "
+                "cannot contain placeholders"
             )
         key: int | str = int(name) if name.isdigit() else name
         if name == "":

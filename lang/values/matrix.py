@@ -76,7 +76,7 @@ class Matrix(metaclass=_Methods):
         array = _array(arr, None if dt is None else primitive(dt))
         if array.ndim not in (1, 2):
             raise TypeMismatch(
-                f"a vector or matrix has one or two axes, not {array.ndim}: give a list or a list of rows"
+                f"a vector or matrix must have one or two axes, not {array.ndim}: pass a list or a list of rows"
             )
         self.values = array
 
@@ -161,7 +161,7 @@ class Matrix(metaclass=_Methods):
             raise TypeMismatch(f"a matrix of shape {self.shape} takes {self.ndim} indices, got {count}")
         for part in key if isinstance(key, tuple) else (key,):
             if not isinstance(part, int | np.integer | slice | list | np.ndarray):
-                raise TypeMismatch(f"an index is an integer or a slice, not {part!r}")
+                raise TypeMismatch(f"an index must be an integer or a slice, not {part!r}")
         return key
 
     def _outside(self, fault: IndexError) -> WrongIndex:
@@ -194,7 +194,7 @@ class Matrix(metaclass=_Methods):
             return
         self._check_swizzle(name, positions)
         if len(set(positions)) != len(positions):
-            raise AttributeError(f"'{name}' names an element twice: it cannot be assigned to")
+            raise AttributeError(f"'{name}' names an element twice, so it cannot be assigned")
         new = np.asarray(cast_value(getattr(value, "values", value), self.dtype))
         if new.ndim and new.shape != (len(positions),):
             raise TypeMismatch(f"'{name}' takes {len(positions)} values, got shape {new.shape}")
@@ -221,7 +221,7 @@ class Matrix(metaclass=_Methods):
     def __bool__(self) -> bool:
         if self.values.size == 1:
             return bool(self.values.ravel()[0])
-        raise TypeMismatch("a matrix is neither true nor false: use .any() or .all()")
+        raise TypeMismatch("a matrix has no truth value: use .any() or .all()")
 
     __hash__ = object.__hash__
 
@@ -247,7 +247,10 @@ class Matrix(metaclass=_Methods):
         a, b = self.values, np.asarray(getattr(other, "values", other))
         column = a.ndim == 1 and b.shape[:1] == (1,) and b.ndim == 2 and a.shape != (1,)
         if not column and (not b.ndim or a.shape[-1] != b.shape[0]):
-            raise TypeMismatch(f"@ of shapes {a.shape} and {b.shape}: columns of the left must be rows of the right")
+            raise TypeMismatch(
+                f"'@' of shapes {a.shape} and {b.shape}: the columns of the left side must match the rows of "
+                "the right side"
+            )
         if column:
             a = a[:, np.newaxis]
         common = promote(self.dtype, prim_of_numpy(b.dtype))
@@ -257,7 +260,7 @@ class Matrix(metaclass=_Methods):
     def transpose(self) -> Matrix:
         """The transposed matrix. Raises TypeMismatch for a vector: use `a.outer_product(b)`."""
         if self.ndim == 1:
-            raise TypeMismatch("a vector has no transpose; `a @ b.transpose()` is `a.outer_product(b)`")
+            raise TypeMismatch("a vector has no transpose: for `a @ b.transpose()`, write `a.outer_product(b)`")
         return Matrix.wrap(self.values.T.copy())
 
     def sum(self) -> Any:
@@ -324,11 +327,11 @@ class Matrix(metaclass=_Methods):
     def rows(rows: Any) -> Matrix:
         """The matrix with the given rows, which are vectors or lists of equal length."""
         if not is_several(rows):
-            raise TypeMismatch(f"a list of vectors is needed, not {rows!r}")
+            raise TypeMismatch(f"expected a list of vectors, not {rows!r}")
         given = [row if isinstance(row, Matrix) or not isinstance(row, Iterable) else list(row) for row in rows]
         wrong = next((row for row in given if not isinstance(row, Matrix | list)), None)
         if wrong is not None:
-            raise TypeMismatch(f"a row or column is a vector or a list, not {wrong!r}")
+            raise TypeMismatch(f"a row or column must be a vector or a list, not {wrong!r}")
         return Matrix(given)
 
     @staticmethod
@@ -400,13 +403,15 @@ def _array(arr: Any, wanted: Prim | None = None) -> Any:
         array = np.asarray(getattr(arr, "values", arr))
         return np.array(cast_value(array, wanted or prim_of_numpy(array.dtype)))
     if not isinstance(arr, list | tuple | range):
-        raise TypeMismatch(f"a vector or matrix is made from a list, a tuple or an array, not {type(arr).__name__}")
+        raise TypeMismatch(
+            f"a vector or matrix must be made from a list, a tuple or an array, not {type(arr).__name__}"
+        )
     rows = [_array(item, wanted) if isinstance(item, Matrix | np.ndarray | list | tuple) else item for item in arr]
     if not rows:
         return np.zeros(0, None if wanted is None else wanted.np)
     shapes = {np.shape(row) for row in rows}
     if len(shapes) != 1:
-        raise TypeMismatch(f"the rows of a matrix have one length, not {sorted(shapes)}")
+        raise TypeMismatch(f"the rows of a matrix must have the same length, but their shapes are {sorted(shapes)}")
     inner: list[Any] = [row for row in rows if isinstance(row, np.ndarray)]
     common = reduce(promote, (prim_of_numpy(row.dtype) for row in inner)) if inner else wanted or _element_type(rows)
     return np.stack([np.asarray(cast_value(row, common)) for row in rows])

@@ -148,7 +148,7 @@ def make_struct(struct_type: Any, args: tuple[Any, ...], keywords: Mapping[str, 
         given = dict(args[0])
     else:
         if len(args) > len(names):
-            raise TypeMismatch(f"{struct_type!r} has {len(names)} members, got {len(args)} values")
+            raise TypeMismatch(f"{struct_type!r} has {len(names)} members, but got {len(args)} values")
         given = dict(zip(names, args))
     for name, value in keywords.items():
         if name in given:
@@ -172,7 +172,7 @@ def convert(value: Any, annotation: Any) -> Any:
     if isinstance(annotation, MatrixType):
         return annotation(value)
     if np.ndim(value) or not isinstance(value, int | float | np.generic | np.ndarray):
-        raise TypeMismatch(f"a member of type {annotation!r} is a number, not {type(value).__name__}")
+        raise TypeMismatch(f"a member of type {annotation!r} must be a number, not {type(value).__name__}")
     return cast_value(value, primitive(annotation))
 
 
@@ -200,7 +200,7 @@ def _given(args: tuple[Any, ...]) -> dict[str, Any]:
         raise TypeMismatch("ti.Struct takes members by name, or one dict of them")
     given: dict[Any, Any] = dict(one)
     if not all(isinstance(name, str) for name in given):
-        raise TypeMismatch(f"the names of a struct's members are texts, not {[*given]}")
+        raise TypeMismatch(f"the names of the members of a struct must be strings, not {[*given]}")
     return given
 
 
@@ -266,13 +266,14 @@ def dataclass(cls: type) -> StructType:
     base = next((base for base in cls.__mro__[1:-1] if inspect.get_annotations(base) or _functions(base)), None)
     if base is not None:
         raise CompilationError(
-            f"{cls.__name__} inherits from {base.__name__}: structs do not inherit; make it a member, or copy its lines"
+            f"{cls.__name__} inherits from {base.__name__}, but a struct cannot inherit: make {base.__name__} "
+            "a member, or copy its members"
         )
     # String annotations may refer to local names of the caller.
     members = inspect.get_annotations(cls, locals=sys._getframe(1).f_locals, eval_str=True)
     for name in members:
         if name in vars(cls):
-            raise CompilationError(f"{cls.__name__}.{name}: a member of a struct has no default value")
+            raise CompilationError(f"{cls.__name__}.{name}: a member of a struct cannot have a default value")
     made = StructType(members, _functions(cls), cls.__name__)
     made.__doc__, made.__module__ = cls.__doc__, cls.__module__
     return made
@@ -284,7 +285,7 @@ _OF_PROGRAMS = 1 << 9  # the flag that CPython sets on types that a `class` stat
 def check_class(cls: Any, decorator: str) -> None:
     """Raise CompilationError unless `cls` is a class that the program defined."""
     if not isinstance(cls, type) or not cls.__flags__ & _OF_PROGRAMS:
-        raise CompilationError(f"@ti.{decorator} goes on a class, not on {cls!r}")
+        raise CompilationError(f"@ti.{decorator} must decorate a class, not {cls!r}")
 
 
 def _functions(cls: type) -> dict[str, Any]:

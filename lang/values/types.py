@@ -104,12 +104,12 @@ def _not_primitive(annotation: Any) -> str:
     """The message for an annotation that is not a value type, with the type that the user probably meant."""
     name = getattr(annotation, "__name__", "")
     if isinstance(annotation, str) and annotation in PRIMS:
-        return f"the text '{annotation}' is not a type: write ti.{annotation}"
+        return f"the string '{annotation}' is not a type: write ti.{annotation}"
     if name in ("Vector", "Matrix"):
         size = "n, dtype" if name == "Vector" else "n, m, dtype"
-        return f"ti.{name} makes values, it is not a type: write ti.types.{name.lower()}({size})"
+        return f"ti.{name} creates values; it is not a type: write ti.types.{name.lower()}({size})"
     if name == "field":
-        return "ti.field makes fields, it is not a type: a kernel takes a field as ti.template()"
+        return "ti.field creates fields; it is not a type: annotate a parameter for fields as ti.template()"
     if any(annotation is container for container in (list, tuple, dict)):
         return f"a {name} is not a type of values: write ti.types.vector(n, dtype), ti.types.ndarray() or a struct type"
     shown = f"class {name}" if isinstance(annotation, type) else repr(annotation)
@@ -184,7 +184,7 @@ class MatrixType(CompoundType):
         flat = [scalar for piece in pieces for scalar in piece.ravel().tolist()]
         wrong = [scalar for scalar in flat if not isinstance(scalar, int | float)]
         if wrong:
-            raise TypeMismatch(f"{self!r} consists of numbers, not {wrong[0]!r}")
+            raise TypeMismatch(f"{self!r} must consist of numbers, not {wrong[0]!r}")
         if len(pieces) == 1 and pieces[0].ndim == 0:
             flat = flat * count
         if len(flat) != count:
@@ -237,17 +237,19 @@ class StructType(CompoundType):
 
     def __init__(self, members: Any, methods: Any = None, name: str = "struct") -> None:
         if isinstance(members, str):  # `class members(struct): ...` calls this with a name, bases and a namespace
-            raise TypeMismatch(f"{members}: no class can inherit from a struct; give it a member of that type")
+            raise TypeMismatch(
+                f"{members}: a class cannot inherit from a struct type; give it a member of that type instead"
+            )
         if not isinstance(members, Mapping):
-            raise TypeMismatch(f"{name}: members are a dict of names and types, not {members!r}")
+            raise TypeMismatch(f"{name}: the members must be a dict of names and types, not {members!r}")
         if methods is not None and not isinstance(methods, Mapping):
-            raise TypeMismatch(f"{name}: methods are a dict of names and functions, not {methods!r}")
+            raise TypeMismatch(f"{name}: the methods must be a dict of names and functions, not {methods!r}")
         self.members: dict[str, Any] = dict(members)
         self.methods: dict[str, Callable[..., Any]] = dict(methods or {})
         self.__name__ = name
         for member, annotation in self.members.items():
             if annotation not in (int, float, bool) and not isinstance(annotation, Prim | CompoundType):
-                raise TypeMismatch(f"member '{member}' of {name}: {annotation!r} is not a type of a value")
+                raise TypeMismatch(f"member '{member}' of {name}: {annotation!r} is not a type of values")
 
     def __instancecheck__(self, instance: Any) -> bool:
         """`isinstance(s, S)`: whether `s` is a struct whose members have the names and types of `S`. The members of a
@@ -271,7 +273,7 @@ class StructType(CompoundType):
     def field(self, shape: Any = None, **keywords: Any) -> Any:
         """Make a StructField with elements of this type. The keywords are those of `Struct.field`."""
         if not self.members:
-            raise TypeMismatch(f"{self.__name__} has no members: a field of it would hold nothing")
+            raise TypeMismatch(f"{self.__name__} has no members, so it cannot be the type of a field")
         return MAKERS.struct_field(self, shape, **keywords)
 
     def __eq__(self, other: object) -> bool:
@@ -307,7 +309,9 @@ class NdarrayType:
     ) -> None:
         ndim = field_dim if ndim is None else ndim
         if element_shape is not None and element_dim not in (None, len(element_shape)):
-            raise TypeMismatch(f"element_shape {element_shape} has {len(element_shape)} axes, not {element_dim}")
+            raise TypeMismatch(
+                f"element_shape {element_shape} has {len(element_shape)} axes, but element_dim is {element_dim}"
+            )
         if element_shape and dtype is not None and not isinstance(dtype, CompoundType):
             dtype = (
                 MatrixType(*element_shape, dtype) if len(element_shape) == 2 else VectorType(element_shape[0], dtype)
@@ -317,12 +321,14 @@ class NdarrayType:
         if ndim is not None:
             extent_of(ndim, "the number of an array's axes", 0)
         if boundary not in ("unsafe", "clamp"):
-            raise TypeMismatch(f"boundary is 'unsafe' or 'clamp', not {boundary!r}")
+            raise TypeMismatch(f"boundary must be 'unsafe' or 'clamp', not {boundary!r}")
         self.dtype, self.ndim, self.needs_grad, self.boundary = dtype, ndim, needs_grad, boundary
         self.element_dim = len(element_shape) if element_shape is not None else element_dim or 0
         self.element_shape = element_shape
         if self.element_dim not in (0, 1, 2):
-            raise TypeMismatch(f"an element is a number, a vector or a matrix: it has no {self.element_dim} axes")
+            raise TypeMismatch(
+                f"an element must be a number, a vector or a matrix, so it cannot have {self.element_dim} axes"
+            )
 
     @property
     def element(self) -> Type | None:
@@ -416,7 +422,7 @@ def prim_of_numpy(dtype: Any) -> Prim:
     except KeyError:
         kind = np.dtype(dtype).kind
         if kind in "USO":
-            raise TypeMismatch(f"a number is needed, not {'text' if kind != 'O' else 'another object'}") from None
+            raise TypeMismatch(f"expected a number, not {'a string' if kind != 'O' else 'another object'}") from None
         raise TypeMismatch(f"numpy's {np.dtype(dtype)} has no counterpart among {', '.join(PRIMS)}") from None
 
 
@@ -427,7 +433,9 @@ def cast_numbers(value: Any, dtype: Prim, label: str) -> Any:
 
     array = array_of(value)
     if array.dtype.kind not in "biuf":
-        raise TypeMismatch(f"an element of {label} consists of numbers ({dtype}), not {type(value).__name__} {value!r}")
+        raise TypeMismatch(
+            f"an element of {label} must consist of numbers ({dtype}), not {type(value).__name__} {value!r}"
+        )
     return np.asarray(cast_value(array, dtype))
 
 
@@ -436,16 +444,16 @@ def shape_tuple(shape: Any) -> tuple[int, ...]:
     values: tuple[Any, ...] = tuple(shape) if is_several(shape) else (shape,)
     for axis, extent in enumerate(values):
         if isinstance(extent, bool) or not isinstance(extent, int | np.integer):
-            raise TypeMismatch(f"a shape consists of integers, got {extent!r} in dimension {axis}")
+            raise TypeMismatch(f"a shape must consist of integers, got {extent!r} in dimension {axis}")
         if extent < 1:
-            raise TypeMismatch(f"every dimension of a shape is at least 1, got {extent} in dimension {axis}")
+            raise TypeMismatch(f"every dimension of a shape must be at least 1, got {extent} in dimension {axis}")
     return tuple(int(extent) for extent in values)
 
 
 def extent_of(n: Any, what: str = "a vector or matrix extent", least: int = 1) -> int:
     """Check an extent and return it."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < least:
-        raise TypeMismatch(f"{what} is an integer of at least {least}, not {n!r}")
+        raise TypeMismatch(f"{what} must be an integer of at least {least}, not {n!r}")
     return int(n)
 
 

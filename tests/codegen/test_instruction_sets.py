@@ -98,12 +98,12 @@ def test_short_names_and_the_environment(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_what_the_machine_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instruction_sets, "host_features", lambda: LEVELS["x86-64-v3"] - {"fma", "bmi"})
-    message = r"cpu_features='x86-64-v3': this machine lacks bmi, fma; it has x86-64-v2 \('native' takes all there is\)"
+    message = r"cpu_features='x86-64-v3': this machine lacks bmi, fma; it has x86-64-v2 \('native' uses all features\)"
     with pytest.raises(ti.WeftError, match=message):
         ti.init(cpu_features="v3")
     assert named("v2") == "x86-64-v2"
     monkeypatch.setattr(instruction_sets, "host_features", frozenset)
-    with pytest.raises(ti.WeftError, match="it is none of x86-64-v2 or above"):
+    with pytest.raises(ti.WeftError, match="it supports none of x86-64-v2 or above"):
         ti.init(cpu_features="v2")
     assert named("native") == "native"
 

@@ -47,9 +47,9 @@ def planned(name: str, simd: int | None, features: str, *changes: tuple[str, str
         ("avx2 avx512f", "8 x 2"),
         ("avx2 avx512vl", "8 x 2"),
         ("avx2", "8 x 2"),
-        ("avx512f", "no lanes: they need AVX2 or AVX-512"),
-        ("avx512vl", "no lanes: they need AVX2 or AVX-512"),
-        ("sse2", "no lanes: they need AVX2 or AVX-512"),
+        ("avx512f", "no lanes: lanes need AVX2 or AVX-512"),
+        ("avx512vl", "no lanes: lanes need AVX2 or AVX-512"),
+        ("sse2", "no lanes: lanes need AVX2 or AVX-512"),
     ],
 )
 def test_instruction_sets(features: str, lanes: str) -> None:
@@ -64,9 +64,9 @@ PRINTS = (
 
 
 def test_what_the_program_asks_for() -> None:
-    left = "no lanes: the body has neither loops nor long branches, so it is left to LLVM's vectorizer"
+    left = "no lanes: the body has neither loops nor long branches, so LLVM's vectorizer handles it"
     assert planned("stencil", None, ALL) == left
-    assert planned("stencil", 1, ALL) == "no lanes: loop_config(simd=1) says so"
+    assert planned("stencil", 1, ALL) == "no lanes: loop_config(simd=1) turns them off"
     assert planned("stencil", 2, ALL) == "2 x 1"
     assert planned("stencil", 64, ALL) == "16 x 4"
     # Iterations that print run one after another; so do their rounds, where lanes for iterations were asked for.

@@ -162,5 +162,5 @@ kernel @k() -> ({target}) {{
 
 def test_an_llvm_that_miscompiles_is_refused() -> None:
     machine._check_version((22, 1, 0))
-    with pytest.raises(WeftError, match=r"needs LLVM 22, and the installed llvmlite has LLVM 20\.1\.8.*pip install"):
+    with pytest.raises(WeftError, match=r"needs LLVM 22, but the installed llvmlite has LLVM 20\.1\.8.*pip install"):
         machine._check_version((20, 1, 8))

@@ -95,7 +95,7 @@ def test_arguments_that_a_launch_can_hand_over(
     if fits:
         assembled(compiled(device, trace, matrix(given)), 90, tmp_path)
     else:
-        with pytest.raises(ti.CompilationError, match=r"take \d+ bytes, and a launch on this GPU may have"):
+        with pytest.raises(ti.CompilationError, match=r"have \d+ bytes, but a launch on this GPU can have at most"):
             trace(matrix(given))
 
 

@@ -181,9 +181,9 @@ def _log(module: int, image: int, count: int, options: int, values: int) -> list
 
 
 _PTX_FAILS = (
-    "cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX (what went wrong): Weft generated invalid PTX, which is an error "
+    "cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX (what went wrong): Weft generated invalid PTX. This is a bug in "
 )
-_PTX_FAILS += "of Weft's: please report it\nline 3: no such thing"
+_PTX_FAILS += "Weft: please report it\nline 3: no such thing"
 _BAD_PTX = {"cuModuleLoadDataEx": 218}
 _WORDS = {"cuGetErrorString": {1: ctypes.addressof(_TEXT)}}
 _SAY = ("cuGetErrorString", 218, "out")

@@ -41,7 +41,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def test_no_driver(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_driver, "LIBRARY", "libnobodyhas.so.1")
-    with pytest.raises(weft.WeftError, match=r"no NVIDIA driver was found .*; install one, or use arch=cpu"):
+    with pytest.raises(weft.WeftError, match=r"no NVIDIA driver was found .*: install one, or use arch=cpu"):
         weft.init(arch=weft.cuda, enable_fallback=False)
 
 
@@ -217,7 +217,7 @@ def test_a_process_that_gets_no_other_context(machine: Any) -> None:
     weft.ndarray(weft.f32, 4)
     made.failing["is_done"] = made.failing["retain_context"] = 700
     weft.reset()
-    with pytest.raises(weft.WeftError, match="no other one: restart it, or use arch=cpu"):
+    with pytest.raises(weft.WeftError, match="another one: restart the process, or use arch=cpu"):
         weft.init(arch=weft.cuda, enable_fallback=False)
     with pytest.warns(UserWarning, match="running on cpu"):
         weft.init(arch=weft.gpu)
@@ -228,7 +228,7 @@ def test_no_memory(machine: Any) -> None:
     weft.init(arch=weft.cuda, enable_fallback=False)
     array = weft.ndarray(weft.f32, 1 << 20)
     made.failing["allocate"] = OUT_OF_MEMORY
-    with pytest.raises(OutOfMemory, match=r"asks for 8\.0 MiB of GPU memory: 4\.0 GiB of 8\.0 GiB are free"):
+    with pytest.raises(OutOfMemory, match=r"needs 8\.0 MiB of GPU memory, but only 4\.0 GiB of 8\.0 GiB are free"):
         weft.ndarray(weft.f32, 1 << 21)
     made.failing["allocate"] = 700
     with pytest.raises(CudaError, match=r"allocating 8\.0 MiB for .*ILLEGAL_ADDRESS.*the context of the GPU is lost"):

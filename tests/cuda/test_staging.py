@@ -87,6 +87,6 @@ def test_elements_that_are_aligned_in_one_array_only(ti: Any) -> None:
             a[i] = b[i]
 
     room = np.zeros(101, np.uint8)
-    with pytest.raises(ti.WeftError, match="not aligned in all of them: pass a copy"):
+    with pytest.raises(ti.WeftError, match="not aligned with one another: pass a copy"):
         run(room[:100].view(np.float32), room[1:].view(np.float32))
     run(room[1:].view(np.float32), room[1:].view(np.float32))

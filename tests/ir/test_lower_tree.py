@@ -220,7 +220,7 @@ def test_types_that_do_not_go_together():
         kernel([tree.Eval(wrong)])
     with pytest.raises(TypeMismatch, match="takes integers"):
         kernel([tree.Eval(b("and", c(1.0, f32), c(1), i32))])
-    with pytest.raises(TypeMismatch, match="an index is an integer"):
+    with pytest.raises(TypeMismatch, match="an index must be an integer"):
         kernel([tree.Assign(at(c(1.0, f32)), c(1))])
 
 

@@ -231,7 +231,7 @@ def test_lanes_of_a_mask_meet_alone() -> None:
         ),
         (
             "%few = binary lt %t, %2 : u1\nif %few then {\nsimt block_sync []\n} orelse {\nsimt warp_sync [%all]\n}\n",
-            "wait for others that never come",
+            "wait at a barrier that other threads never reach",
         ),
     ],
 )

@@ -315,7 +315,7 @@ def test_what_those_in_a_loop_have_in_common(inside: str, common: bool | None) -
     body += "\n%late = binary lt %k, %j : u1\nif %late then {\n  break\n}\n}"
     task, values = task_of(body)
     facts = Uniformity(task)
-    assert (facts.reason == "it holds an atomic on a local") == (common is None)
+    assert (facts.reason == "it contains an atomic on a local") == (common is None)
     if common is not None:
         assert facts.reads_common(values["k"]) == common  # type: ignore[arg-type]
 
@@ -381,8 +381,8 @@ def test_a_local_of_those_that_are_here_is_common_to_them() -> None:
 SUMS = "%o = load %acc : f32\n%s = binary add %o, %unit : f32\nstore %acc, %s\n"
 PLACE = "%acc = alloca : *f32\n"
 OVER = '%a = address %acc, indices=[], strides=[], offset=0, scope="" : *f32\n'
-BYTES = "it sums up truth values, which memory holds as bytes"
-TWICE = "it steps into a local twice"
+BYTES = "it reduces truth values, which are stored as bytes"
+TWICE = "it increments a local twice"
 NOT_ALL = "it writes to a local of the thread"
 READ = "it reads an accumulator"
 
@@ -426,7 +426,7 @@ READ = "it reads an accumulator"
          "%b = address %a, indices=[%one], strides=[%four], offset=0 : *f32\nstore %b, %unit", TWICE),
         ("%a = address %base, indices=[%one], strides=[%four], offset=0 : *f32x2\n"
          "%b = address %a, indices=[%one], strides=[%four], offset=0 : *f32\nstore %b, %unit", ""),
-        ("%t = alloca : *i32\nstore %t, %few\n%a = atomic add %t, %few : i32", "it holds an atomic on a local"),
+        ("%t = alloca : *i32\nstore %t, %few\n%a = atomic add %t, %few : i32", "it contains an atomic on a local"),
         ("%p = address %base, indices=[%j], strides=[%four], offset=0 : *i32\n%a = atomic add %p, %few : i32", ""),
     ],
 )  # fmt: skip

@@ -101,7 +101,7 @@ def test_a_folder_that_others_can_write_to_is_refused_once(
     assert again.get("b") is None
     assert not _file(again, "b").exists()
     (warning,) = (r.getMessage() for r in caplog.records if r.levelno == logging.WARNING)
-    assert "other users may write to it" in warning
+    assert "other users may write to the folder" in warning
 
 
 @POSIX

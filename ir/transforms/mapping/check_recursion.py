@@ -18,8 +18,8 @@ from weft.ir.tasks import tasks_of
 
 __all__ = ["check_recursion"]
 
-_TOO_DEEP = "'{}' calls itself too deeply: the calls inside one another fill the stack"
-_MORE_STACK = "; ti.init({}=bytes) makes that of a GPU's threads larger"
+_TOO_DEEP = "'{}' calls itself too deeply: its calls overflow the stack"
+_MORE_STACK = "; ti.init({}=bytes) gives the threads of a GPU larger stacks"
 
 
 @pass_("check_recursion")

@@ -39,5 +39,7 @@ def _threads(task: Task) -> int:
     """The number of threads of a block, exactly as the program asks. Raises CompilationError if it is too large."""
     wanted = task.config.block_dim or DEFAULT_THREADS
     if wanted > MOST_THREADS:
-        raise CompilationError(f"block_dim={wanted}: a block has at most {MOST_THREADS} threads", task.span)
+        raise CompilationError(
+            f"block_dim={wanted} is too large: a block can have at most {MOST_THREADS} threads", task.span
+        )
     return wanted

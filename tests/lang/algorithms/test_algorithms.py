@@ -275,7 +275,7 @@ def test_what_cannot_be_sorted() -> None:
         (ti.Vector.field(2, ti.f32, 4), None, "numbers"),
         ([3, 1], None, "not \\[3, 1\\]"),
         (line, ti.field(ti.i32, 3), "at least 4 long"),
-        (line, ti.ndarray(ti.i32, 4), "values must be one too"),
+        (line, ti.ndarray(ti.i32, 4), "values must be a field too"),
     ):
         with pytest.raises(ti.TaichiTypeError, match=message):
             parallel_sort(keys, values)

@@ -80,11 +80,11 @@ def test_too_few_steps_are_told(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_does_not_fit_is_refused() -> None:
     A = ti.linalg.LinearOperator(scaled)
     f32, f64, longer = ti.field(ti.f32, N), ti.field(ti.f64, N), ti.field(ti.f32, N + 1)
-    with pytest.raises(ti.TaichiTypeError, match="b is of f32, x of f64"):
+    with pytest.raises(ti.TaichiTypeError, match="b has type f32, but x has type f64"):
         ti.linalg.MatrixFreeCG(A, f32, f64)
-    with pytest.raises(ti.TaichiTypeError, match="b is a field of f32 or f64"):
+    with pytest.raises(ti.TaichiTypeError, match="b must be a field of f32 or f64"):
         ti.linalg.MatrixFreeCG(A, ti.field(ti.i32, N), f64)
-    with pytest.raises(ti.TaichiRuntimeError, match=r"b has shape \(16,\), x has shape \(17,\)"):
+    with pytest.raises(ti.TaichiRuntimeError, match=r"b has shape \(16,\), but x has shape \(17,\)"):
         ti.linalg.MatrixFreeBICGSTAB(A, f32, longer)
     with pytest.raises(ti.TaichiRuntimeError, match="matvec: x has shape"):
         A.matvec(f32, longer)

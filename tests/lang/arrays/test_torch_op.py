@@ -218,16 +218,19 @@ def test_mistakes(saxpy):
     for run, message in (
         (lambda: op(lambda x: x), "made of a kernel"),
         (lambda: op(counts), "kernel 'counts' returns a value"),
-        (lambda: op(fixed), "parameter 'n' is .*an operator's are arrays, numbers and vectors"),
+        (lambda: op(fixed), "parameter 'n' is .*parameters of an operator must be arrays, numbers or vectors"),
         (lambda: op(turned), "parameter 'm' is"),
         (lambda: op(unclear), "give their ndim and dtype"),
-        (lambda: op(saxpy, out="z"), "has no array 'z' for out=: it has x, y, k"),
+        (lambda: op(saxpy, out="z"), "out= names 'z', which is not an array of .*; its arrays are x, y, k"),
         (lambda: op(saxpy, out="k"), "has no array 'k'"),
-        (lambda: op(saxpy, out="x"), "writes nothing to 'x', which out= names"),
+        (lambda: op(saxpy, out="x"), "out= names 'x', but .* does not write to it"),
         (lambda: op(saxpy, next(NAMES), backward=back), "cannot have a backward kernel: it changes 'y'"),
         (lambda: op(copy, next(NAMES), out="y", backward=back), "'back' writes to 'x', which is not a gradient"),
-        (lambda: op(copy, next(NAMES), out="y", backward=stranger), "'stranger' has no use of 'z': there are grad_x, "),
-        (lambda: op(copy, next(NAMES), out="y", backward=3), "backward= is a kernel, not 3"),
+        (
+            lambda: op(copy, next(NAMES), out="y", backward=stranger),
+            "'stranger' cannot have the parameter 'z'; the parameters that it may have are grad_x, ",
+        ),
+        (lambda: op(copy, next(NAMES), out="y", backward=3), "backward= must be a kernel, not 3"),
     ):
         with pytest.raises(WeftError, match=message):
             run()

@@ -41,7 +41,7 @@ def test_integers_that_do_not_fit(ti, echo):
     run, (low, high) = echo
     for number in (low - 1, high + 1, 2**40, -(2**40), 2**63, -(2**63) - 1, 2**64, 2**70, -(2**70)):
         if not low <= number <= high:
-            with pytest.raises(ti.lang.errors.ArgumentError, match=f"'a' is an integer from {low} to {high} "):
+            with pytest.raises(ti.lang.errors.ArgumentError, match=f"'a' must be an integer from {low} to {high} "):
                 run(number, 1.0)
     assert run(1, 1.0) == 1
 
@@ -56,7 +56,7 @@ def test_numpys_integers(ti, echo):
 
 @pytest.mark.parametrize("value", [1.5, 2.0, math.nan, math.inf, np.float32(1), "1", None, 1j, [1]])
 def test_what_is_no_integer(ti, echo, value):
-    with pytest.raises(ti.lang.errors.ArgumentError, match="'a' is an integer"):
+    with pytest.raises(ti.lang.errors.ArgumentError, match="'a' must be an integer"):
         echo[0](value, 1.0)
 
 
@@ -110,9 +110,9 @@ def test_members_of_structs_fit_as_numbers_do(ti):
     assert k(ti.Struct(a=1, f=0.5)) == 1.5
     assert k({"inner": (4, 5)}) == 9
     for given, message in (
-        ({"a": 1.5}, r"argument 's.a' is an integer \(i32\), got float 1.5"),
-        ({"a": 2**31}, r"argument 's.a' is an integer from -2147483648 to 2147483647 \(i32\)"),
-        ({"inner": {"b": 256}}, r"argument 's.inner.b' is an integer from 0 to 255 \(u8\), got int 256"),
+        ({"a": 1.5}, r"argument 's.a' must be an integer \(i32\), got float 1.5"),
+        ({"a": 2**31}, r"argument 's.a' must be an integer from -2147483648 to 2147483647 \(i32\)"),
+        ({"inner": {"b": 256}}, r"argument 's.inner.b' must be an integer from 0 to 255 \(u8\), got int 256"),
         ({"inner": (256, 0)}, r"argument 's.inner.b'"),
         (ti.Struct(a=1.5), r"argument 's.a'"),
         ({"inner": {"v": ti.Vector([0.5, 1])}}, r"argument 's.inner.v'"),

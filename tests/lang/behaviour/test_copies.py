@@ -74,7 +74,7 @@ def test_shapes_that_do_not_fit(ti):
             made.from_numpy(np.full(made.to_numpy().shape, "a"))
         with pytest.raises(TypeMismatch):
             made.fill("a")
-    with pytest.raises(TypeMismatch, match=r"shape \(3,\), the value has \(2,\)"):
+    with pytest.raises(TypeMismatch, match=r"shape \(3,\), but the value has shape \(2,\)"):
         v.fill([1, 2])
 
 

@@ -64,15 +64,17 @@ def test_wrong_indices_are_refused(ti, key):
 
 def test_messages_say_what_is_right(ti):
     x = ti.field(ti.f32, (3, 4), name="x")
-    with pytest.raises(IndexError, match=r"index -1 of axis 1 .* 'x' of shape \(3, 4\).*\[0, 4\).*no negative indices"):
+    with pytest.raises(
+        IndexError, match=r"index -1 of axis 1 .* 'x' of shape \(3, 4\).*\[0, 4\).*negative indices do not count"
+    ):
         x[0, -1]
-    with pytest.raises(IndexError, match=r"slices work on x\.to_numpy"):
+    with pytest.raises(IndexError, match=r"slice x\.to_numpy"):
         x[0, :]
     with pytest.raises(IndexError, match="takes 2 indices, got 1"):
         x[0] = 1
     with pytest.raises(TypeMismatch, match="number of type f32, not str"):
         x[0, 0] = "a"
-    with pytest.raises(TypeMismatch, match=r"shape \(2,\), the value has \(3,\)"):
+    with pytest.raises(TypeMismatch, match=r"shape \(2,\), but the value has shape \(3,\)"):
         ti.Vector.ndarray(2, ti.f32, 3)[0] = [1, 2, 3]
 
 

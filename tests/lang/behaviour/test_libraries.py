@@ -118,10 +118,12 @@ def test_buffers_and_kin(ti, double, total):
     with pytest.raises(WeftError, match=r"argument 'a'.*mask"):
         double(masked)
     for value in ([1, 2], (1,), 3, np.float32(3), "a", None, {}):
-        with pytest.raises(WeftError, match="argument 'a' is an array, got"):
+        with pytest.raises(WeftError, match="argument 'a' must be an array, got"):
             double(value)
     for dtype in ("S3", "O", "M8[s]", "c8", [("x", "f4")], ">f4"):
-        with pytest.raises(WeftError, match=r"argument 'a' is an array (of numbers|in the machine's byte order), got"):
+        with pytest.raises(
+            WeftError, match=r"argument 'a' must be an array (of numbers|in the machine's byte order), got"
+        ):
             double(np.zeros(3, dtype))
 
 

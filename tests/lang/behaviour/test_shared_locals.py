@@ -382,7 +382,7 @@ def test_truth_values_of_inner_loops(ti, simd):
 
 
 def racing(ti):
-    """A kernel whose iterations race for a local, and where its lines are."""
+    """A kernel with a race on a local variable, and where its lines are."""
     x = ti.field(ti.i32, 64)
 
     @ti.kernel

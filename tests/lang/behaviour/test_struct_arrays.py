@@ -157,7 +157,7 @@ def test_mistakes(ti, particle):
         for i in s:
             s[i].tag = 1
 
-    with pytest.raises(WeftError, match="argument 's' is an array of struct"):
+    with pytest.raises(WeftError, match="argument 's' must be an array of struct"):
         run(ti.ndarray(ti.types.struct(a=ti.f32), 3))
     with pytest.raises(WeftError, match="array of 1 axes"):
         run(ti.ndarray(particle, (3, 3)))

@@ -30,7 +30,7 @@ def refused(call, *lines):
     """The call reads what nothing has written, and says so in these lines."""
     with pytest.raises(UninitialisedRead) as fault:
         call()
-    found, wanted = said(fault), [lines[0] + " is read, but nothing has written it", *lines[1:]]
+    found, wanted = said(fault), [lines[0] + " is read before it is written", *lines[1:]]
     if weft.cfg.arch == "cuda":  # any thread may be first
         found, wanted = ([re.sub(r"-?\d+", "0", line) for line in several] for several in (found, wanted))
     assert found == wanted

@@ -219,7 +219,7 @@ def test_a_reset_drops_what_waits(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(CancelledError):
         waiting.result(30)
     assert running.exception(30) is not None  # its field is gone
-    with pytest.raises(ti.WeftError, match="was reset"):
+    with pytest.raises(ti.WeftError, match="`reset` was called"):
         first()
 
 

@@ -101,7 +101,7 @@ def test_what_is_no_matrix_of_that_shape_is_pythons() -> None:
         5,
         None,
     ):
-        with pytest.raises(ArgumentError, match=r"argument 'p' is vector\(2, i32\)"):
+        with pytest.raises(ArgumentError, match=r"argument 'p' must be vector\(2, i32\)"):
             read(bad)
         assert values(good) == [1, -2]
     assert python_calls(lambda: read(good)) == []

@@ -148,7 +148,7 @@ def test_arguments_by_name_and_by_default(by_python: list[str]) -> None:
         ((1, 2, 3, 4), {}, "too many positional"),
         ((1,), {"a": 2}, "multiple values for argument 'a'"),
         ((1, 2, 3), {"c": 2}, "multiple values for argument 'c'"),
-        ((1,), {"d": 2}, "has no 'd'"),
+        ((1,), {"d": 2}, "has no parameter 'd'"),
     ],
 )
 def test_wrong_names(args: tuple[int, ...], names: dict[str, int], words: str) -> None:
@@ -243,9 +243,9 @@ def test_packs_that_do_not_fit() -> None:
     p = pack(a=1, inner=inner(0, [0, 0]), body=body(), arr=np.ones(2, np.float32))
     assert first(p) == first(p) == 1
     p.arr = np.ones(2, np.float64)
-    with pytest.raises(ArgumentError, match=r"'p.arr' is an array of f32, got one of f64"):
+    with pytest.raises(ArgumentError, match=r"'p.arr' must be an array of f32, got one of f64"):
         first(p)
-    with pytest.raises(ArgumentError, match="argument 'p': argpack"):
+    with pytest.raises(ArgumentError, match="argument 'p': expected argpack"):
         first(inner(0, [0, 0]))
     p.arr = np.ones(2, np.float32)
     assert first(p) == 1
@@ -370,7 +370,7 @@ def test_arrays_of_classes_that_inherit(by_python: list[str]) -> None:
             grow(one)
     assert (plain.tolist(), mine.tolist()) == ([2, 2, 2], [2, 2, 2])
     assert by_python == ["grow"] * 2
-    with pytest.raises(ArgumentError, match="its mask would be lost"):
+    with pytest.raises(ArgumentError, match="would ignore its mask"):
         grow(np.ma.masked_array(plain))
 
 
@@ -449,7 +449,7 @@ def test_vectors_as_lists(by_python: list[str]) -> None:
     ]
     assert by_python == ["both"]
     for wrong in ([0.5, 0], [2**31, 0], [1, 2, 3], [1], [[1, 2]], ["1", 2]):
-        with pytest.raises(ArgumentError, match="argument 'b' is"):
+        with pytest.raises(ArgumentError, match="argument 'b' must be"):
             both([0, 0], wrong)
 
 
@@ -465,8 +465,8 @@ def test_structs_as_dicts(by_python: list[str]) -> None:
     assert total({"a": 1}) == 1
     assert by_python == ["total"]
     for wrong, words in (
-        ({"a": 1.5}, "'s.a' is an integer"),
-        ({"v": [1, 2.5]}, r"'s.v' is vector\(2, i32\), of integers"),
+        ({"a": 1.5}, "'s.a' must be an integer"),
+        ({"v": [1, 2.5]}, r"'s.v' must be vector\(2, i32\), of integers"),
     ):
         with pytest.raises(ArgumentError, match=words):
             total({**whole, **wrong})

@@ -225,7 +225,7 @@ def faults(of, *args):
     raise AssertionError(f"{args} lived")
 
 for k in (FAR // 10, -FAR // 10):
-    where = "behind" if k > 0 else "before"
+    where = "past the end of" if k > 0 else "before"
     for kernel, args, did in (store, (k,), "wrote"), (load, (k,), "read"), (loop, (k, 10**6), "wrote"):
         for _ in range(3):
             text = faults(kernel, *args)

@@ -173,11 +173,11 @@ def test_what_does_not_fit_changes_nothing(ending: str) -> None:
     a = ti.field(ti.f32, 3)
     a.fill(7)
     misfits = {
-        r"has elements of shape \(2,\) of float32, shape \(4, 5\), .* shape \(5, 4\)": ti.Vector.field(
+        r"contains elements of shape \(2,\) of float32, shape \(4, 5\), .* shape \(5, 4\)": ti.Vector.field(
             2, ti.f32, (5, 4)
         ),
         "of float32, shape .* of float64": ti.Vector.field(2, ti.f64, (4, 5)),
-        r"into float32, shape \(4, 5, 2\)": ti.field(ti.f32, (4, 5, 2)),
+        r"target is float32, shape \(4, 5, 2\)": ti.field(ti.f32, (4, 5, 2)),
         r"shape \(4, 5\) from index \(1, 0\) on": ti.Vector.field(2, ti.f32, (4, 5), offset=(1, 0)),
         r"int8, shape \(4, 5, 2\)": np.zeros((4, 5, 2), np.int8),
     }
@@ -191,7 +191,7 @@ def test_what_does_not_fit_changes_nothing(ending: str) -> None:
     gone, fixed = ti.ndarray(ti.f32, 3), np.zeros(3, np.float32)
     gone.end("it was freed")
     fixed.flags.writeable = False
-    fixed_message = "'b' is an array that cannot be written to"
+    fixed_message = "'b' is read-only"
     targets = [(fixed, fixed_message), (ti.Vector([1.0, 2, 3]), fixed_message), (np.float32(1), fixed_message)]
     for target, message in [(gone, "it was freed"), *targets]:
         with pytest.raises((ti.FieldError, ValueError), match=message):
@@ -205,13 +205,13 @@ def test_what_does_not_fit_changes_nothing(ending: str) -> None:
         (("run.npz",), {"x": [1, 2]}, r"fields, ndarrays, .* 'x' is \[1, 2\]"),
         (("run.npz",), {"x": {"y": object()}}, "'x.y' is <object"),
         (("run.npz",), {"x": np.array(["a"])}, "'x' is an array of <U1"),
-        (("run.npz", [1]), {}, r"given by name, as in ti.save\(path, x=x\), not \[1\]"),
-        (("run.npz", {"x": 1}), {"x": 2}, "given twice"),
+        (("run.npz", [1]), {}, r"passed by name, as in ti.save\(path, x=x\), not \[1\]"),
+        (("run.npz", {"x": 1}), {"x": 2}, "passed twice"),
         (("run.npz", {"x": {"y": np.zeros(2)}, "x.y": np.zeros(2)}), {}, "two items .* 'x.y'"),
         (("run.npz", {"a/b": 1}), {}, "unlike 'a/b'"),
         (("run.npz", {3: 1}), {}, "unlike 3"),
         ((7,), {}, "takes the path of a file"),
-        (("run.txt",), {}, "ends in .npz, .zarr, .h5, .hdf5, not as 'run.txt'"),
+        (("run.txt",), {}, "must end in .npz, .zarr, .h5, .hdf5, unlike 'run.txt'"),
     ],
 )
 def test_mistakes(arguments: tuple[Any, ...], named: dict[str, Any], message: str) -> None:
@@ -221,13 +221,13 @@ def test_mistakes(arguments: tuple[Any, ...], named: dict[str, Any], message: st
 
 
 def test_files_that_are_no_checkpoints() -> None:
-    with pytest.raises(FileNotFoundError, match=r"no such checkpoint: 'none\.npz'"):
+    with pytest.raises(FileNotFoundError, match=r"this checkpoint does not exist: 'none\.npz'"):
         ti.load("none.npz")
     np.savez("plain.npz", x=np.zeros(3))
     with pytest.raises(ti.CheckpointError, match=r"'plain\.npz' was not written by ti\.save"):
         ti.load("plain.npz")
     Path("text.npz").write_text("this is a text")
-    with pytest.raises(ti.CheckpointError, match=r"'text\.npz' is damaged, or is no checkpoint"):
+    with pytest.raises(ti.CheckpointError, match=r"'text\.npz' is damaged, or it is not a checkpoint"):
         ti.load("text.npz")
 
 
@@ -244,7 +244,7 @@ def test_unwritten_elements_are_not_saved() -> None:
     ti.init(arch=ti.cpu, check_uninitialised=True)
     x = ti.field(ti.f32, 3)
     x[0] = 1
-    with pytest.raises(ti.WeftError, match="is read, but nothing has written it"):
+    with pytest.raises(ti.WeftError, match="is read before it is written"):
         ti.save("run.npz", x=x)
     x.fill(2)
     ti.save("run.npz", x=x)
@@ -314,7 +314,7 @@ def test_a_full_disk_leaves_the_old_file(ending: str) -> None:
     run = subprocess.run([sys.executable, "-c", FULL, f"run{ending}"], capture_output=True, text=True, check=True)
     assert run.stdout.startswith("WriteFailed ")
     assert f"could not write 'run{ending}'" in run.stdout
-    assert "The one of before is unchanged." in run.stdout
+    assert "The old content is unchanged." in run.stdout
     assert [path.name for path in Path().iterdir()] == [f"run{ending}"]
     assert ti.load(f"run{ending}")["step"] == 1
 
@@ -367,6 +367,6 @@ def test_where_files_go() -> None:
     assert Path("a/b/run.npz").is_symlink()
     assert ti.load("a/other.npz") == {"step": 2}
     Path("folder.npz").mkdir()
-    with pytest.raises(WriteFailed, match=r"could not write 'folder\.npz': there is a folder of that name"):
+    with pytest.raises(WriteFailed, match=r"could not write 'folder\.npz': a folder of that name exists"):
         ti.save("folder.npz", step=1)
     assert sorted(path.name for path in Path().iterdir()) == ["a", "folder.npz"]

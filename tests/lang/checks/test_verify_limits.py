@@ -63,7 +63,7 @@ def test_what_runs_often_is_verified_ever_more_rarely() -> None:
     for _ in range(100):
         step()
     assert 10 < TALLY.verified < 40
-    assert TALLY.verified + TALLY.skipped["of kernels verified often enough"] == 100
+    assert TALLY.verified + TALLY.skipped["of kernels that were verified often enough"] == 100
 
 
 def test_blocks_of_threads_are_verified(verifying: Callable[..., None]) -> None:
@@ -122,7 +122,7 @@ def test_races_for_a_local_are_not_judged(monkeypatch: pytest.MonkeyPatch, which
 
     with pytest.raises(WrongResult) if which == "flag" else nullcontext():
         run()
-    assert TALLY.skipped == ({} if which == "flag" else {"whose iterations race for a local": 1})
+    assert TALLY.skipped == ({} if which == "flag" else {"with a race on a local variable": 1})
 
 
 def test_what_leaves_its_field_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
@@ -137,8 +137,10 @@ def test_what_leaves_its_field_is_told_of(caplog: pytest.LogCaptureFixture) -> N
     beyond(1)
     beyond(2)
     told = [record.getMessage() for record in caplog.records if record.name == "weft"]
-    assert told == ["kernel beyond: index (8,) is outside field 'x' of shape (8,) (init(debug=True) shows where)"]
-    assert TALLY.skipped == {"that leave their fields or arrays": 2}
+    assert told == [
+        "kernel beyond: index (8,) is out of bounds for field 'x' of shape (8,) (init(debug=True) shows where)"
+    ]
+    assert TALLY.skipped == {"with accesses out of bounds": 2}
 
 
 @pytest.mark.filterwarnings("ignore::weft.runtime.errors.OutOfBoundsWarning")
@@ -157,7 +159,7 @@ def test_with_masks_nothing_leaves_its_field(monkeypatch: pytest.MonkeyPatch) ->
     def beyond(n: ti.i32) -> ti.i32:
         return x[n]
 
-    with pytest.raises(WrongResult, match="fault: '' was computed, bounds is what it means"):
+    with pytest.raises(WrongResult, match="fault: the kernel computed '', but bounds is correct"):
         beyond(9)
 
 
@@ -171,7 +173,7 @@ def test_the_option() -> None:
         assert ti.lang.program.init.program().config.verify is verified
     ti.init(arch=ti.python, verify="results")
     for wrong in ("result", "", 2.5):
-        with pytest.raises(TypeError, match="init: verify is True or False or 'results', not"):
+        with pytest.raises(TypeError, match="init: verify must be True or False or 'results', not"):
             ti.init(arch=ti.cpu, verify=wrong)
 
 
@@ -181,7 +183,7 @@ def test_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
         ti.init(arch=ti.cpu)
         assert ti.cfg.verify == value
     monkeypatch.setenv("WEFT_VERIFY", "everything")
-    with pytest.raises(TypeError, match=r"WEFT_VERIFY \(or TI_VERIFY\) is 1 or 0 or results, not 'everything'"):
+    with pytest.raises(TypeError, match=r"WEFT_VERIFY \(or TI_VERIFY\) must be 1 or 0 or results, not 'everything'"):
         ti.init(arch=ti.cpu)
 
 

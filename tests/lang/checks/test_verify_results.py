@@ -205,8 +205,8 @@ def test_a_broken_pass_is_named(verifying: Callable[..., None], monkeypatch: pyt
         less(np.arange(8, dtype=np.int32))
     text = str(caught.value)
     assert text.startswith("kernel 'less' (")
-    assert "x[2]: 2 was computed, -2 is what it means (and 5 more there)" in text
-    assert f"The first pass after which there is a difference: pass '{name}', in 'less'." in text
+    assert "x[2]: the kernel computed 2, but -2 is correct (and 5 more there)" in text
+    assert f"The pass that introduces the error is pass '{name}', in 'less'." in text
     assert x[2] == 2
     kernel = parse(caught.value.text)
     assert isinstance(caught.value, InternalError)
@@ -247,7 +247,7 @@ def test_a_pass_that_breaks_a_function_is_named(monkeypatch: pytest.MonkeyPatch)
         return less(n, 5)
 
     break_pass(monkeypatch, "scalarize")
-    with pytest.raises(WrongResult, match="the result: 3 was computed, -3 is what it means") as caught:
+    with pytest.raises(WrongResult, match="the result: the kernel computed 3, but -3 is correct") as caught:
         run(2)
     assert "pass 'scalarize', in 'less" in str(caught.value)
 
@@ -261,9 +261,11 @@ def test_broken_code_generation_is_named(verifying: Callable[..., None], monkeyp
         return plain(f, kind, type, *((b, a) if kind == "sub" and type is ti.i32 else (a, b)))
 
     monkeypatch.setattr(scalar_ops, "binary", wrong)
-    with pytest.raises(WrongResult, match=r"x\[2\]: 2 was computed, -2 is what it means"):
+    with pytest.raises(WrongResult, match=r"x\[2\]: the kernel computed 2, but -2 is correct"):
         less(np.arange(8, dtype=np.int32))
-    with pytest.raises(WrongResult, match="No pass changed what it means: it is code generation, or the runtime"):
+    with pytest.raises(
+        WrongResult, match="The IR is correct after every pass: the error is in code generation or in the runtime"
+    ):
         less(np.arange(8, dtype=np.int32))
 
 
@@ -296,7 +298,7 @@ def test_masked_accesses_are_compared(verifying: Callable[..., None], monkeypatc
         return y[n]
 
     break_pass(monkeypatch, "mask_accesses", reads_seven)
-    with pytest.raises(WrongResult, match=r"the result: 7 was computed, 0 is what it means(.|\n)*'mask_accesses'"):
+    with pytest.raises(WrongResult, match=r"the result: the kernel computed 7, but 0 is correct(.|\n)*'mask_accesses'"):
         read(99)
 
 
@@ -317,9 +319,9 @@ def test_results_prints_and_faults_are_compared(monkeypatch: pytest.MonkeyPatch)
 
     break_pass(monkeypatch, "scalarize")
     for kernel, message in (
-        (returns, "the result: -2 was computed, 2 is what it means"),
-        (prints, r"print: '-2\\n' was computed, '2\\n' is what it means"),
-        (fails, "fault: assert was computed, '' is what it means"),
+        (returns, "the result: the kernel computed -2, but 2 is correct"),
+        (prints, r"print: the kernel computed '-2\\n', but '2\\n' is correct"),
+        (fails, "fault: the kernel computed assert, but '' is correct"),
     ):
         with pytest.raises(WrongResult, match=message):
             kernel(3, 1)
@@ -363,7 +365,7 @@ def test_a_lost_update_is_not_taken_for_an_order(monkeypatch: pytest.MonkeyPatch
         return True
 
     break_pass(monkeypatch, "demote_atomics", lose)
-    with pytest.raises(WrongResult, match=r"out\[0\]: 0 was computed, 1 is what it means \(and 58 more there\)"):
+    with pytest.raises(WrongResult, match=r"out\[0\]: the kernel computed 0, but 1 is correct \(and 58 more there\)"):
         append()
 
 
@@ -377,7 +379,9 @@ def test_what_is_listed_in_any_order_is_compared(monkeypatch: pytest.MonkeyPatch
             slots[ti.atomic_add(count[None], 1)] = n - i * 2
 
     break_pass(monkeypatch, "demote_atomics")
-    with pytest.raises(WrongResult, match=r"how often \d+ is in slots: 0 was computed, 1 is what it means") as caught:
+    with pytest.raises(
+        WrongResult, match=r"the number of times that \d+ is in slots: the kernel computed 0, but 1 is correct"
+    ) as caught:
         append(200)
     assert "pass 'demote_atomics', in 'append'" in str(caught.value)
 

@@ -58,11 +58,11 @@ def test_indices_are_checked():
             x[wrong]
     with pytest.raises(IndexError, match="takes 2 indices, got 1"):
         x[0] = 1
-    with pytest.raises(IndexError, match="indexed with integers"):
+    with pytest.raises(IndexError, match="must be an integer"):
         x[0, 1.5]
-    with pytest.raises(IndexError, match="slices work on"):
+    with pytest.raises(IndexError, match="slice x"):
         x[0, :]
-    with pytest.raises(TypeMismatch, match="is a number of type f32, not str"):
+    with pytest.raises(TypeMismatch, match="must be a number of type f32, not str"):
         x[0, 0] = "a"
     assert x[ti.Vector([1, 2])] == x[(1, 2)] == x[np.int64(1), 2]
 
@@ -145,11 +145,11 @@ def test_from_numpy_and_copy_from():
         ({"shape": 0}, "at least 1, got 0"),
         ({"shape": (2, -1)}, "got -1 in dimension 1"),
         ({"shape": 2.5}, "."),
-        ({"shape": 2, "order": "ij"}, "names 2 axes, shape has 1"),
+        ({"shape": 2, "order": "ij"}, "names 2 axes, but shape has 1"),
         ({"shape": (2, 2), "order": "ab"}, "permutation of 'ij'"),
         ({"order": "ij"}, "order needs a shape"),
         ({"offset": 3}, "offset needs a shape"),
-        ({"shape": 2, "offset": (1, 2)}, "offset has 2 numbers, shape has 1"),
+        ({"shape": 2, "offset": (1, 2)}, "offset has 2 numbers, but shape has 1"),
         ({"shape": 2, "colour": 1}, "no option 'colour'"),
     ],
 )
@@ -163,9 +163,9 @@ def test_who_asks_for_too_much_is_told_by_name_or_shape():
     huge = (2**30, 2**20)
     particle = ti.types.struct(mass=float, at=ti.types.vector(3, float))
     for x, told in (
-        (ti.field(float, huge), r"^f32 \(1073741824, 1048576\) asks for"),
-        (ti.Vector.field(3, float, huge), r"^3 x f32 \(1073741824, 1048576\) asks for"),
-        (particle.field(shape=huge, name="p").mass, r"^p\.mass, p\.at asks for"),
+        (ti.field(float, huge), r"^f32 \(1073741824, 1048576\) needs"),
+        (ti.Vector.field(3, float, huge), r"^3 x f32 \(1073741824, 1048576\) needs"),
+        (particle.field(shape=huge, name="p").mass, r"^p\.mass, p\.at needs"),
     ):
         with pytest.raises(OutOfMemory, match=told):
             x.fill(1)
@@ -184,7 +184,7 @@ def test_gradients():
     assert x.grad[2] == 1
     assert x[2] == 0
     assert ti.field(float, shape=3).grad is None
-    with pytest.raises(TypeMismatch, match="only float"):
+    with pytest.raises(TypeMismatch, match="only fields of floats"):
         ti.field(int, shape=3, needs_grad=True)
 
 
@@ -201,7 +201,7 @@ def test_a_reset_ends_fields():
     x[0] = 1
     ti.init()
     for use in (lambda: x[0], lambda: x.fill(1), x.to_numpy, lambda: v[0], v.describe):
-        with pytest.raises(FieldError, match="the program was reset"):
+        with pytest.raises(FieldError, match="`reset` was called"):
             use()
 
 
@@ -224,5 +224,5 @@ def test_u1_reads_as_int_and_text_is_numpys():
 
 
 def test_python_cannot_loop_over_a_field():
-    with pytest.raises(TypeError, match="inside kernels"):
+    with pytest.raises(TypeError, match="only in kernels"):
         iter(ti.field(float, shape=2))

@@ -182,7 +182,7 @@ def test_the_command_says_what_it_misses(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.split("while")[0])
     run = weft(tmp_path, "program.py:triple")
     assert run.returncode == 1
-    assert run.stderr == "weft: the program compiled no kernel 'triple'; it compiled double\n"
+    assert run.stderr == "weft: the program did not compile a kernel 'triple'; it compiled double\n"
     run = weft(tmp_path, "missing.py:triple")
     assert (run.returncode, run.stderr) == (2, "weft: there is no file and no demo 'missing.py'\n")
 

@@ -215,7 +215,7 @@ def test_vtk_reads_ply() -> None:
 def test_integers_of_ply_fit_or_are_refused() -> None:
     recorder = ti.Recorder("a.ply")
     recorder.points(np.zeros((2, 3)), number=np.array([1, 2**31 - 1]))
-    with pytest.raises(TypeError, match="integers of 32 bits, and 'number' has larger ones"):
+    with pytest.raises(TypeError, match="have 32 bits, but 'number' has larger values"):
         recorder.points(np.zeros((2, 3)), number=np.array([1, 2**31]))
 
 
@@ -240,7 +240,7 @@ def test_pictures_with_depth() -> None:
     assert np.abs(read[::-1].swapaxes(0, 1) - depth).max() <= 4 / 65535
     with pytest.raises(ValueError, match=r"the depth 3\.5 is outside of the recorder's depth_range, -1\.0 to 3\.0"):
         recorder.image(image, depth=np.full((4, 3), 3.5))
-    with pytest.raises(ValueError, match=r"has \(4, 3\) pixels, and there are \(3, 4\) depths"):
+    with pytest.raises(ValueError, match=r"has \(4, 3\) pixels, but there are \(3, 4\) depths"):
         recorder.image(image, depth=np.zeros((3, 4)))
     assert not Path("out/a_000002.png").exists()
 
@@ -294,7 +294,7 @@ def test_a_list_continues() -> None:
     recorder.grid(heat=x, time=3)
     assert read_pvd("a.pvd") == [(float(k), f"a_{k:06d}.vti") for k in range(4)]
     assert xml_arrays(Path("a_000003.vti"))[1]["heat"].tolist() == [30] * 4
-    with pytest.raises(ValueError, match="lists 4 frames: a series cannot continue at number 5"):
+    with pytest.raises(ValueError, match="has 4 frames, so the series cannot continue at number 5"):
         ti.Recorder("a.vti", first=5)
 
 
@@ -344,30 +344,36 @@ def test_steps_have_the_same_arrays() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ti.Recorder("a.obj"), r"ends in \.vti, .* not as 'a\.obj'"),
+        (lambda: ti.Recorder("a.obj"), r"must end in \.vti, .* unlike 'a\.obj'"),
         (lambda: ti.Recorder(3), r"ti\.Recorder takes the path of a file, not 3"),
-        (lambda: ti.Recorder("a.vti", at="corners"), "at 'cells' or at 'points', not at 'corners'"),
-        (lambda: ti.Recorder("a.vti", spacing=0), "is positive, not 0"),
-        (lambda: ti.Recorder("a.vti", origin=(1, 2, 3, 4)), "one for each of up to three axes"),
-        (lambda: ti.Recorder("a.png", depth_range=3), "depth_range is two numbers"),
-        (lambda: ti.Recorder("a.png", depth_range=(3, 1)), "is smaller than the second"),
+        (lambda: ti.Recorder("a.vti", at="corners"), "at 'cells' or 'points', not at 'corners'"),
+        (lambda: ti.Recorder("a.vti", spacing=0), "must be positive, not 0"),
+        (lambda: ti.Recorder("a.vti", origin=(1, 2, 3, 4)), "a number for each of up to three axes"),
+        (lambda: ti.Recorder("a.png", depth_range=3), "depth_range must be two numbers"),
+        (lambda: ti.Recorder("a.png", depth_range=(3, 1)), "must be smaller than the second"),
         (lambda: ti.Recorder("a.vti", first=-1), "a whole number of at least 0"),
         (lambda: ti.Recorder("a.vti", fps=0), "above 0"),
         (
             lambda: ti.Recorder("a.vti").points(np.zeros((2, 3))),
-            r"a \.vti file takes grid, not points; points goes to ",
+            r"a \.vti file supports grid, not points; use ",
         ),
         (lambda: ti.Recorder("a.vti").grid(), "at least one field"),
-        (lambda: ti.Recorder("a.vti").grid(a=ti.field(ti.f32, 3), b=ti.field(ti.f32, 4)), "one shape and offset"),
-        (lambda: ti.Recorder("a.vti").grid(a=ti.field(ti.f32, (2,) * 4)), r"not the shape \(2, 2, 2, 2\)"),
-        (lambda: ti.Recorder("a.vti").grid(a="text"), "'a': numbers are wanted"),
-        (lambda: ti.Recorder("a.vti").grid(a=np.zeros(3), time="now"), "the time of a frame is a number"),
-        (lambda: ti.Recorder("a.vtp").points(np.zeros((2, 4))), "positions are vectors of 2 or 3 numbers"),
-        (lambda: ti.Recorder("a.vtp").points(ti.field(ti.f32, (4, 3))), "positions are vectors of 2 or 3 numbers"),
-        (lambda: ti.Recorder("a.vtp").points(np.zeros((2, 3)), a=np.zeros(3)), "there are 2 points, and 'a' has shape"),
-        (lambda: ti.Recorder("a.vtp").mesh(np.zeros((2, 3)), np.zeros((1, 3))), "are integers of shape"),
-        (lambda: ti.Recorder("a.vtp").mesh(np.zeros((2, 3)), [[0, 1, 2]]), "2 vertices, and a face has the vertex 2"),
-        (lambda: ti.Recorder("a.png").image(np.zeros((2, 2, 5))), "an image has shape"),
+        (lambda: ti.Recorder("a.vti").grid(a=ti.field(ti.f32, 3), b=ti.field(ti.f32, 4)), "the same shape and offset"),
+        (lambda: ti.Recorder("a.vti").grid(a=ti.field(ti.f32, (2,) * 4)), r"its shape is \(2, 2, 2, 2\)"),
+        (lambda: ti.Recorder("a.vti").grid(a="text"), "'a': expected numbers"),
+        (lambda: ti.Recorder("a.vti").grid(a=np.zeros(3), time="now"), "the time of a frame must be a number"),
+        (
+            lambda: ti.Recorder("a.vtp").points(np.zeros((2, 4))),
+            "positions must be at least one vector of 2 or 3 numbers",
+        ),
+        (
+            lambda: ti.Recorder("a.vtp").points(ti.field(ti.f32, (4, 3))),
+            "positions must be at least one vector of 2 or 3 numbers",
+        ),
+        (lambda: ti.Recorder("a.vtp").points(np.zeros((2, 3)), a=np.zeros(3)), "there are 2 points, but 'a' has shape"),
+        (lambda: ti.Recorder("a.vtp").mesh(np.zeros((2, 3)), np.zeros((1, 3))), "must be integers of shape"),
+        (lambda: ti.Recorder("a.vtp").mesh(np.zeros((2, 3)), [[0, 1, 2]]), "2 vertices, but a face has the vertex 2"),
+        (lambda: ti.Recorder("a.png").image(np.zeros((2, 2, 5))), "an image must have the shape"),
         (lambda: ti.Recorder("a.png").image(np.zeros((2, 2)), order="up"), "'xy' or 'yx', not 'up'"),
     ],
 )

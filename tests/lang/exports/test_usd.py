@@ -107,7 +107,7 @@ def test_a_file_continues(ending: str) -> None:
     assert stage.GetEndTimeCode() == 3
     indices = stage.GetPrimAtPath("/World/mesh").GetAttribute("faceVertexIndices")
     assert [len(indices.Get(code)) for code in range(4)] == [6] * 4
-    with pytest.raises(ValueError, match="has 4 frames: a series cannot continue at number 5"):
+    with pytest.raises(ValueError, match="has 4 frames, so the series cannot continue at number 5"):
         ti.Recorder(f"a{ending}", first=5)
 
 

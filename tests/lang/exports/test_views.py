@@ -66,7 +66,7 @@ def test_data_sets_are_joined_and_written(tmp_path: Path) -> None:
         sets.append(ti.views.xarray(value=x, time=number / 2))
     joined = xarray.concat(sets, "time")
     assert joined.value.sel(time=1.0).values.tolist() == [2] * 5
-    with pytest.raises(TypeError, match="dims has a name for each of 1 axes"):
+    with pytest.raises(TypeError, match="dims must have a name for each of 1 axes"):
         ti.views.xarray(value=x, dims=())
 
 
@@ -82,7 +82,7 @@ def test_colours() -> None:
     assert bytes_of([3, 7]) == [[0x44, 0x01, 0x54], [0xFD, 0xE7, 0x25]]
     assert bytes_of([5.0, 5.0]) == [[0x44, 0x01, 0x54]] * 2
     assert color_bytes(Points(np.zeros((1, 3)), {})) is None
-    with pytest.raises(TypeError, match=r"a colour is a number, or 3 or 4 numbers, not \(2,\)"):
+    with pytest.raises(TypeError, match=r"a color must be a number, or 3 or 4 numbers, not \(2,\)"):
         bytes_of([[1.0, 2.0]])
 
 
@@ -264,9 +264,9 @@ def test_viser_has_points_meshes_and_grids(server: Any) -> None:
 @needs("viser")
 def test_viser_refuses_what_it_cannot_show(server: Any) -> None:
     x, speed = cloud()
-    with pytest.raises(TypeError, match="not 'speed': give it as color"):
+    with pytest.raises(TypeError, match="not 'speed': pass it as color"):
         ti.views.viser.points("/sand", x, server=server, speed=speed)
-    with pytest.raises(TypeError, match="two axes as a plane"):
+    with pytest.raises(TypeError, match="only fields of numbers with two axes"):
         ti.views.viser.grid("/air", np.zeros((2, 2, 2)), server=server)
 
 

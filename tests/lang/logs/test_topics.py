@@ -124,9 +124,9 @@ def test_levels_choose_details(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_unknown_names_list_the_known() -> None:
-    with pytest.raises(WeftError, match=r"there is no log 'cash'; there are translate, passes, .*, and 'all'"):
+    with pytest.raises(WeftError, match=r"there is no log 'cash'; the logs are translate, passes, .*, and 'all'"):
         ti.set_logs("cash")
-    with pytest.raises(WeftError, match=r"a logging level is one of trace, debug, .*, not 'loud'"):
+    with pytest.raises(WeftError, match=r"a logging level must be one of trace, debug, .*, not 'loud'"):
         ti.set_logs(cache="loud")
     assert not any(topic.on for topic in TOPICS.values())
 

@@ -81,13 +81,13 @@ def test_counters_of_the_hardware_are_not_read(caplog: pytest.LogCaptureFixture)
     )
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == 4
-    assert all("needs NVIDIA's CUPTI, which Weft does not use: kernels are timed" in text for text in said)
+    assert all("needs NVIDIA's CUPTI, which Weft does not use. Weft measures times" in text for text in said)
 
 
 def test_names_that_are_wrong() -> None:
-    with pytest.raises(ValueError, match="the toolkit is 'default' or 'cupti', not 'nvprof'"):
+    with pytest.raises(ValueError, match="the toolkit must be 'default' or 'cupti', not 'nvprof'"):
         ti.profiler.set_kernel_profiler_toolkit("nvprof")
-    with pytest.raises(ValueError, match="the groups of counters are global_access"):
+    with pytest.raises(ValueError, match="the group of counters must be one of global_access"):
         ti.profiler.get_predefined_cupti_metrics("everything")
 
 

@@ -180,9 +180,9 @@ def test_a_report_without_matplotlib(
 
 
 def test_benchmarks_that_are_wrong() -> None:
-    with pytest.raises(ValueError, match="2 line_vals have 1 line_names"):
+    with pytest.raises(ValueError, match="there are 2 line_vals, but 1 line_names"):
         ti.testing.Benchmark(["n"], [1], "way", [1, 2], ["one"], "plot")
-    with pytest.raises(ValueError, match="2 curves have 1 styles"):
+    with pytest.raises(ValueError, match="there are 2 line_vals, but 1 styles"):
         ti.testing.Benchmark(["n"], [1], "way", [1, 2], ["one", "two"], "plot", styles=[("red", "-")])
     wrong = ti.testing.perf_report(ti.testing.Benchmark(["n"], [(1, 2)], "way", [1], ["one"], "plot"))(lambda n, way: n)
     with pytest.raises(ValueError, match="has 2 values for n"):

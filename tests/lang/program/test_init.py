@@ -42,8 +42,8 @@ def test_options_without_meaning_say_so_once(caplog: pytest.LogCaptureFixture) -
     ti.init(dynamic_index=True, packed=True)
     ti.init(dynamic_index=False, device_memory_GB=2.0)
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
-        "init: dynamic_index, packed: no meaning in Weft, ignored",
-        "init: device_memory_GB: no meaning in Weft, ignored",
+        "init: dynamic_index, packed: ignored, because it has no effect in Weft",
+        "init: device_memory_GB: ignored, because it has no effect in Weft",
     ]
 
 
@@ -51,53 +51,57 @@ def test_options_without_meaning_say_so_once(caplog: pytest.LogCaptureFixture) -
     ("keywords", "error", "text"),
     [
         ({"debg": True}, UnknownOption, "init has no option 'debg'; did you mean 'debug'?"),
-        ({"debug": "yes"}, TypeError, "init: debug is True or False, not 'yes'"),
-        ({"random_seed": 1.5}, TypeError, "init: random_seed is a whole number, not 1.5"),
-        ({"cpu_max_num_threads": -4}, WrongOption, "init: cpu_max_num_threads is 0 or more, not -4"),
-        ({"threads": True}, WrongOption, "init: threads is a whole number, not True"),
-        ({"compile_threads": -1}, WrongOption, "init: compile_threads is 0 or more, not -1"),
-        ({"num_compile_threads": -1}, WrongOption, "init: num_compile_threads is 0 or more, not -1"),
-        ({"device": -1}, WrongOption, "init: device is 0 or more, not -1"),
-        ({"device": "first"}, WrongOption, "init: device is a whole number, not 'first'"),
-        ({"cuda_stack_limit": -1}, WrongOption, "init: cuda_stack_limit is 0 or more, not -1"),
-        ({"opt_level": 4}, WrongOption, "init: opt_level is 0, 1, 2 or 3, not 4"),
-        ({"opt_level": -1}, WrongOption, "init: opt_level is 0, 1, 2 or 3, not -1"),
-        ({"random_seed": 2**64}, WrongOption, f"init: random_seed is a number of 64 bits, not {2**64}"),
-        ({"debug": 2}, WrongOption, "init: debug is True or False, not 2"),
-        ({"fast_math": 1.0}, WrongOption, "init: fast_math is True or False, not 1.0"),
-        ({"log_level": 3}, WrongOption, "init: log_level is a string, not 3"),
+        ({"debug": "yes"}, TypeError, "init: debug must be True or False, not 'yes'"),
+        ({"random_seed": 1.5}, TypeError, "init: random_seed must be a whole number, not 1.5"),
+        ({"cpu_max_num_threads": -4}, WrongOption, "init: cpu_max_num_threads must be 0 or more, not -4"),
+        ({"threads": True}, WrongOption, "init: threads must be a whole number, not True"),
+        ({"compile_threads": -1}, WrongOption, "init: compile_threads must be 0 or more, not -1"),
+        ({"num_compile_threads": -1}, WrongOption, "init: num_compile_threads must be 0 or more, not -1"),
+        ({"device": -1}, WrongOption, "init: device must be 0 or more, not -1"),
+        ({"device": "first"}, WrongOption, "init: device must be a whole number, not 'first'"),
+        ({"cuda_stack_limit": -1}, WrongOption, "init: cuda_stack_limit must be 0 or more, not -1"),
+        ({"opt_level": 4}, WrongOption, "init: opt_level must be 0, 1, 2 or 3, not 4"),
+        ({"opt_level": -1}, WrongOption, "init: opt_level must be 0, 1, 2 or 3, not -1"),
+        ({"random_seed": 2**64}, WrongOption, f"init: random_seed must be a number that fits 64 bits, not {2**64}"),
+        ({"debug": 2}, WrongOption, "init: debug must be True or False, not 2"),
+        ({"fast_math": 1.0}, WrongOption, "init: fast_math must be True or False, not 1.0"),
+        ({"log_level": 3}, WrongOption, "init: log_level must be a string, not 3"),
         (
             {"offline_cache_cleaning_policy": "all"},
             WrongOption,
-            "init: offline_cache_cleaning_policy is one of lru, fifo, version, never, not 'all'",
+            "init: offline_cache_cleaning_policy must be one of lru, fifo, version, never, not 'all'",
         ),
         (
             {"offline_cache_cleaning_factor": float("nan")},
             WrongOption,
-            "init: offline_cache_cleaning_factor is a number from 0 to 1, not nan",
+            "init: offline_cache_cleaning_factor must be a number from 0 to 1, not nan",
         ),
         (
             {"offline_cache_max_size_of_files": -1},
             WrongOption,
-            "init: offline_cache_max_size_of_files is 0 or more, not -1",
+            "init: offline_cache_max_size_of_files must be 0 or more, not -1",
         ),
-        ({"offline_cache_file_path": 3}, WrongOption, "init: offline_cache_file_path is a string, not 3"),
-        ({"enable_fallback": "no"}, WrongOption, "init: enable_fallback is True or False, not 'no'"),
-        ({"require_version": 1.7}, WrongOption, "init: require_version is a string, not 1.7"),
-        ({"cpu_features": 3}, WrongOption, "init: cpu_features is a string, not 3"),
+        ({"offline_cache_file_path": 3}, WrongOption, "init: offline_cache_file_path must be a string, not 3"),
+        ({"enable_fallback": "no"}, WrongOption, "init: enable_fallback must be True or False, not 'no'"),
+        ({"require_version": 1.7}, WrongOption, "init: require_version must be a string, not 1.7"),
+        ({"cpu_features": 3}, WrongOption, "init: cpu_features must be a string, not 3"),
         (
             {"cpu_features": "avx2"},
             ti.WeftError,
-            "cpu_features is one of native, x86-64-v2, x86-64-v3, x86-64-v4, not 'avx2'",
+            "cpu_features must be one of native, x86-64-v2, x86-64-v3, x86-64-v4, not 'avx2'",
         ),
-        ({"arch": 3}, ti.WeftError, "arch is one of cpu, cuda, gpu, python, not 3"),
-        ({"default_fp": ti.i32}, TypeError, "default_fp is f16, f32 or f64, not i32"),
-        ({"default_ip": "i64"}, TypeError, "default_ip is an integer type, not 'i64'"),
-        ({"arch": "cudaa"}, ti.WeftError, "arch is one of cpu, cuda, gpu, python, not 'cudaa'; did you mean 'cuda'?"),
+        ({"arch": 3}, ti.WeftError, "arch must be one of cpu, cuda, gpu, python, not 3"),
+        ({"default_fp": ti.i32}, TypeError, "default_fp must be f16, f32 or f64, not i32"),
+        ({"default_ip": "i64"}, TypeError, "default_ip must be an integer type, not 'i64'"),
+        (
+            {"arch": "cudaa"},
+            ti.WeftError,
+            "arch must be one of cpu, cuda, gpu, python, not 'cudaa'; did you mean 'cuda'?",
+        ),
         (
             {"log_level": "loud"},
             ti.WeftError,
-            "a logging level is one of trace, debug, info, warn, error, critical, not 'loud'",
+            "a logging level must be one of trace, debug, info, warn, error, critical, not 'loud'",
         ),
     ],
 )
@@ -109,11 +113,13 @@ def test_wrong_options(keywords: dict[str, Any], error: type[Exception], text: s
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_no_option_takes_a_value_of_another_type(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(WrongOption, match=f"^init: {name} is "):
+    with pytest.raises(WrongOption, match=f"^init: {name} must be "):
         ti.init(**{name: [1]})
     if OPTIONS[name] is not str:
         monkeypatch.setenv(f"WEFT_{name.upper()}", "blue")
-        with pytest.raises(WrongOption, match=rf"^WEFT_{name.upper()} \(or TI_{name.upper()}\) is .*, not 'blue'$"):
+        with pytest.raises(
+            WrongOption, match=rf"^WEFT_{name.upper()} \(or TI_{name.upper()}\) must be .*, not 'blue'$"
+        ):
             ti.init()
 
 
@@ -125,7 +131,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 def test_a_wrong_number_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TI_CPU_MAX_NUM_THREADS", "-4")
-    with pytest.raises(WrongOption, match=r"or TI_CPU_MAX_NUM_THREADS\) is 0 or more, not -4"):
+    with pytest.raises(WrongOption, match=r"or TI_CPU_MAX_NUM_THREADS\) must be 0 or more, not -4"):
         ti.init()
 
 
@@ -141,7 +147,7 @@ def test_the_environment_has_the_last_word(monkeypatch: pytest.MonkeyPatch) -> N
     ti.init(arch=ti.cpu, debug=False, default_fp=ti.f32)
     assert (ti.cfg.arch, ti.cfg.debug, ti.cfg.default_fp, ti.cfg.fast_math) == ("python", True, ti.f64, False)
     monkeypatch.setenv("TI_RANDOM_SEED", "many")
-    with pytest.raises(TypeError, match="is a whole number, not 'many'"):
+    with pytest.raises(TypeError, match="must be a whole number, not 'many'"):
         ti.init()
 
 
@@ -151,7 +157,7 @@ def test_arches_that_are_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ti.WeftError, match="arch=metal is not available"):
         ti.init(arch=ti.metal, enable_fallback=False)
     monkeypatch.setenv("TI_ENABLE_CUDA", "0")
-    with pytest.warns(UserWarning, match="the environment turns it off"):
+    with pytest.warns(UserWarning, match="the environment variable WEFT_ENABLE_CUDA or TI_ENABLE_CUDA turns it off"):
         ti.init(arch=ti.gpu)
     assert ti.cfg.arch == "cpu"
 
@@ -171,7 +177,7 @@ def test_what_is_written_where() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == ""
     assert run.stderr.splitlines() == [
-        "[weft] WARNING: init: packed: no meaning in Weft, ignored",
+        "[weft] WARNING: init: packed: ignored, because it has no effect in Weft",
         "[weft] INFO: running on arch=cpu",
     ]
 

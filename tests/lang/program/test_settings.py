@@ -33,7 +33,7 @@ def test_cfg_knows_every_option_that_has_a_meaning() -> None:
 
 
 def test_what_cfg_does_not_know() -> None:
-    with pytest.raises(AttributeError, match="the option 'saturating_grid_dim' of init has no meaning in Weft"):
+    with pytest.raises(AttributeError, match="the option 'saturating_grid_dim' of init has no effect in Weft"):
         _ = ti.cfg.saturating_grid_dim
     with pytest.raises(AttributeError, match="cfg has no 'nonsense'"):
         _ = ti.cfg.nonsense

@@ -149,14 +149,14 @@ def with_a_wrong_index() -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (before_the_loop, "a SharedArray belongs to a block of threads: use it in a parallel loop"),
+        (before_the_loop, "a SharedArray is memory of a block of threads: use it in a parallel loop"),
         (in_a_serial_loop, "'warp_sync' is an operation of the threads of a block: use it in a parallel loop"),
         (of_unknown_shape, "an extent must be known at compile time"),
         (of_no_shape, r"the extents of a SharedArray must be at least 1, got \(4, 0\)"),
         (of_structs, "the elements of a SharedArray must be numbers, vectors or matrices, not"),
         (with_too_few, "ti.simt.warp.shfl_sync_i32 takes 3 arguments, got 2"),
         (of_vectors, "ti.simt.warp.shfl_sync_f32 takes numbers, not a value of type i32x2"),
-        (with_too_many_threads, "block_dim=2048: a block has at most 1024 threads"),
+        (with_too_many_threads, "block_dim=2048 is too large: a block can have at most 1024 threads"),
         (as_a_value, "an array cannot be used as a value here: write an index"),
         (as_a_loop, "a loop over an array cannot be unrolled"),
         (with_a_wrong_index, "array .pad. has 2 axes, got 1"),

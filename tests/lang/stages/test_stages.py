@@ -178,7 +178,7 @@ def test_nothing_is_kept_alive_and_what_is_gone_is_said() -> None:
     del box
     gc.collect()
     assert watch() is None
-    with pytest.raises(ti.lang.errors.WeftError, match="an object that is gone: its argument 'self'"):
+    with pytest.raises(ti.lang.errors.WeftError, match="an object that no longer exists: its argument 'self'"):
         last.tree
     ti.init(arch=ti.cpu)
     with pytest.raises(ti.lang.errors.WeftError, match=r"before the last `init` or `reset`"):

@@ -321,24 +321,24 @@ def test_mistakes() -> None:
         with pytest.raises(ArgumentError, match=what):
             scaled(configs, **options)
 
-    wrong("has no 'L'; what can be set is K, block_dim, simd", [ti.Config(L=1)])
-    wrong("parameter 'n' is no ti.template", [ti.Config(K=1, n=3)])
-    wrong("block_dim is 1 to 1024, not 2048", [ti.Config(K=1, block_dim=2048)])
+    wrong("has no parameter 'L'; a configuration can set K, block_dim, simd", [ti.Config(L=1)])
+    wrong("parameter 'n' must be annotated ti.template", [ti.Config(K=1, n=3)])
+    wrong("block_dim must be 1 to 1024, not 2048", [ti.Config(K=1, block_dim=2048)])
     wrong("simd is 1, 2, 4, ... or 64, not 3", [ti.Config(K=1, simd=3)])
     wrong("simd is 1, 2, 4, ... or 64, not 'wide'", [ti.Config(K=1, simd="wide")])
-    wrong("all configurations set the same parameters", [ti.Config(K=1), ti.Config(simd=4)])
+    wrong("all configurations must set the same parameters", [ti.Config(K=1), ti.Config(simd=4)])
     wrong("takes configs=", [{"K": 1}])
-    wrong("key: 'm' is none of x, n", None, key=["m"])
-    wrong("key: 'K' is none of x, n", None, key=["K"])
-    wrong("restore: 'y' is none of x, n", None, restore=["y"])
+    wrong("key: 'm' is not one of x, n", None, key=["m"])
+    wrong("key: 'K' is not one of x, n", None, key=["K"])
+    wrong("restore: 'y' is not one of x, n", None, restore=["y"])
     with pytest.raises(ArgumentError, match=r"put it above @ti\.kernel"):
         ti.autotune(configs=[ti.Config(K=1)])(lambda x: x)
     with pytest.raises(ArgumentError, match="at least one"):
         ti.autotune(configs=[])(scaled().kernel)
     add, x = scaled(), np.zeros(8, np.float32)
-    with pytest.raises(ArgumentError, match="'K' of kernel 'add' is what autotune chooses"):
+    with pytest.raises(ArgumentError, match="'K' of kernel 'add' is chosen by autotune"):
         add(x, 8, K=1)
-    with pytest.raises(ArgumentError, match="as tuned, takes x, n: missing"):
+    with pytest.raises(ArgumentError, match="takes x, n: missing"):
         add(x)
-    with pytest.raises(ArgumentError, match="as tuned, takes x, n: too many"):
+    with pytest.raises(ArgumentError, match="takes x, n: too many"):
         add(x, 1, 2)

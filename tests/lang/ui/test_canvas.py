@@ -50,7 +50,7 @@ def test_images_are_grey_or_colours_and_stretched() -> None:
     window.get_canvas().set_image(grey)
     seen = _colors(window)
     assert np.allclose(seen[:, :, 0], np.kron(grey.to_numpy(), np.ones((4, 2))), atol=0.003)
-    with pytest.raises(ValueError, match="an image has shape"):
+    with pytest.raises(ValueError, match="an image must have the shape"):
         window.get_canvas().set_image(np.zeros((2, 2, 7), np.float32))
     with pytest.raises(TypeError, match="not int64"):
         window.get_canvas().set_image(np.zeros((2, 2), np.int64))
@@ -106,7 +106,7 @@ def test_contours_and_arrows(like: Any) -> None:
     window.get_canvas().contour(height, "viridis", normalize=True)
     window.get_canvas().vector_field(np.stack([-y, x], 2), arrow_spacing=6, scale=0.12, width=0.012, color=(1, 1, 1))
     like(window, "contour")
-    with pytest.raises(ValueError, match="no colour map 'jet': there are plasma, viridis"):
+    with pytest.raises(ValueError, match="no color map 'jet'; the color maps are plasma, viridis"):
         window.get_canvas().contour(height, "jet")
 
 
@@ -156,11 +156,11 @@ def test_one_number_that_is_none_does_not_spoil_a_plot(bad: float) -> None:
 MISTAKES: list[tuple[Any, str]] = [
     (lambda c: c.circles(np.zeros((3, 3)), 1), "vectors of 2 numbers, not vectors of 3"),
     (lambda c: c.circles(ti.field(ti.f32, 4), 1), "not numbers"),
-    (lambda c: c.circles(np.zeros((3, 2)), 1, per_vertex_color=np.zeros((2, 3))), "3 vertices, but .* 2 colours"),
+    (lambda c: c.circles(np.zeros((3, 2)), 1, per_vertex_color=np.zeros((2, 3))), "3 vertices, but .* 2 colors"),
     (lambda c: c.circles(np.zeros((3, 2)), 1, per_vertex_radius=np.zeros(1)), "has 1 radii"),
     (lambda c: c.lines(np.zeros((3, 2)), 1, np.array([0, 3])), "an index is 3, but there are 3 vertices"),
     (lambda c: c.triangles(np.zeros((3, 2)), indices=np.array([0, -1, 2])), "an index is -1"),
-    (lambda c: c.set_background_color((1, 2)), "a colour is three numbers"),
+    (lambda c: c.set_background_color((1, 2)), "a color must be three numbers"),
     (lambda c: c.vector_field(np.zeros((3, 2))), r"shape \(w, h, 2\)"),
     (lambda c: c.vector_field(np.zeros((3, 2, 2)), arrow_spacing=0), "at least 1, not 0"),
     (lambda c: c.set_image(np.zeros((0, 4), np.float32)), "at least one pixel"),

@@ -90,6 +90,6 @@ def test_other_orders(order: Any) -> None:
         lambda: ti.tools.imwrite(PHOTO, "a.png", order=order),
         lambda: ti.tools.imshow(PHOTO, order=order),
     ):
-        with pytest.raises(ValueError, match="is 'xy' or 'yx', not"):
+        with pytest.raises(ValueError, match="must be 'xy' or 'yx', not"):
             call()
     assert not Path("a.png").exists()

@@ -81,12 +81,12 @@ def test_a_video_of_the_pictures_in_a_folder(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("command", "text"),
     [
-        ("video", "there are no pictures to make a video of"),
+        ("video", "there are no pictures for a video"),
         ("video none.png", "No such file or directory: 'none.png'"),
         ("gif -i none.mp4", "ffmpeg failed"),
-        ("video_crop -i FILM --x1 5 --x2 5 --y1 1 --y2 11", "the part to keep is empty: x from 5 to 5"),
-        ("video_speed -i FILM -s 0", "a factor above 0, not 0.0"),
-        ("video_scale -i FILM -w -1", "a factor above 0, not -1.0"),
+        ("video_crop -i FILM --x1 5 --x2 5 --y1 1 --y2 11", "the part of the video is empty: x from 5 to 5"),
+        ("video_speed -i FILM -s 0", "must be above 0, not 0.0"),
+        ("video_scale -i FILM -w -1", "must be above 0, not -1.0"),
     ],
 )
 def test_what_cannot_be_made(command: str, text: str, film: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,7 +98,7 @@ def test_what_cannot_be_made(command: str, text: str, film: Path, capsys: pytest
 
 def test_without_ffmpeg(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(ffmpeg, "find_ffmpeg", lambda: "")
-    with pytest.raises(MissingLibrary, match="pip install imageio-ffmpeg brings it"):
+    with pytest.raises(MissingLibrary, match="pip install imageio-ffmpeg"):
         ffmpeg.mp4_to_gif("film.mp4", "film.gif", 10)
     assert cli.main(["gif", "-i", "film.mp4"]) == 2
     assert "pip install imageio-ffmpeg" in capsys.readouterr().err
@@ -158,9 +158,9 @@ def test_the_command_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert "build = Life" in source
     assert cli.main(["example", "-s", "life"]) == 0
     assert Path("life.py").read_text() == source
-    assert capsys.readouterr().out == "saved life.py: change it, and run it by `python life.py`\n"
+    assert capsys.readouterr().out == "saved life.py: edit it, and run it with `python life.py`\n"
     assert cli.main(["example", "-s"]) == 2
-    assert "which demo?" in capsys.readouterr().err
+    assert "the name of a demo is missing" in capsys.readouterr().err
     assert cli.main(["example", "nothing"]) == 2
     assert "there is no demo 'nothing'" in capsys.readouterr().err
 

@@ -161,7 +161,7 @@ def test_a_drag_of_a_panel_never_reaches_the_program() -> None:
 def test_panels_that_do_not_pair_up_say_so() -> None:
     window = _window()
     gui = window.get_gui()
-    with pytest.raises(RuntimeError, match="a widget is in a panel"):
+    with pytest.raises(RuntimeError, match="a widget must be in a panel"):
         gui.text("lost")
     gui.begin("a", 0, 0, 1, 1)
     with pytest.raises(RuntimeError, match="panel 'b' begins before panel 'a' has ended"):

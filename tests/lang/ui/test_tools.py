@@ -134,7 +134,7 @@ def test_meshes() -> None:
     writer.export("mesh.ply")
     content = Path("mesh.ply").read_bytes()
     assert len(content.split(b"end_header\n")[1]) == 3 * (3 * 8 + 4 * 4 + 4) + 1 + 3 * 4 + 4
-    with pytest.warns(UserWarning, match="'word' is left out: PLY has the types .* not string") as record:
+    with pytest.warns(UserWarning, match="'word' is left out: its type must be one of .* not string") as record:
         writer.add_vertex_channel("word", "string", np.zeros(3))
     assert record[0].filename == __file__
     writer.export("again.ply")

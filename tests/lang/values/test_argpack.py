@@ -40,7 +40,7 @@ def test_members_of_packs():
     p.arr = ti.ndarray(ti.f32, 2)
     assert k(p, s=0) == 5
     assert p.arr.to_numpy().tolist() == [10, 11]
-    with pytest.raises(ArgumentError, match="argument 'p': argpack"):
+    with pytest.raises(ArgumentError, match="argument 'p': expected argpack"):
         k(inner(1, [2, 3]), 1.0)
 
 
@@ -64,7 +64,7 @@ def test_values_in_order_or_by_name():
         inner(k=1)
     with pytest.raises(TypeMismatch, match="'k' is given twice"):
         inner(1, k=2)
-    with pytest.raises(TypeMismatch, match="has 2 members, got 3 values"):
+    with pytest.raises(TypeMismatch, match="has 2 members, but got 3 values"):
         inner(1, [2, 3], 4)
 
 

@@ -57,7 +57,7 @@ def test_isinstance():
 def test_wrong_values():
     with pytest.raises(TypeMismatch, match="no member 'speed'"):
         Particle(speed=3)
-    with pytest.raises(TypeMismatch, match="3 members, got 4"):
+    with pytest.raises(TypeMismatch, match="3 members, but got 4"):
         Particle(1, 2, 3, 4)
     with pytest.raises(TypeMismatch, match="given twice"):
         Particle(1, mass=2)
@@ -65,11 +65,11 @@ def test_wrong_values():
         Particle().speed
     with pytest.raises(AttributeError):
         Particle().speed = 1
-    with pytest.raises(TypeMismatch, match="is a number"):
+    with pytest.raises(TypeMismatch, match="must be a number"):
         Particle(mass="heavy")
-    with pytest.raises(TypeMismatch, match="methods are a dict of names and functions, not 3"):
+    with pytest.raises(TypeMismatch, match="methods must be a dict of names and functions, not 3"):
         ti.Struct.field({"a": ti.f32}, 3)
-    with pytest.raises(CompilationError, match="no default value"):
+    with pytest.raises(CompilationError, match="cannot have a default value"):
 
         @ti.dataclass
         class Wrong:
