@@ -281,7 +281,9 @@ class SNode:
         if not isinstance(axes, Iterable) or not all(isinstance(number, int | np.integer) for number in numbers):
             raise CompilationError(f"axes must be ti.i, ti.ij or ti.axes(...), not {numbers}")
         if not set(numbers) <= set(range(MAX_AXES)):
-            raise CompilationError(f"the axes of a field must be numbers from 0 to {MAX_AXES - 1}, not {numbers}")
+            raise CompilationError(
+                f"a field can have at most {MAX_AXES} axes, with the numbers 0 to {MAX_AXES - 1}, not {numbers}"
+            )
         extents = shape_tuple(dimensions)
         if not isinstance(dimensions, Iterable):
             extents = extents * len(numbers)

@@ -283,8 +283,8 @@ kernel @k() -> () {
 @pytest.mark.parametrize(
     ("kind", "how", "message"),
     [
-        ("alloca", "", "a local from outside of the loop"),
-        ("alloca", ", relaxed=true", "a local from outside of the loop"),
+        ("alloca", "", "a local of the code around the loop"),
+        ("alloca", ", relaxed=true", "a local of the code around the loop"),
         ("shared_local", "", "is a plain store to"),
         ("shared_local", ", relaxed=true", None),
     ],

@@ -99,7 +99,7 @@ def test_text_comes_back(op: str) -> None:
         ("atomic_store %lock, %1, order=acq_rel", "the order 'acq_rel'; expected one of"),
         ("%got = exchange %lock, %1, order=seq_cst : i32", "unknown order 'seq_cst'"),
         ("%got = compare_exchange %lock, %0, %1, order=weak : i32", "unknown order 'weak'"),
-        ("fence order=relaxed", "which has no effect"),
+        ("fence order=relaxed", "which orders nothing"),
         ("fence scope=world", "unknown scope 'world'"),
         (
             "%p = field_ptr @b[] : *u8\n%z = const 0 : u8\natomic_store %p, %z",
@@ -117,7 +117,7 @@ def test_what_the_verifier_refuses(op: str, message: str) -> None:
 
 def test_iterations_write_no_private_local_of_the_code_around() -> None:
     body = "%a = alloca : *i32\nparallel_for begins=[%0], ends=[%16] (%i: i32) {{ {} }}"
-    with pytest.raises(InternalError, match="a local from outside of the loop"):
+    with pytest.raises(InternalError, match="a local of the code around the loop"):
         kernel(body.format("atomic_store %a, %1"))
     kernel(body.replace("alloca", "shared_local").format("%got = exchange %a, %1 : i32"))
 

@@ -96,7 +96,6 @@ def test_mistake(name: str, golden: Callable[[str, str], None]) -> None:
     [
         ("sparse", "sparse SNodes"),
         ("activate", "sparse SNodes"),
-        ("ad", "automatic differentiation"),
         ("aot", "compilation ahead of time"),
         ("Mesh", "meshes"),
         ("Texture", "textures"),

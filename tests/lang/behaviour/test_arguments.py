@@ -73,7 +73,7 @@ def test_floats_take_every_number(ti, name):
             assert run(value) == float(np.array(value, "f8").astype(f"f{int(name[1:]) // 8}"))
     assert math.isnan(run(math.nan))
     for value in (10**400, "1", None, 1j):
-        with pytest.raises(ti.lang.errors.ArgumentError, match="'a' is a number"):
+        with pytest.raises(ti.lang.errors.ArgumentError, match="'a' must be a number"):
             run(value)
 
 
@@ -116,7 +116,7 @@ def test_members_of_structs_fit_as_numbers_do(ti):
         ({"inner": (256, 0)}, r"argument 's.inner.b'"),
         (ti.Struct(a=1.5), r"argument 's.a'"),
         ({"inner": {"v": ti.Vector([0.5, 1])}}, r"argument 's.inner.v'"),
-        ({"f": "x"}, r"argument 's.f' is a number"),
+        ({"f": "x"}, r"argument 's.f' must be a number"),
     ):
         with pytest.raises(ArgumentError, match=message):
             k(given)

@@ -88,7 +88,7 @@ def test_dlpack_that_is_refused(ti, double):
             return (2, 0)
 
     if ti.cfg.arch != "cuda":
-        with pytest.raises(WeftError, match=r"argument 'a'.*memory of a GPU.*arch=ti\.cuda"):
+        with pytest.raises(WeftError, match=r"argument 'a'.*GPU memory.*arch=ti\.cuda"):
             double(Elsewhere())
 
 

@@ -470,7 +470,7 @@ def test_structs_as_dicts(by_python: list[str]) -> None:
     ):
         with pytest.raises(ArgumentError, match=words):
             total({**whole, **wrong})
-    with pytest.raises(ArgumentError, match="argument 's' is struct"):
+    with pytest.raises(ArgumentError, match="argument 's' must be struct"):
         total({**whole, "c": 1})
 
 

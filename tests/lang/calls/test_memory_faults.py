@@ -235,12 +235,12 @@ loop(0, 10**6)
 scatter(10**6, 0)
 assert y.to_numpy().sum() == 10**6
 text = faults(scatter, 10**6, FAR // 4)
-assert "kernel 'scatter'" in text and "a thread's copy of a small field" in text, text
+assert "kernel 'scatter'" in text and "a thread's private copy of a small field" in text, text
 y.fill(0)
 scatter(10**6, 0)
 assert y.to_numpy().sum() == 10**6
 assert "ndarray" in faults(array, ti.ndarray(ti.f32, 3000), FAR // 10)
-assert "nothing, and was ended" in faults(store, 2**31 - 1)
+assert "and was stopped" in faults(store, 2**31 - 1)
 
 # In threads of Python, and in a child.
 told = []

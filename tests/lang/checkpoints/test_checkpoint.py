@@ -186,7 +186,7 @@ def test_what_does_not_fit_changes_nothing(ending: str) -> None:
             ti.load(f"run{ending}", a=a, x=x)
     with pytest.raises(ti.CheckpointError, match="has no array 'y'; it has a, b, x, n"):
         ti.load(f"run{ending}", a=a, y=ti.field(ti.f32, 3))
-    with pytest.raises(TypeError, match="fills fields"):
+    with pytest.raises(TypeError, match="can fill only fields"):
         ti.load(f"run{ending}", a=a, n=1)
     gone, fixed = ti.ndarray(ti.f32, 3), np.zeros(3, np.float32)
     gone.end("it was freed")

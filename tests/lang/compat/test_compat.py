@@ -44,7 +44,9 @@ def test_what_has_no_counterpart_says_so() -> None:
         taichi("taichi._kernels")
     with pytest.raises(ImportError, match=r"taichi\.aot yet: compilation ahead of time"):
         taichi("taichi.aot")
-    with pytest.raises(AttributeError, match=r"'activate' yet: it is part of a feature that is not implemented \(sparse SNodes\)"):
+    with pytest.raises(
+        AttributeError, match=r"'activate' yet: it is part of a feature that is not implemented \(sparse SNodes\)"
+    ):
         _ = ti.activate
     with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
         _ = ti.nonsense
