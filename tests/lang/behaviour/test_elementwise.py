@@ -282,7 +282,7 @@ def test_mistakes(ti, mix):
         (lambda: mix(x, 1, out=(x, x)), "returns 1 arrays, but out= has 2"),
         (lambda: mix(x, 1, out=3), "out=.*neither"),
         (lambda: mix(x, ti.types.struct(a=ti.f32).field(shape=3)), "operand 'y'"),
-        (lambda: ti.elementwise(3), "not of 3"),
+        (lambda: ti.elementwise(3), "not 3"),
         (lambda: ti.elementwise(ti.f32), "function of numbers"),
         (lambda: ti.elementwise(lambda *a: 1), "parameter 'a' must be positional"),
     ):

@@ -162,12 +162,12 @@ def test_mistakes(ti, total):
         (lambda: total(x, axis=0.5), "axis 0.5 does not exist"),
         (lambda: total(x, axis=(1, -1)), "contains an axis twice"),
         (lambda: total(x, x), "takes one array and axis=, keepdims=, dtype=; it got 2"),
-        (lambda: total(x, where=x), "given are 1 and where"),
+        (lambda: total(x, where=x), "it got 1 and where"),
         (lambda: total([1, 2]), "operand 'x'.*neither an array nor a number"),
         (lambda: total(x, dtype="f"), "is not a primitive type"),
         (lambda: ti.reduce(pair, 0)(x), "'pair' must return one number, not 2"),
         (lambda: ti.reduce(add, "0"), "the identity of reduce 'add' must be a number or None, not '0'"),
-        (lambda: ti.reduce(3, 0), "not of 3"),
+        (lambda: ti.reduce(3, 0), "not 3"),
         (lambda: ti.reduce(add, 0, map=mul)(x, np.zeros(2)), r"cannot be broadcast: a\(2, 3\), b\(2,\)"),
     ):
         with pytest.raises(WeftError, match=message):
