@@ -74,7 +74,7 @@ def test_colours_are_shown_as_they_are() -> None:
         (lambda: ti.Vector.field(2, ti.f16, 7), "lengths of the vectors"),
         (lambda: ti.ndarray(ti.f32, (4, 4)), "ndarray f32"),
         (lambda: ti.Struct.field({"a": ti.f32, "b": ti.math.vec2}, shape=4), "<code>.b</code>"),
-        (lambda: ti.field(ti.f32), "has no place"),
+        (lambda: ti.field(ti.f32), "is not placed"),
         (lambda: ti.root.dense(ti.ij, (4, 1)).dense(ti.ij, (1, 4)).place(placed := ti.field(ti.i32)) and placed, "min"),
     ],
 )

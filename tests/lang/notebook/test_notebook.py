@@ -95,7 +95,7 @@ caller()
     [
         (WRONG.strip(), "---> 13     outer()", "'@' takes matrices and vectors"),
         ("x = ti.field(ti.f32, 8)\nx[9]", "----> 2 x[9]", "index"),
-        ("ti.tools.imwrite(np.zeros(3), 'a.png', 'xy')", "----> 1 ti.tools.imwrite", "an image has shape"),
+        ("ti.tools.imwrite(np.zeros(3), 'a.png', 'xy')", "----> 1 ti.tools.imwrite", "an image must have the shape"),
         ("ti.GUI('g', 4).set_image(np.zeros((3, 3)))", "----> 1 ti.GUI", "the image has 3 x 3 pixels"),
         ("ti.init(debug=True)\nx = ti.field(ti.f32, 4)\n@ti.kernel\ndef far(n: ti.i32):\n"
          "    for i in range(n):\n        x[i] = 1\nfar(9)", "----> 7 far(9)", "x[4] is out of bounds"),
