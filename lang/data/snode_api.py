@@ -281,9 +281,7 @@ class SNode:
         if not isinstance(axes, Iterable) or not all(isinstance(number, int | np.integer) for number in numbers):
             raise CompilationError(f"axes must be ti.i, ti.ij or ti.axes(...), not {numbers}")
         if not set(numbers) <= set(range(MAX_AXES)):
-            raise CompilationError(
-                f"a field can have at most {MAX_AXES} axes, with the numbers 0 to {MAX_AXES - 1}, not {numbers}"
-            )
+            raise CompilationError(f"a field can have at most {MAX_AXES} axes, from 0 to {MAX_AXES - 1}, not {numbers}")
         extents = shape_tuple(dimensions)
         if not isinstance(dimensions, Iterable):
             extents = extents * len(numbers)
@@ -473,9 +471,7 @@ def offset_tuple(offset: int | Iterable[int], ndim: int) -> tuple[int, ...]:
     """Check an offset and return it as a tuple of `ndim` integers."""
     values: tuple[Any, ...] = tuple(offset) if isinstance(offset, Iterable) else (offset,)
     if len(values) != ndim:
-        raise CompilationError(
-            f"offset has {len(values)} numbers, but shape has {ndim}: they must have the same length"
-        )
+        raise CompilationError(f"offset has {len(values)} numbers, but shape has {ndim}: they must be equally long")
     if not all(isinstance(value, int | np.integer) for value in values):
         raise CompilationError(f"an offset must consist of integers, not {values}")
     return tuple(int(value) for value in values)
@@ -488,9 +484,7 @@ def order_axes(order: str | None, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     numbers = tuple(map(_LETTERS.find, order))
     if len(order) != ndim:
-        raise CompilationError(
-            f"order={order!r} names {len(order)} axes, but shape has {ndim}: they must have the same length"
-        )
+        raise CompilationError(f"order={order!r} names {len(order)} axes, but shape has {ndim}, which must be equal")
     if sorted(numbers) != list(range(ndim)):
         raise CompilationError(f"order must be a permutation of {_LETTERS[:ndim]!r}, not {order!r}")
     return numbers
