@@ -179,6 +179,7 @@ if TYPE_CHECKING:
     from weft.lang.exports.recorder import Recorder
     from weft.lang.functions.func import func, real_func
     from weft.lang.kernels.kernel import data_oriented, kernel, warm
+    from weft.lang.measure.launch_progress import progress
 
 __version__ = "0.1.0"
 
@@ -224,6 +225,7 @@ _LAZY: dict[str, str] = {
     "Tape": "weft.lang.autodiff.tape",
     "global_thread_idx": "weft.lang.simt.block",
     "profile": "weft.lang.measure.profile",
+    "progress": "weft.lang.measure.launch_progress",
     **dict.fromkeys(("AutotuneError", "Config", "autotune"), "weft.lang.tuning.autotune"),
     **dict.fromkeys(("func", "real_func"), "weft.lang.functions.func"),
     **dict.fromkeys(("data_oriented", "kernel", "warm"), "weft.lang.kernels.kernel"),
@@ -438,6 +440,7 @@ __all__ = [
     "pow",
     "profile",
     "profiler",
+    "progress",
     "pyfunc",
     "python",
     "randn",

@@ -24,7 +24,7 @@ from typing import Protocol
 from weft.lang.notebook.cells import Html, Place, in_notebook
 from weft.runtime.forks import forkable
 
-__all__ = ["Bar", "begin", "end", "follow", "progress", "text_of_bar", "unfollow"]
+__all__ = ["Bar", "begin", "end", "follow", "measured", "progress", "text_of_bar", "unfollow"]
 
 _PATIENCE = 1.0  # seconds, after which a bar is shown
 _PAUSE = 0.1  # seconds between two drawings
@@ -36,11 +36,12 @@ class Bar:
     """Work in progress. `done` of `total` units are done; a `total` of 0 means that nobody knows how many there are.
     `estimate` is the number of seconds that the work is expected to take, for work without units."""
 
-    __slots__ = ("began", "done", "estimate", "label", "total")
+    __slots__ = ("began", "done", "estimate", "label", "read", "total")
 
     def __init__(self, label: str, total: float = 0) -> None:
         self.label, self.total, self.done = label, total, 0.0
         self.estimate: float | None = None
+        self.read: Callable[[], float] | None = None  # reads `done`; the bar is not shown while that is 0
         self.began = perf_counter()
 
     def advance(self, units: float = 1) -> None:
@@ -161,9 +162,13 @@ class _Drawer:
     _screen: _Screen | None = None
 
     def _draw(self, now: float) -> None:
-        if self.bars and now - self.bars[0].began >= _PATIENCE:
-            self._screen = self._screen or (_Cell() if in_notebook() else _Terminal())
-            self._screen.draw(self.bars[0], text_of_bar(self.bars[0], now))
+        for bar in self.bars:
+            if bar.read is not None:
+                bar.done = bar.read()
+            if now - bar.began >= _PATIENCE and (bar.read is None or bar.done > 0):
+                self._screen = self._screen or (_Cell() if in_notebook() else _Terminal())
+                self._screen.draw(bar, text_of_bar(bar, now))
+                return
 
     def _clear(self) -> None:
         if self._screen is not None:
@@ -211,6 +216,21 @@ def progress(label: str, total: float = 0) -> Generator[Bar, None, None]:
         yield bar
     finally:
         end(bar)
+
+
+@contextmanager
+def measured(label: str, read: Callable[[], float]) -> Generator[None, None, None]:
+    """Show the progress of the `with` block, which `read` tells: from 0 to 1. Another thread calls it."""
+    if not _visible():
+        yield
+        return
+    bar = Bar(label, 1)
+    bar.read = read
+    _drawer.add(bar)
+    try:
+        yield
+    finally:
+        _drawer.remove(bar)
 
 
 def _visible() -> bool:

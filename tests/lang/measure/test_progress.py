@@ -119,3 +119,52 @@ def test_a_bar_of_a_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: Any = _lines(terminal)
     assert shown[0].startswith("compiling step: 0 s")
     assert re.fullmatch(r"compiling step \[#+ +\] \d+%, 0 s, about \d s left", shown[-1])
+
+
+@pytest.mark.parametrize("arch", [ti.cpu, ti.python])
+def test_launches_count_in_their_kernels(arch: Any) -> None:
+    from weft.lang.measure.launch_progress import _counters
+
+    @ti.kernel
+    def slow(y: ti.template(), n: ti.i32):
+        for i in range(n):
+            y[i % 64] += 1
+            ti.progress(n)
+
+    for _ in range(2):  # each program has a counter of its own
+        ti.init(arch=arch)
+        y = ti.field(ti.f32, 64)
+        for launch in range(3):
+            slow(y, 50)
+            assert _counters.done[None] == pytest.approx(launch + 1)
+        assert y.to_numpy().sum() == 150
+        ti.reset()
+
+
+def test_a_launch_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _terminal(monkeypatch)
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_PAUSE", 0.005)
+    ti.init(arch=ti.cpu)
+    y = ti.field(ti.f32, 64)
+
+    @ti.kernel
+    def slow(n: ti.i32, m: ti.i32):
+        for i in range(n):
+            s = 1.0
+            for k in range(m):
+                s = ti.sin(s + k)
+            y[i % 64] = s
+            ti.progress(n)
+
+    slow(4096, 10)
+    for _ in range(2):
+        slow(4096, 200_000)
+    shares = [int(share) for share in re.findall(r"\rslow \[#* *\] (\d+)%", terminal.getvalue().replace("\x1b[K", ""))]
+    assert any(0 < share < 100 for share in shares), terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def test_progress_is_for_kernels() -> None:
+    with pytest.raises(ti.WeftError):
+        ti.progress(3)
