@@ -28,10 +28,12 @@ def _fields() -> str:
     return "\n".join(lines)
 
 
-def kernel_of(body: str, mode: str = "jvp", results: str = "()", params: str = "()") -> ops.Kernel:
-    """A kernel at CHI level with that body."""
+def kernel_of(body: str, mode: str = "jvp", results: str = "()", params: str = "()", fields: str = "") -> ops.Kernel:
+    """A kernel at CHI level with that body, and with more fields."""
     head = f"kernel @k{params} -> {results}" + (f" mode={mode}" if mode else "")
-    return parse(f"{head} {{\n{_fields()}\n%c0 = const 0 : i32 %c1 = const 1 : i32 %c4 = const 4 : i32\n{body}\n}}")
+    return parse(
+        f"{head} {{\n{_fields()}\n{fields}\n%c0 = const 0 : i32 %c1 = const 1 : i32 %c4 = const 4 : i32\n{body}\n}}"
+    )
 
 
 def _loop(body: str) -> str:
