@@ -110,7 +110,7 @@ class _Block(Generic[Item]):
         return thread.waits is None
 
     def settle(self, stopped: int) -> list[int]:
-        """The threads that go on because that one has come to a meeting, or has ended."""
+        """Return the threads that continue because that one has come to a meeting, or has ended."""
         first = stopped // WARP * WARP
         waits = {number: thread.waits for number, thread in self.threads.items()}
         found = list[int]()

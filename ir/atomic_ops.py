@@ -42,7 +42,7 @@ FENCE_SCOPES = ("block", "device")  # a fence orders accesses for the threads of
 
 class AtomicLoad(Op, name="atomic_load", reads=True, writes=True, effect="address"):
     """Reads the value at an address that other iterations may write at the same time. `order` is relaxed or acquire.
-    The op counts as a write too, so that no pass merges or moves it: each one reads memory anew."""
+    The op counts as a write too, so that no pass merges or moves it: each one reads memory again."""
 
     ptr: Value = operand()
     order: str = attr(default="relaxed")

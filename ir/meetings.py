@@ -2,9 +2,10 @@
 
     simt block_sync []               all threads of the block that have not ended
     simt warp_sync [%mask]           the lanes of `mask` that have not ended, with the same op and the same mask
-    simt warp_ballot [%p]            the lanes of the warp that come to this op, once none of the warp goes on otherwise
+    simt warp_ballot [%p]            the lanes of the warp that reach this op, when all other lanes of the warp wait or
+                                     have ended
 
-A thread that comes to such an op waits. When all are there, each gets its result, and all go on.
+A thread that reaches such an op waits. When all of them have reached it, each gets its result, and all continue.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["Meeting", "settle"]
 
 @dataclass(eq=False)
 class Meeting:
-    """A thread that waits: at which op, with which operands. `result`: what it gets when it goes on."""
+    """A thread that waits: the op at which it waits, and the operands. `result` is what it gets when it continues."""
 
     op: Simt
     seat: Seat

@@ -2,7 +2,7 @@
 
 A pointer op evaluates to a `Place`: a buffer, and the byte offset of every scalar of the pointed-to type, in `flatten`
 order. The components of a field's vector may be anywhere (structure of arrays), so a single offset is not enough.
-Computing a wrong address is no fault, because passes hoist addresses. Using it is one.
+Computing a wrong address is not a fault, because passes hoist addresses. Using it is one.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def integral(m: Match) -> bool:
 
 
 def arithmetic_integer(m: Match) -> bool:
-    """Integers that are no truth values."""
+    """Integers other than truth values."""
     return m.elem.is_int and m.elem is not u1
 
 
@@ -48,7 +48,7 @@ def unsigned(m: Match) -> bool:
 
 
 def unsigned_number(m: Match) -> bool:
-    """Unsigned integers that are no truth values."""
+    """Unsigned integers other than truth values."""
     return m.elem.kind == "u" and m.elem is not u1
 
 
@@ -96,7 +96,8 @@ def _normal(number: float, prim: Prim) -> bool:
 
 
 def exact_reciprocal(m: Match) -> bool:
-    """A power of two whose reciprocal neither overflows nor is subnormal: dividing and multiplying are one."""
+    """A power of two whose reciprocal neither overflows nor is subnormal: dividing by it equals multiplying by its
+    reciprocal."""
     return reciprocal(m) and abs(frexp(m.number("c"))[0]) == 0.5
 
 

@@ -373,7 +373,8 @@ ATOMICS: tuple[str, ...] = ("add", "sub", "mul", "min", "max", "and", "or", "xor
 
 
 def unary_type(kind: str, x: Prim, default_fp: Prim = f32) -> tuple[Prim, Prim]:
-    """(operand type, result type) of a unary operator applied to `x`; TypeError if it takes no such operand."""
+    """Return (operand type, result type) of a unary operator applied to `x`. Raises TypeError if the operator does not
+    accept such an operand."""
     typing = UNARY[kind].typing
     if typing == "truth":
         return x, u1
@@ -387,7 +388,8 @@ def unary_type(kind: str, x: Prim, default_fp: Prim = f32) -> tuple[Prim, Prim]:
 
 
 def binary_type(kind: str, a: Prim, b: Prim, default_fp: Prim = f32) -> tuple[Prim, Prim, Prim]:
-    """(left, right, result) types of a binary operator on `a` and `b`; TypeError if it takes no such operands."""
+    """Return (left, right, result) types of a binary operator on `a` and `b`. Raises TypeError if the operator does not
+    accept such operands."""
     typing = BINARY[kind].typing
     if typing in ("bits", "shift") and (a.is_float or b.is_float):
         raise TypeError(f"'{kind}' takes integers, not {a} and {b}")

@@ -47,9 +47,9 @@ class Update:
 
 @dataclass(eq=False)
 class LoopLocals:
-    """How the iterations of one parallel loop use locals from outside of it. Each iteration assigns `private` ones
-    anew. `shared` ones are memory of all iterations. `updates`: assignments that are atomics. `extremes`: an `if` that
-    is an atomic minimum or maximum of integers. `races`: assignments of which any may take effect."""
+    """How the iterations of one parallel loop use locals from outside of it. `private`: each iteration assigns them
+    before it reads them. `shared`: all iterations share them. `updates`: assignments that are atomics. `extremes`: an
+    `if` that is an atomic minimum or maximum of integers. `races`: assignments of which any may take effect."""
 
     private: list[tree.Variable] = field(default_factory=list[tree.Variable])
     shared: set[tree.Variable] = field(default_factory=set[tree.Variable])

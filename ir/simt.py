@@ -35,8 +35,9 @@ Given = Mapping[int, Sequence[Any]]  # the operands of each thread of a block (o
 @dataclass(frozen=True)
 class SimtRow:
     """`takes`: the types of the operands. None accepts any number, and if `gives` is None the result has that type.
-    `result`: what a thread gets, from its seat and the operands of all that take part. `meets`: those that take part,
-    who wait for one another: the threads of the "block", or lanes of the "warp". `orders`: it orders memory."""
+    `result`: the function that computes what a thread gets, from its seat and the operands of all participants.
+    `meets`: the participants, which wait for one another: the threads of the "block", or lanes of the "warp". `orders`:
+    whether the op orders memory."""
 
     takes: tuple[Prim | None, ...]
     gives: Type | None
@@ -92,8 +93,8 @@ def _all_same(seat: Seat, given: Given) -> int:
 
 
 def _shuffle(from_lane: Callable[[int, int], int]) -> SimtRow:
-    """`from_lane`: the lane whose value a lane gets, by its own number and the last operand. It gets its own value if
-    that is no lane that takes part."""
+    """`from_lane`: the lane whose value a lane gets, computed from its own number and the last operand. A lane gets its
+    own value if that lane does not participate."""
 
     def result(seat: Seat, given: Given) -> Any:
         wanted = from_lane(seat.lane, int(given[seat.lane][2]))

@@ -109,8 +109,8 @@ def scopes_of(fields: Sequence[FieldSymbol]) -> dict[FieldSymbol, Scope]:
 
 
 def shadow_of(symbol: FieldSymbol, kind: str) -> FieldSymbol | None:
-    """The hidden field that a field's cell declares as its shadow of that kind, created anew with the layout of the
-    field."""
+    """Return the hidden field that a field's cell declares as its shadow of that kind. It is a new object with the
+    layout of the field. None if the cell does not declare one."""
     shadow = symbol.path.cell.shadow(kind)
     if shadow is None:
         return None

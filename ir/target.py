@@ -1,4 +1,4 @@
-"""What passes know of machines: the traits of an arch, and the target that a kernel is mapped to."""
+"""The properties of machines that passes use: the traits of an arch, and the target that a kernel is mapped to."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def _indexes(op: Op) -> bool:
 
 
 def symbol(name: str) -> str:
-    """`@name`, quoted where it is no word."""
+    """Return `@name`, quoted if it is not a word."""
     return "@" + (name if _WORD.match(name) else json.dumps(name))
 
 

@@ -12,8 +12,8 @@ __all__ = ["called", "subscripted"]
 
 
 def subscripted(span: Span | None) -> str:
-    """What `a[i]` at that place has an element of, as it is written: `a`. "" where the place is no subscript, or its
-    text is not to be had."""
+    """Return the source text of `a` for the subscript `a[i]` at that place. "" if the place is not a subscript, or if
+    its text is not available."""
     if span is None:
         return ""
     lines = [linecache.getline(span.file, line).encode() for line in range(span.line, (span.end_line or span.line) + 1)]

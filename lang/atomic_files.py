@@ -1,7 +1,8 @@
-"""Write a file so that a killed or failed write leaves the file of before.
+"""Write files atomically: if a write fails or is killed, the old file stays unchanged.
 
 The content goes to a new file in the same folder, which then replaces the old one in a single step. A process that is
-killed in between leaves that new file behind, with `.partial` in its name; it may be deleted."""
+killed in between leaves that new file behind, with `.partial` in its name; it may be deleted.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _DISK = (errno.ENOSPC, errno.EFBIG)  # for these, libraries give long texts
 
 
 class WriteFailed(WeftError, OSError):
-    """A file could not be written. The file of before, if there was one, is unchanged."""
+    """A file could not be written. The old file, if there was one, is unchanged."""
 
 
 @contextmanager

@@ -1,20 +1,20 @@
 """One argument of a direct call, recognized by the address of its type and read from its own memory. (Native code, see
 `native.py`.)
 
-`call_argument` fills the slots of an argument by a *rule*, a block of words that begins with its kind, and gives how
-many slots those are. If the argument is not of that kind it gives less than 0: a code, MISS, SLOW or RAISED.
+`call_argument` fills the slots of an argument. It follows a *rule*, a block of words that begins with its kind, and
+returns the number of slots. If the argument does not fit the rule, it returns a negative code: MISS, SLOW or RAISED.
 
-    a number    see `number_ir.py`
-    exact       that very object, which takes no slot: a compile-time argument
-    equal       that object, or another of its type that is the same number
-    numpy       an array of that type, dtype, number of axes and flags; its last axes, two at most, are an element's,
-                of those extents and strides, and the others' extents fit an i32
-    recorded    an object whose record (see `recorded.py`) begins with that word; the others are its slots
-    packed      anything, or anything of one type, that a Python function makes bytes of; if it gives something else,
-                the argument does not fit. Compile-time arguments that Python compares take no slot
-    compound    a struct, vector or matrix, read here (see `compound_ir.py`), or else packed
-    pack        an argument pack of exactly that type: its members, by rules of their own. Whoever replaces a member
-                that is no number keeps it until the call is over (see `epochs.py`)
+    number      a number, see `number_ir.py`
+    exact       one particular object, which takes no slot: a compile-time argument
+    equal       that object, or another one of its type that is the same number
+    numpy       an array of a given type, dtype, number of axes and flags. Its last axes, at most two, are those of an
+                element and have given extents and strides. The other extents fit an i32
+    recorded    an object whose record (see `recorded.py`) begins with a given word; the other words are its slots
+    packed      any object, or any object of one type, that a Python function converts to bytes. If the function returns
+                something else, the argument does not fit. Compile-time arguments that Python compares take no slot
+    compound    a struct, vector or matrix, which is read here (see `compound_ir.py`), or else packed
+    pack        an argument pack of exactly one type: its members follow their own rules. Code that replaces a member
+                that is not a number keeps the old member until the call is over (see `epochs.py`)
 """
 
 from __future__ import annotations

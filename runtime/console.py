@@ -34,8 +34,8 @@ class PrintService:
             self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
     def taken(self) -> BaseException | None:
-        """Return the first exception that was raised and clear it, so that nobody else raises it; None if there is
-        none."""
+        """Return the first exception that was raised and clear it, so that it is raised only once. Return None if there
+        is none."""
         try:
             return self.raised.pop(0)
         except IndexError:

@@ -206,12 +206,14 @@ def number(kind: int, least: int = 0, greatest: int = 0) -> list[int]:
 
 
 def exact(value: Any) -> list[int]:
-    """The rule for that very object; whoever uses the plan keeps it, or makes the plan invalid."""
+    """Return the rule that accepts one particular object. The user of the plan keeps the object alive, or invalidates
+    the plan."""
     return EXACT_RULE.words(kind=EXACT, object=id(value))
 
 
 def equal(value: Any) -> list[int]:
-    """The rule for that int of at most 64 bits, or float, and those like it; whoever uses the plan keeps it."""
+    """Return the rule that accepts an int of at most 64 bits or a float, and equal numbers of its type. The user of the
+    plan keeps the object alive."""
     real = isinstance(value, float)
     bits = int.from_bytes(struct.pack("=d" if real else "=q", value), sys.byteorder, signed=True)
     return EQUAL_RULE.words(kind=EQUAL, object=id(value), type=id(type(value)), real=int(real), bits=bits)
@@ -276,7 +278,8 @@ def numpy_array(array: Any, inner: int) -> list[int] | None:
 
 
 class Plan:
-    """One way to run a kernel: see `call_ir.py`. Keeps what it is given, save what trees, guards and rules point to."""
+    """One way to run a kernel: see `call_ir.py`. A plan keeps its arguments alive, but not the objects that trees,
+    guards and rules point to."""
 
     def __init__(
         self,
@@ -346,9 +349,10 @@ class Signature:
 
 
 def follow(target: Callable, plans: Sequence[Plan]) -> None:
-    """Let calls of `target`, which keeps the plans, try those in order; none: let all calls be Python's. Other threads
-    may be calling it: what they can reach by then leads to plans that are there, so the last comes first. (Plans that
-    were followed before must be kept as `epochs.py` has it.)"""
+    """Let calls of `target` try these plans in order. `target` keeps the plans alive. Without plans, Python makes all
+    calls. Other threads may be calling `target` at the same time. They must only reach plans that are complete, so the
+    links are written from the last plan to the first. (Plans that were followed before must be kept until the calls
+    that use them are over: see `epochs.py`.)"""
     after = 0
     for plan in reversed(plans):
         plan.words[_NEXT] = after

@@ -4,10 +4,10 @@ A forked child has one thread, and the work of the other threads is lost. A lock
 forever: Weft's own locks, those of LLVM, and that of a module that was being imported, for example at a first kernel.
 Therefore:
 
-    with gate: ...         for long work, or work that must not be interrupted: a fork waits until all others are out
-    forkable(Lock())       a lock for short work: the child can take it, whoever held it
+    with gate: ...         for long work, or work that must not be interrupted: a fork waits until the others leave
+    forkable(Lock())       a lock for short work: the child can take it, even if another thread held it
 
-A fork also waits for pending imports of Weft's modules, and keeps new ones from beginning meanwhile.
+A fork also waits for pending imports of Weft's modules, and prevents new ones from starting in the meantime.
 """
 
 from __future__ import annotations

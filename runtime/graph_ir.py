@@ -1,9 +1,9 @@
 """Launches that are collected in a CUDA graph. (Native code, see `native.py`.)
 
-To the native code that launches a kernel (`codegen/nvptx/host.py`) a graph looks like the driver: `graph_node` has the
-arguments of cuLaunchKernel, with the graph's record in place of the stream, and `graph_flush` sends off what was
-collected. A task whose box is empty is not launched; its node is switched off. The record is a block of words (RECORD),
-and behind these a block for each node (NODE).
+To the native code that launches a kernel (`codegen/nvptx/host.py`), a graph looks like the driver. `graph_node` has the
+arguments of cuLaunchKernel, with the graph's record in place of the stream. `graph_flush` launches what was collected.
+A task whose box is empty is not launched: its node is disabled. The record is a block of words (RECORD), followed by a
+block for each node (NODE).
 """
 
 from __future__ import annotations

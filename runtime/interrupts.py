@@ -54,7 +54,7 @@ INTERRUPTS.global_variable("launches", "i64")  # odd while the main thread is in
 INTERRUPTS.global_variable("raised", "[3 x ptr]")  # the exception of the handler: its type, value and traceback
 INTERRUPTS.global_variable("watcher.awake", "i32")
 INTERRUPTS.global_variable("watcher.started", "i32")
-INTERRUPTS.global_variable("never", "i32")  # a word that nobody changes
+INTERRUPTS.global_variable("never", "i32")  # a word that never changes
 _FLAG = 4  # the offset of the flag in an error record, in bytes
 
 # ---- the watcher -----------------------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def forget_stripes(f: Function) -> None:
 
 @_IR.function("void", "ptr", "ptr", "ptr", "i64", "i64")
 def run_exclusively(f: Function, kernel: Value, ctx: Value, pool: Value, memory: Value, me: Value) -> None:
-    """By the thread `me`. What nearly all launches want, a launch lock that is free, comes first."""
+    """Run on the thread `me`. The common case, a free launch lock, comes first."""
     owner, lock = place(pool, "owner"), place(pool, "launch_lock")
     with f.when(owner.load("i64", "monotonic").eq(me)):
         f.call("run_guarded", kernel, ctx)

@@ -13,7 +13,7 @@ __all__ = ["PLACES", "SCRATCH_GUARD", "place", "pool_ir"]
 SCRATCH_GUARD = 16 << 20  # bytes without access on either side of scratch memory
 _SCRATCH_UNIT = 64 << 10  # what scratch memory is a multiple of: whole pages on every system
 
-# What lies where in the pool's memory, in bytes; `pool.py` says what it is for.
+# The layout of the pool's memory, in bytes. `pool.py` describes what each part is for.
 PLACES: dict[str, int] = {
     "lock": 0,
     "workers": 4,
@@ -76,7 +76,7 @@ def parallel_for(f: Function, handle: Value, body: Value, ctx: Value, box: Value
 
 @_IR.function("void", "ptr", "ptr", "ptr", "ptr", "i64", "i64")
 def run_loop(f: Function, pool: Value, body: Value, ctx: Value, box: Value, n: Value, grain: Value) -> None:
-    """By whoever holds the pool's lock."""
+    """Run by the thread that holds the pool's lock."""
     with f.when(place(pool, "started").load("i32").eq(0)):
         pause = f.call("guard_pause")
         f.call("start_workers", pool)
@@ -148,7 +148,7 @@ def take_chunks(f: Function, pool: Value) -> None:
 
 @_IR.function("void", "ptr")
 def run_chunks(f: Function, pool: Value) -> None:
-    """A thread that faults leaves the loop: the fault is noted, and nobody takes more."""
+    """A thread that faults leaves the loop: the fault is recorded, and no thread takes another chunk."""
     fault = f.call("guard_run", f.symbol("take_chunks"), pool)
     f.ret_if(fault.eq(0))
     place(pool, "fault").swap_if(0, fault, "i64", "monotonic monotonic")

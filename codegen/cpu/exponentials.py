@@ -25,9 +25,9 @@ EXPONENTIALS = frozenset(("exp", "exp2"))
 
 @dataclass(frozen=True)
 class _Format:
-    """What the formula needs to know of a type: the integer of its size, bits of the mantissa, the exponent's bias,
-    ln 2 as a sum of a number whose product with n is exact and of the rest, P (the constant first), and below which
-    operand results are 0, above which they are infinite."""
+    """The constants of the formula for a type: the integer type of its size, the bits of the mantissa, the bias of the
+    exponent, and ln 2 as the sum of a number whose product with n is exact and of the rest. P is the polynomial, with
+    the constant first. Below one operand the result is 0, and above another one it is infinite."""
 
     bits: Prim
     mantissa: int

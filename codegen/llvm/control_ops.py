@@ -296,7 +296,7 @@ def warning_site(f: FunctionWriter, op: Warn, space: str = "") -> tuple[int, str
 
 @emits(Assert)
 def _assert(f: FunctionWriter, op: Assert) -> None:
-    """The first failure of a launch fills the error record; whoever fails leaves the task."""
+    """The first failure of a launch fills the error record. Every thread that fails leaves the task."""
     fail, first, after = f.fresh_label("fail"), f.fresh_label("first"), f.fresh_label("holds")
     site = f.module.site(Site(op.kind, (op.message,), site_types(op), op.span))
     f.branch(f.use(op.condition), after, fail)

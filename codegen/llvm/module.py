@@ -21,7 +21,7 @@ __all__ = ["ModuleWriter"]
 
 _TAG = re.compile(r"!\{(scope|others):(\d+)\}")
 _MOST_COMPONENTS = 32
-_UNTAGGED = ("local", "")  # locals, of which LLVM knows all, and memory that we know nothing of
+_UNTAGGED = ("local", "")  # locals, which LLVM knows completely, and memory about which nothing is known
 
 
 @dataclass

@@ -22,8 +22,8 @@ from weft.ir.uniform import FAMILY, Uniformity, uniformity
 
 __all__ = ["InnerLoop", "could_fold", "fold_prices", "inner_loops", "sums_fold"]
 
-_MARGIN = 1.3  # prices are guesses
-_GUESS = 8.0  # guessed iterations of a loop of unknown length: few, to limit the loss
+_MARGIN = 1.3  # costs are estimates
+_GUESS = 8.0  # assumed iterations of a loop of unknown length: few, to limit the loss
 _SHORT, _LONG = 8, 64  # iterations: too few for a vector; as many as LLVM would run at once
 _GATHER = 4.0  # a load lane by lane, which costs the same however few lanes are active
 _START, _ITERATION, _COMBINE = 6.0, 3.0, 10.0  # costs of a loop, of an iteration, and of reducing a vector

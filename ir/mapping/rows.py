@@ -29,7 +29,7 @@ def likely_stride(facts: Uniformity, ptr: Value) -> int:
 
 
 def likely_bytes(facts: Uniformity, ptr: Value) -> int | None:
-    """The distance in bytes from lane to lane, most of the time, or None if there is no single one."""
+    """Return the distance in bytes from lane to lane in most places, or None if there is no single distance."""
     step = facts.step(ptr)
     if step is not None or not isinstance(ptr, Address):
         return step

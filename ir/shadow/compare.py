@@ -296,7 +296,7 @@ def _listed(index: Sequence[int]) -> str:
 
 
 def _leaves(type: Type, path: str, offset: int) -> Iterator[tuple[str, Type, int]]:
-    """The members that are no structs: path, type, and where they begin. (Gaps have no meaning.)"""
+    """Return the members that are not structs: path, type, and offset. (Gaps have no meaning.)"""
     if not isinstance(type, Struct):
         yield path, type, offset
         return

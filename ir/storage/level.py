@@ -50,8 +50,8 @@ class Space:
 @dataclass(frozen=True)
 class Box:
     """The iterations of a loop over a field: along each axis of the box, slowest first, from `begins` to before `ends`.
-    `axes`: which axis of the field it is. A point of the box plus `Space.first` is the user's index. A field without
-    axes has a box of one axis that is none of the field's."""
+    `axes`: the axis of the field for each axis of the box. A point of the box plus `Space.first` is the user's index. A
+    field without axes has a box of one axis, which is not an axis of the field."""
 
     axes: tuple[int, ...]
     begins: list[Any]

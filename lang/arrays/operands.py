@@ -27,8 +27,8 @@ __all__ = ["Operand", "ScalarFunction", "broadcast", "operands"]
 
 class ScalarFunction:
     """A function of numbers: a `@func`, a `@pyfunc` (also as a method), a plain function, or a built-in one like
-    `ti.max`. `kind` names what is made of it, for messages. `depth` is the number of frames up to the caller that makes
-    it."""
+    `ti.max`. `kind` is "elementwise" or "reduce", for messages. `depth` is the number of frames up to the caller that
+    makes the object."""
 
     def __init__(self, function: Any, kind: str, depth: int) -> None:
         method = isinstance(function, MethodType) and isinstance(function.__func__, (Func, PyFunc))

@@ -36,16 +36,16 @@ def save(path: Any, state: Mapping[str, Any] | None = None, /, **named: Any) -> 
     """Write the state of a simulation to a file: `ti.save("run.npz", height=height, particles=particles, time=t)`.
 
     Each keyword names one item of the state. An item is a field, a field of structs, an ndarray, an array of numpy, a
-    dict of these, or a number, a string, True, False or None. Names that are no identifiers go into a dict, the second
-    argument. A gradient is written with its field. The state of the random numbers is always written.
+    dict of these, or a number, a string, True, False or None. Names that are not valid identifiers go into a dict, the
+    second argument. A gradient is written with its field. The state of the random numbers is always written.
 
     The ending of `path` selects the format: `.npz` needs nothing else; `.h5` and `.hdf5` need h5py (`pip install
     'weft[hdf5]'`); `.zarr`, a folder, needs zarr (`pip install 'weft[zarr]'`). Other programs can read all of them:
     `numpy.load("run.npz")["height"]`.
 
-    The new file replaces an old one in a single step, when all of it is on the disk. If the process is killed before,
-    or the disk is full, the old file stays as it was. Raises WriteFailed (an OSError) if the file cannot be written,
-    TypeMismatch for an item that a checkpoint cannot have."""
+    The new file replaces an old one in a single step, when all of it is on the disk. If the process is killed before
+    that, or if the disk is full, the old file stays unchanged. Raises WriteFailed (an OSError) if the file cannot be
+    written, and TypeMismatch for an item that a checkpoint cannot contain."""
     target = Path(path_of(path, "ti.save"))
     items = _items(state, named)
     kind = _format_of(target)

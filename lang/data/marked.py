@@ -16,8 +16,8 @@ __all__ = ["Marked"]
 
 
 class Marked:
-    """An object with elements that may have marks of what was written. `_marks` is indexed like the elements. None
-    means that all elements count as written."""
+    """An object with elements that may have marks, which record which elements have been written. `_marks` is indexed
+    like the elements. None means that all elements count as written."""
 
     _marks: Any = None
 

@@ -23,8 +23,8 @@ from weft.lang.values.struct import Struct
 __all__ = ["Attributes", "Captures", "is_ours", "is_watched", "space_of"]
 
 _NUMBERS = (bool, int, float, np.generic)
-_FIXED = (ModuleType, BuiltinFunctionType, Builtin, Type, type)  # nobody rebinds these
-_PARTS = (*_FIXED, FunctionType, MethodType)  # nobody rebinds these in a class
+_FIXED = (ModuleType, BuiltinFunctionType, Builtin, Type, type)  # their attributes are never rebound
+_PARTS = (*_FIXED, FunctionType, MethodType)  # their attributes in a class are never rebound
 _PLAIN = (*_NUMBERS, str, bytes, complex, type(None), range, slice, type(...))  # these contain no other objects
 _ARRAYS = (Matrix, np.ndarray)
 _CONTAINERS = (tuple, list, dict, Struct, *_ARRAYS)
@@ -45,7 +45,7 @@ def is_watched(owner: Any, value: Any) -> bool:
 
 
 def is_ours(space: Any) -> bool:
-    """Whether this is the namespace of one of Weft's own modules, where nobody rebinds names."""
+    """Return whether this is the namespace of one of Weft's own modules, whose names are never rebound."""
     name = space.get("__name__") if isinstance(space, dict) else None
     return isinstance(name, str) and name.startswith(("weft.lang.", "weft.ir."))
 

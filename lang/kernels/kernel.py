@@ -278,8 +278,8 @@ class Kernel(DirectCallable):
 
     def compile_async(self, *args: Any, **keywords: Any) -> Future[None]:
         """Compile the kernel on another thread, as `compile` does. Returns a future. Its `result()` waits, and raises
-        what `compile` would raise. If nobody asks for the result, the first call raises the error. A call in the
-        meantime waits for the code."""
+        what `compile` would raise. If the program does not ask for the result, the first call raises the error. A call
+        in the meantime waits for the code."""
         here = copy_context()  # listeners of this thread listen to the other thread too
         future: Future[None] = program_state.program().compilers.submit(here.run, self.compile, *args, **keywords)
         return future

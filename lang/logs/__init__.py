@@ -1,1 +1,1 @@
-"""What Weft says while it runs: levels and the logger, the topics that can be asked for, compilations as a topic."""
+"""Logging: the logger and its levels, the topics of Weft's own work, and the progress of compilations."""

@@ -1,4 +1,4 @@
-"""A trace of a compilation that tells of it by topic (see `topics.py`)."""
+"""A trace of a compilation that logs the stages of the compiler, by topic (see `topics.py`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOPICS = (TRANSLATE, PASSES, OFFLOAD, CODEGEN)
 
 
 def trace_of(program: Any, name: str) -> Trace:
-    """The trace that the environment asks for, for a kernel of that name; it tells of what was asked for by topic."""
+    """Return the trace that the environment requests for a kernel of that name. It also logs the topics that are on."""
     plain = Trace.from_environment(also=program.dumps)
     return _Told(plain.dumps, plain.timed, kernel=name) if any(topic.on for topic in _TOPICS) else plain
 

@@ -1,7 +1,8 @@
-"""What Weft says about itself while it runs: the logger "weft" of Python's `logging`, under Taichi's names of levels.
+"""The logger "weft" of Python's `logging`, and Taichi's names of levels.
 
-Until a level is asked for, warnings and worse go where Python sends them. Asking for one, by `init(log_level=...)`,
-`set_logging_level` or WEFT_LOG_LEVEL, writes to stderr, unless the program has set up handlers of its own.
+Until a program sets a level, warnings and errors go where Python sends them. If a level is set, by
+`init(log_level=...)`, `set_logging_level` or WEFT_LOG_LEVEL, messages go to stderr, unless the program has set up
+handlers of its own.
 """
 
 from __future__ import annotations

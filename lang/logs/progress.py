@@ -33,7 +33,7 @@ _WIDTH = 24  # of the bar, in characters
 
 
 class Bar:
-    """Work in progress. `done` of `total` units are done; a `total` of 0 means that nobody knows how many there are.
+    """Work in progress. `done` of `total` units are done; a `total` of 0 means that the number of units is unknown.
     `estimate` is the number of seconds that the work is expected to take, for work without units."""
 
     __slots__ = ("began", "done", "estimate", "label", "read", "total")
@@ -49,8 +49,8 @@ class Bar:
         self.done += units
 
     def share(self, now: float) -> float | None:
-        """Return the share of the work that is done, from 0 to 1. None if nobody knows. An estimated share stays below
-        1 until the work ends."""
+        """Return the share of the work that is done, from 0 to 1, or None if it is unknown. An estimated share stays
+        below 1 until the work ends."""
         if self.total > 0:
             return min(self.done / self.total, 1.0)
         if self.estimate:

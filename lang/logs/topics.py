@@ -1,8 +1,9 @@
-"""What Weft tells of its own work, by topic: `WEFT_LOG=cache,launch:debug` or `weft.set_logs("cache", launch="debug")`.
+"""Topics of the log: what Weft reports about its own work. `WEFT_LOG=cache,launch:debug` or `weft.set_logs("cache",
+launch="debug")` turns topics on.
 
-Each topic is a logger of Python's `logging`, "weft.cache" and so on, and is silent until it is asked for. Code that
-tells something asks `TOPIC.on` first, which is all that a silent topic costs. While launches are told of, calls of
-kernels go by way of Python (see `measure/launch_log.py`).
+Each topic is a logger of Python's `logging`, "weft.cache" and so on, and is silent until it is turned on. Code that
+logs a message tests `TOPIC.on` first, which is the only cost of a silent topic. While launches are logged, calls of
+kernels go through Python (see `measure/launch_log.py`).
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _LOOPS = "__weft_loops__"  # an attribute of functions: settings of `LoopConfig`
 class Argument:
     """How one parameter is bound. If `type` is given, it is a run-time value of that type, and `annotation` is what the
     user wrote. If `type` is None, it is the compile-time value `value`. `hidden` is that of its `Param`: the program
-    gives it no name."""
+    does not name it."""
 
     name: str
     type: Type | None = None

@@ -5,8 +5,8 @@ an operand to its left is still an expression, those statements would run too ea
 
     f(a) + g([b, c])        g stores b and c; f(a) must be evaluated before that
 
-`following` translates an operand. It keeps the statements inside the operand. If the operand is no expression, or is a
-place that may be assigned, it evaluates the operands to its left first.
+`following` translates an operand. It keeps the statements inside the operand. If the operand is not an expression, or
+if it is a place that may be assigned, it evaluates the operands to its left first.
 """
 
 from __future__ import annotations

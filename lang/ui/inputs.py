@@ -92,8 +92,9 @@ class Inputs:
 
 
 class Countdown:
-    """Ends a program that wants a window where there is none. After WEFT_GUI_FRAMES (120) frames, it saves the last one
-    to `out/<name>.png`. Escape and the closing of the window are then reported as pressed, once per frame."""
+    """Ends a program that needs a window on a machine without a display. After WEFT_GUI_FRAMES (120) frames, it saves
+    the last one to `out/<name>.png`. From then on, Escape and the closing of the window are reported as pressed, once
+    per frame."""
 
     def __init__(self, name: str, inputs: Inputs) -> None:
         self._name, self._inputs = name, inputs

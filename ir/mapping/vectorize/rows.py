@@ -77,7 +77,7 @@ def pick(v: Vectorizer, vectors: Sequence[Value], wanted: Iterable[int]) -> Valu
 
 
 def join(v: Vectorizer, vectors: Sequence[Value]) -> Value:
-    """Vectors of one length, end to end. If their number is no power of two, the rest is filled with zeros."""
+    """Concatenate vectors of one length. If their number is not a power of two, zeros fill the rest."""
     left = list(vectors)
     while len(left) > 1:
         assert isinstance(left[0].type, Lanes)
