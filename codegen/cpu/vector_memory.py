@@ -21,8 +21,8 @@ from weft.codegen.llvm.memory_ops import access_tag
 from weft.codegen.llvm.spelling import in_memory
 from weft.ir.addresses import root_of
 from weft.ir.core import Value
-from weft.ir.ops import Address, Alloca, Const, Gather, Load, MaskedLoad, MaskedStore, Scatter, Store, TreeBase
-from weft.ir.types import Lanes, Pointer, Prim, Tensor, Type, element, i64, lane_count, lanes, u1
+from weft.ir.ops import Address, Alloca, Const, Gather, Load, MaskedLoad, MaskedStore, Scatter, Store
+from weft.ir.types import Lanes, Pointer, Prim, Tensor, element, i64, lane_count, lanes, u1
 
 __all__: list[str] = []  # it registers rows
 
@@ -40,23 +40,21 @@ def _alloca(f: VectorWriter, op: Alloca) -> str | None:
     assert isinstance(op.type, Pointer)
     held = op.type.elem
     if isinstance(held, Lanes):
-        return f.stack(spell(held) if _in_bits(op, held) else held_as(held), align=ALIGNED)
+        return f.stack(spell(held) if _is_whole(op) else held_as(held), align=ALIGNED)
     if isinstance(held, Tensor) and len(held.shape) == 2:
         row = held.shape[1] * held.elem.size
         return f.stack(f"[{held.count} x {in_memory(held.elem)}]", align=min(ALIGNED, max(16, row & -row)))
     return EMITTERS[Alloca](f, op)
 
 
-def _in_bits(place: Value, held: Type) -> bool:
-    """Whether a vector at that address is a mask kept in bits."""
-    if not isinstance(place, Alloca) or not isinstance(held, Lanes) or held.elem is not u1:
-        return False
-    return all(isinstance(user, (Load, Store)) for user in place.users)
+def _is_whole(place: Value) -> bool:
+    """Whether the vectors at that address are kept as they are in registers, a mask in bits."""
+    return isinstance(place, Alloca) and all(isinstance(user, (Load, Store)) for user in place.users)
 
 
 @on_vectors(Address)
 def _address(f: VectorWriter, op: Address) -> str:
-    """First what the lanes share, then the offsets of each lane."""
+    """First what the lanes share, then the offsets of each lane. (Lanes access no field that is privatized.)"""
     if not f.in_lanes:
         return EMITTERS[Address](f, op) or ""
     count, offset = lane_count(op.type), op.offset
@@ -67,8 +65,7 @@ def _address(f: VectorWriter, op: Address) -> str:
         else:
             wide = bool(lane_count(index.type) or lane_count(stride.type))
             terms[wide].append(_term(f, index, stride, count if wide else 0))
-    home = f.memory.moved.get(op.scope.whole) if isinstance(op.base, TreeBase) else None
-    pointer, type = home or f.use(op.base), spell(op.base.type)
+    pointer, type = f.use(op.base), spell(op.base.type)
     for term in terms[False]:
         pointer = f.set(f"getelementptr i8, {type} {pointer}, i64 {term}")
     for term in terms[True]:
@@ -102,13 +99,13 @@ def _load(f: VectorWriter, op: Load) -> str | None:
     type = op.type
     if not isinstance(type, Lanes):
         return EMITTERS[Load](f, op)
-    bits = _in_bits(op.ptr, type)
-    vector, size = spell(type) if bits else held_as(type), element(type).size
+    whole = _is_whole(op.ptr)
+    vector, size = spell(type) if whole else held_as(type), element(type).size
     loaded = f.set(f"load {vector}, ptr {f.use(op.ptr)}, align {size}{access_tag(f, op.ptr, group=False)}")
     root = root_of(op.ptr)
     if isinstance(root, Alloca) and root is not op.ptr:
         loaded = f.set(f"freeze {vector} {loaded}")
-    return loaded if bits else _as_truth(f, type, loaded)
+    return loaded if whole else _as_truth(f, type, loaded)
 
 
 @on_vectors(Store)
@@ -117,9 +114,9 @@ def _store(f: VectorWriter, op: Store) -> None:
     if not isinstance(type, Lanes):
         EMITTERS[Store](f, op)
         return
-    bits = _in_bits(op.ptr, type)
-    value = f.use(op.value) if bits else as_bytes(f, op.value)
-    vector, size = spell(type) if bits else held_as(type), element(type).size
+    whole = _is_whole(op.ptr)
+    value = f.use(op.value) if whole else as_bytes(f, op.value)
+    vector, size = spell(type) if whole else held_as(type), element(type).size
     f.do(f"store {vector} {value}, ptr {f.use(op.ptr)}, align {size}{access_tag(f, op.ptr, group=False)}")
 
 

@@ -213,7 +213,7 @@ def _lowest(f: VectorWriter, bits: str, type: str) -> str:
 
 def _as_number(f: VectorWriter, number: str, type: str) -> str:
     size = int(type[1:])
-    return number if size == 64 else f.set(f"{'zext' if size < 64 else 'trunc'} {type} {number} to i64")
+    return number if size == 64 else f.set(f"zext {type} {number} to i64")
 
 
 # ---- one lane after another ------------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ def _each_lane(f: VectorWriter, op: EachLane) -> None:
     """A loop over the bits of the mask. Vectors of which the body reads single elements are stored first: LLVM would
     store them again in each iteration."""
     number = op.body.args[0]
-    read = [user for user in number.users if isinstance(user, Lane) and user.number is number]
+    read = [user for user in number.users if isinstance(user, Lane)]
     outside = dict.fromkeys(lane.x for lane in read if isinstance(lane.x, Op) and not lane.x.within(op))
     slots = {vector: _spill(f, vector) for vector in outside if vector not in f.spilled}
     f.spilled |= {vector: slot for vector, (slot, _) in slots.items()}

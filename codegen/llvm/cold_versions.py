@@ -38,7 +38,8 @@ def write_apart(f: FunctionWriter, block: Block, done: str) -> None:
     inside = ops_of(block)
     effort = "" if any(isinstance(op, For | While) for op in inside) else "minsize"
     long = len(f.lines) - first >= _LEAST and f.lines_from is None
-    if outside.prefix and long and _cut(f, first, slots, (label, done), effort):
+    moved = _cut(f, first, slots, (label, done), effort) if outside.prefix and long else False
+    if moved:
         f.entry = before  # what the block needs moved with it
     else:
         f.entry.scratches |= before.scratches

@@ -154,6 +154,7 @@ def test_results(short: None, modules: Modules, lanes: int, program: Callable[[C
     program(Cells(), lanes)
     (head,) = cut(modules)[:1]
     assert ("minsize" in head) == (program is not rounds)  # loops are worth their time
+    assert "fastcc void" in head  # its loops are too short to end the task
     assert "<" not in head.partition("(")[2]  # for one lane
 
 
@@ -244,6 +245,7 @@ def test_masks_behind_it_have_a_place_for_what_they_tell(short: None, modules: M
     k()
     assert len(cut(modules)) == 1
     assert "fastcc i1" in cut(modules)[0]  # its loop looks for interrupts, which end the task
+    assert re.search(r"(%left\d*) = call fastcc i1 @\w+\(.*\n  br i1 \1, label %", modules[-1])
     expected = np.array([[j + 1 if j < 2 * p else 0 for j in range(SIZE)] for p in range(SIZE)])
     assert other.to_numpy().tolist() == expected.tolist()
     for x, y in cells.bases[:SIZE]:
@@ -334,3 +336,39 @@ def test_arrays_that_are_handed_to_functions(short: None, modules: Modules, with
     for p, (x, y) in enumerate(cells.bases):
         total = sum(at(cells.values, x + i, y + j) for i, j in ((0, 0), (1, 0), (0, 1)))
         assert out[p] == 5 + p % 3 + total * (5 + p % 3 if within else 1)
+
+
+def test_what_is_computed_before_a_version_is_handed_to_it(short: None, modules: Modules, lanes: int) -> None:
+    """A choice, a comparison and a part of a number, which LLVM's text says no type of."""
+    cells = Cells()
+    base, grid, out = cells.base, cells.grid, cells.out
+
+    @ti.kernel
+    def k():
+        ti.loop_config(simd=lanes)
+        for p in out:
+            b = base[p]
+            low, odd = ti.min(p, 100), p % 2 == 1
+            x = grid[b] + grid[b.x + 1, b.y] + grid[b.x, b.y + 1]
+            out[p] = (x + low if odd else x - low) + (3 if odd else 5)
+
+    k()
+    assert cut(modules)
+    for p, (x, y) in enumerate(cells.bases):
+        total = sum(at(cells.values, x + i, y + j) for i, j in ((0, 0), (1, 0), (0, 1)))
+        assert out[p] == (total + min(p, 100) + 3 if p % 2 == 1 else total - min(p, 100) + 5)
+
+
+def test_versions_of_serial_code_stay(short: None, modules: Modules) -> None:
+    cells = Cells()
+    base, grid, out = cells.base, cells.grid, cells.out
+
+    @ti.kernel
+    def k(p: ti.i32):  # type: ignore[valid-type]  # pyright: ignore
+        b = base[p]
+        out[p] = grid[b] + grid[b.x + 1, b.y] + grid[b.x, b.y + 1]
+
+    for p, (x, y) in enumerate(cells.bases[:20]):
+        k(p)
+        assert out[p] == sum(at(cells.values, x + i, y + j) for i, j in ((0, 0), (1, 0), (0, 1)))
+    assert "_apart" not in "".join(modules)

@@ -80,6 +80,7 @@ def test_what_is_written_otherwise(name: str, tmp_path: Path) -> None:
     assert first not in after
     assert after.count("{ .reg .b32") == 1
     assert not SUSPECT.search(after)
+    assert ("mov.b32 w, -7;" in after) == ("-7" in before)  # only registers are widened
     assembled(after, 90, tmp_path)
 
 
