@@ -56,7 +56,7 @@ def _cut(f: FunctionWriter, first: int, slots: int, ends: tuple[str, str], effor
     ends_task = taken.pop(f"%{f.exit_label}", "") is None
     outer = defined(f.slots[:slots])
     used = {text: value.type for value, text in f.values.items() if text in taken}
-    types = {text: spell(type) for text, type in used.items() if isinstance(type, Prim | Pointer)} | {"%ctx": "ptr"}
+    types = {text: spell(type) for text, type in used.items()} | {"%ctx": "ptr"}
     types |= {register: type for register, type in defined(f.lines[:first]).items() if type}
     if any(register in outer or register not in types for register in taken):
         return False

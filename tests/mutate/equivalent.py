@@ -182,6 +182,25 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_peeled: clamps -> True": _QUICK,
         "_phased: isinstance(address, Address) -> True": "only addresses are marked",
     },
+    "weft.codegen.cpu.vectors": {
+        "_splat: isinstance(type.elem, Prim) -> True": "no constant is an address",
+        "_lane: isinstance(op.number, Const) -> False": "the slot holds the same element",
+        "_counted: isinstance(value, BlockArg) -> True": "an op is no argument of the loop around it",
+        "_counted: value.block is not None -> True": _TYPES,
+        "_each_lane: isinstance(lane.x, Op) -> True": "no block has a vector as an argument",
+    },
+    "weft.codegen.cpu.vector_memory": {
+        "_widened: isinstance(value, Const) -> False": "a constant may be spread like any other number",
+        "_put: isinstance(f.target.math, CpuMath) -> True": "only CPUs have lanes, and their math is this",
+    },
+    "weft.codegen.llvm.cold_versions": {
+        "write_apart: outside.prefix -> True": "the entry block defines twice what stays in place",
+        "write_apart: moved -> True": "the entry block defines twice what stays in place",
+        "_cut: text in taken -> True": "types of registers that are not taken",
+    },
+    "weft.codegen.nvptx.lost_wraps": {
+        "keep_wraps: _SUSPECT.search(ptx) -> True": _QUICK,
+    },
     "weft.ir.mapping.joined_trees": {
         "joined_trees: isinstance((place := op.ptr), Address) -> True": "no other place has a tree's base as its root",
         "scope_in: joined -> True": _QUICK,
