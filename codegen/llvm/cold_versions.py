@@ -18,7 +18,6 @@ from weft.codegen.llvm.function import ColdCode, EntryValues, FunctionWriter, sp
 from weft.codegen.llvm.outline import USED, defined, labels
 from weft.ir.core import Block, ops_of
 from weft.ir.ops import For, While
-from weft.ir.types import Pointer, Prim
 
 __all__ = ["write_apart"]
 

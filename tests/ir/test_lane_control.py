@@ -174,3 +174,51 @@ def test_how_often_a_loop_in_lanes_is_written(vectors: int, loops: int) -> None:
     made = parallel_tasks(kernel)[1].all_of(For)
     assert len(made) == loops  # and the loop around it
     assert [one.schedule.stretch for one in made].count(4096) == 1
+
+
+# ---- several vectors at once -----------------------------------------------------------------------------------------
+
+SEVERAL = {
+    "a warning of the second vector": """
+        %six = const 6 : i64
+        %there = binary eq %i, %six : u1
+        if %there then {
+        warn [%i32], message="iteration {}", kind="overflow"
+        }""",
+    "a shared place that the second vector writes": """
+        %six = const 6 : i64
+        %there = binary eq %i, %six : u1
+        if %there then {
+        store %n, %odd
+        }""",
+    "indices that fall": """
+        %fall = binary sub %some, %i32 : i32
+        %told = cast %fall : f32
+        store &out[i], %told""",
+    "unsigned indices that fall": """
+        %rise = cast %i : u32
+        %most = const 3 : u32
+        %fall = binary sub %most, %rise : u32
+        %told = cast %fall : f32
+        store &out[i], %told""",
+    "a local array": """
+        %list = alloca : *f32x16
+        %along = address %list, indices=[%i], strides=[%four], offset=0, scope="?" : *f32
+        %first = address %list, indices=[], strides=[], offset=0, scope="?" : *f32
+        store %first, %half
+        store %along, %f
+        %told = load %along : f32
+        %other = load %first : f32
+        %sum = binary add %told, %other : f32
+        store &out[i], %sum""",
+}
+
+
+@pytest.mark.parametrize("shape", ["lanes=4, vectors=2", "lanes=2, vectors=4"])
+@pytest.mark.parametrize("name", SEVERAL)
+def test_vectors_that_run_at_once(name: str, shape: str) -> None:
+    agrees(vectorized(SEVERAL[name], shape, COUNT), SEVERAL[name], COUNT)
+
+
+def test_what_all_vectors_store_is_stored_once() -> None:
+    assert counts("store %n, %three", "store %n,", shape="lanes=4, vectors=2") == (1,)

@@ -100,7 +100,6 @@ def _break(v: Vectorizer, op: Break) -> None:
         v.leave(masks.loop)
         if masks.iteration is not masks.loop:
             v.leave(masks.iteration)
-    v.point.ended = True
 
 
 @by_lane(Continue)
@@ -110,7 +109,6 @@ def _continue(v: Vectorizer, op: Continue) -> None:
         v.add(Continue())
     else:
         v.leave(masks.iteration)
-    v.point.ended = True
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------

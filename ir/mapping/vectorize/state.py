@@ -25,7 +25,6 @@ from weft.ir.ops import (
     Address,
     Alloca,
     AnyActive,
-    Atomic,
     Binary,
     Break,
     Cast,
@@ -75,7 +74,6 @@ class Point:
     build: Builder  # inserts ops at the end of a block
     active: Mask = ()  # the active lanes
     made: dict[Any, Value] = field(default_factory=dict[Any, Value])  # the pure ops to share, by what they hold
-    ended: bool = False  # whether the active lanes have left the block
 
 
 @dataclass
@@ -127,8 +125,6 @@ class Vectorizer:
     def block(self, block: Block) -> None:
         """Write the ops of an old block at the current point."""
         for op in block:
-            if self.point.ended:
-                break
             self.op(op)
 
     def op(self, op: Op) -> None:
@@ -153,9 +149,7 @@ class Vectorizer:
         if isinstance(op, Store):
             together = self.facts.step(op.ptr) == 0 and not self.facts.is_split(op.ptr)
             return together and not self.facts.varies(op.value) and op not in self.facts.sums
-        if isinstance(op.type, Pointer) and self.facts.is_split(op):
-            return False
-        return self.facts.step(op) is not None and not isinstance(op, Atomic)
+        return self.facts.step(op) is not None and not self.is_spread(op)
 
     def each_vector(self, alike: bool = False) -> Iterator[int]:
         """Make one vector after another the current one, or only the first if they are alike."""
@@ -260,15 +254,14 @@ class Vectorizer:
         """A value that is shared or evenly spaced: what lane 0 of the current vector has."""
         found = self.known.get(value, (value,))
         first = found[self.current % len(found)]
-        step = self.facts.step(value) if self.current and len(found) == 1 else 0
-        return self.moved(first, step * self.current * self.lanes) if step else first
+        step = self.facts.step(value) if len(found) == 1 else 0
+        return self.moved(first, (step or 0) * self.current * self.lanes)
 
     def vector(self, value: Value) -> Value:
         """What all lanes of the current vector have."""
         step = self.facts.step(value)
         if step is None or self.is_spread(value):
-            found = self.known[value]
-            return found[self.current if len(found) > 1 else 0]
+            return self.known[value][self.current]
         if not step:
             return self.splat(self.scalar(value))
         return self.ramp(self.known[value][0], step, self.current * self.lanes)
@@ -276,7 +269,7 @@ class Vectorizer:
     def is_spread(self, value: Value) -> bool:
         """Whether the new value is a vector, or one for each vector, although the step is known: an address in a split
         local."""
-        return isinstance(value.type, Pointer) and self.facts.is_split(value)
+        return self.facts.is_split(value)
 
     def first(self, value: Value) -> Value:
         """What lane 0 of the current vector has."""
