@@ -20,7 +20,7 @@ from typing import Any, TypeGuard
 
 from weft.ir import ops
 from weft.ir.addresses import element_steps, root_of, split
-from weft.ir.alias import may_alias, space_of
+from weft.ir.alias import may_alias, space_of, spaces_meet
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
 from weft.ir.core import BlockArg, Op, Value
 from weft.ir.errors import CompilationError
@@ -45,20 +45,12 @@ class Clobbers:
         self.torn: list[tuple[Read, Any, Any]] = []
         self.numbers = {op: number for number, op in enumerate(demand.ops)}
         loads: list[Read] = [op for op in demand.ops if _is_read(op, demand)]
-        writes = [op for op in demand.ops if op.effect == "address" and op.writes and _is_global(op)]
+        writes = [op for op in demand.ops if op.effect == "address" and op.writes]
         groups: dict[object, list[Read]] = {}
         for load in loads:
-            groups.setdefault(self.group(load), []).append(load)
+            groups.setdefault(space_of(load.ptr), []).append(load)
         for group in groups.values():
             self.decide(group, writes)
-
-    def group(self, load: Read) -> object:
-        """What is read from before or after the launch as a whole: a field and all that share memory with it."""
-        root = root_of(load.ptr)
-        if isinstance(root, ops.FieldPtr) and not root.field.exposed:
-            symbols = self.kernel.fields
-            return min(index for index, other in enumerate(symbols) if root.field.shares_with(other))
-        return space_of(load.ptr)
 
     def decide(self, loads: list[Read], writes: list[Any]) -> None:
         """Whether the loads of a group read what is there after or before the launch."""
@@ -102,7 +94,7 @@ class Clobbers:
 
     def clobbers(self, load: Read, write: Any, when: int) -> bool:
         """Whether the write may change what the load reads, after it or before it."""
-        if not may_meet(load.ptr, write.ptr):
+        if not spaces_meet(space_of(load.ptr), space_of(write.ptr)):
             return False
         if isinstance(load, ops.Atomic):  # its final value is that of all extremes of its kind
             if isinstance(write, ops.Atomic) and write.kind == load.kind:
@@ -126,14 +118,6 @@ def _is_read(op: Op, demand: Demand) -> TypeGuard[Read]:
     if isinstance(op, ops.Atomic):
         return op.kind in EXTREMES and op in demand.acts and op.value in demand.active and _is_global(op)
     return isinstance(op, ops.Load) and op in demand.needed and _is_global(op)
-
-
-def may_meet(p: Value, q: Value) -> bool:
-    """Whether two addresses, each in any iteration, may be in the same memory."""
-    a, b = root_of(p), root_of(q)
-    if isinstance(a, ops.FieldPtr) and isinstance(b, ops.FieldPtr):
-        return a.field.shares_with(b.field) or (a.field.exposed and b.field.exposed)
-    return space_of(p) == space_of(q)
 
 
 def _around(op: Op) -> list[Op]:

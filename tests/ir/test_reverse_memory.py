@@ -39,6 +39,8 @@ def _parallel(number: int, body: str) -> str:
 
 _SQUARE = "%1 = load %px : f64  %2 = binary mul %1, %1 : f64  store {}, %2"
 
+_EXTREME = "%1 = load %{} : f64  %4 = field_ptr @total[] : *f64  %5 = atomic {} %4, %1 : f64"
+
 # The body of a kernel, and the fields that must be put back; None: it is refused.
 MEMORY: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "the element before, upwards": (_serial("%c1, %c4, %c1", _square("%below", "%k")), ()),
@@ -106,6 +108,47 @@ MEMORY: dict[str, tuple[str, tuple[str, ...] | None]] = {
         ),
         None,
     ),
+    "an element that no iteration stores": (
+        _serial(
+            "%c0, %c4, %c2",
+            """%far = binary add %k, %c3 : i32  %3 = binary lt %far, %c4 : u1  %q = field_ptr @x[%k] : *f64
+            %r = field_ptr @z[%k] : *f64  %s = field_ptr @y[%k] : *f64  %4 = load %s : f64  store %q, %4
+            if %3 then { %p = field_ptr @x[%far] : *f64  %1 = load %p : f64  %2 = binary mul %1, %1 : f64
+            store %r, %2 }""",
+        ),
+        (),
+    ),
+    "read and stored in one branch": (
+        """%p = field_ptr @x[%c0] : *f64  %q = field_ptr @y[%c0] : *f64  %1 = load %q : f64  %f = const 1.0 : f64
+        %r = field_ptr @z[%c0] : *f64  %2 = binary lt %1, %f : u1
+        if %2 then { %3 = load %p : f64  %4 = binary mul %3, %3 : f64  store %r, %4  store %p, %1 }""",
+        ("x",),
+    ),
+    "read by one serial loop, stored by the next": (
+        """%p = field_ptr @x[%c0] : *f64  %q = field_ptr @y[%c0] : *f64  %1 = load %q : f64
+        for %c0, %c4, %c1 (%k: i32) { %r = field_ptr @z[%k] : *f64  %3 = load %p : f64  %4 = binary mul %3, %3 : f64
+        store %r, %4 } for %c0, %c4, %c1 (%j: i32) { %s = field_ptr @x[%j] : *f64  store %s, %1 }""",
+        ("x",),
+    ),
+    "maxima by two loops": (
+        _parallel(1, _EXTREME.format("px", "max")) + _parallel(2, _EXTREME.format("py", "max")),
+        (),
+    ),
+    "a maximum and a minimum of one element": (
+        _parallel(1, _EXTREME.format("px", "max")) + _parallel(2, _EXTREME.format("py", "min")),
+        None,
+    ),
+    "a maximum that is overwritten": (
+        _parallel(1, _EXTREME.format("px", "max"))
+        + "%t = field_ptr @total[] : *f64  %f = const 0.5 : f64  store %t, %f",
+        None,
+    ),
+    "a value that a maximum replaces": (
+        """%t = field_ptr @total[] : *f64  %1 = load %t : f64  %2 = binary mul %1, %1 : f64
+        %q = field_ptr @z[%c0] : *f64  store %q, %2 """
+        + _parallel(1, _EXTREME.format("px", "max")),
+        None,
+    ),
     "a linear use needs no value": (
         _serial("%c0, %c4, %c1", "%p = field_ptr @x[%c1] : *f64  %1 = load %p : f64 "
             "%2 = binary add %1, %1 : f64 store %p, %2"),
@@ -131,6 +174,20 @@ def test_the_memory_that_must_be_put_back(name: str) -> None:
     assert made.saved == saved
     for seed in range(3):
         hold_dot_product(kernel, seed, machine=False)
+
+
+def test_a_field_and_one_of_its_components_are_one_memory() -> None:
+    body = """%p = field_ptr @w[%c0] : *f64  %1 = load %p : f64  %2 = binary mul %1, %1 : f64
+        %r = field_ptr @z[%c0] : *f64  store %r, %2
+        %q = field_ptr @v[%c0] : *f64x2  %3 = splat %2 : f64x2  store %q, %3"""
+    part = "f64[4] tree={} components=(8) terms=((0, 1, 4, 16)) offset=(0) order=(0) exposed=true"
+    fields = f"field @w.grad: {part.format(4)}\nfield @w: {part.format(5)} grad=@w.grad\nfield @m.grad:"
+    text = print_ir(in_mode(kernel_of(body.replace("@w[", "@z[")), "vjp")).replace("field @m.grad:", fields)
+    text = text.replace("field_ptr @z[%c0]", "field_ptr @w[%c0]", 1).replace(
+        " grad=@v.grad", " exposed=true grad=@v.grad"
+    )
+    made = run_passes(parse(text), ("differentiate",), CONFIGS["optimized"])
+    assert made.saved == ("w",)
 
 
 @pytest.mark.parametrize("factor", [0, 1, 21, 22, 43, 1500, 2000])
