@@ -12,9 +12,19 @@ which kernels run, and when."""
 
 from __future__ import annotations
 
+from weft.lang.autodiff.checking import Check, check
 from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.forward_mode import FwdMode
 from weft.lang.autodiff.replacing import grad_for, grad_replaced, no_grad
 from weft.lang.autodiff.tape import Tape
 
-__all__ = ["FwdMode", "Tape", "clear_all_gradients", "grad_for", "grad_replaced", "no_grad"]
+__all__ = [
+    "Check",
+    "FwdMode",
+    "Tape",
+    "check",
+    "clear_all_gradients",
+    "grad_for",
+    "grad_replaced",
+    "no_grad",
+]

@@ -24,8 +24,8 @@ class Context(Protocol):
 
     records: bool
 
-    def insert(self, call: Callable[[], Any]) -> None:
-        """Record a call whose gradient is `call`."""
+    def insert(self, gradient: Callable[[], Any]) -> None:
+        """Record a call that has this gradient."""
 
     def beside(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run a launch by a function whose kernels tapes do not record."""
@@ -82,7 +82,7 @@ class _Beside:
     def __init__(self, tape: Context) -> None:
         self.launch = self.beside = tape.beside
 
-    def insert(self, call: Callable[[], Any]) -> None:
+    def insert(self, gradient: Callable[[], Any]) -> None:
         """Record nothing. (A `Context`.)"""
 
 

@@ -66,7 +66,7 @@ class FwdMode:
         self._open = None
         self._dual.fill(0)
 
-    def insert(self, call: Callable[[], Any]) -> None:
+    def insert(self, gradient: Callable[[], Any]) -> None:
         """Forward mode records nothing. (A `Context`.)"""
 
     def beside(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

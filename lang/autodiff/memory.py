@@ -55,6 +55,11 @@ class Copy:
                 cells.chosen(self.index).put(numbers)
         return Copy(self.memory, self.index, before)
 
+    @classmethod
+    def of(cls, memory: Memory) -> Copy:
+        """A copy of all elements."""
+        return cls(memory, (), [_saved(cells, ()) for cells in _cells(memory.owner)])
+
     @property
     def size(self) -> int:
         """The number of bytes."""

@@ -98,6 +98,12 @@ class Uses:
             return self._symbols[int(number)].grad is not None
         return any(one.name == f"{self._params[int(number)].name}.grad" for one in self._params)
 
+    def name(self, place: str) -> str:
+        """What the kernel calls a field or parameter."""
+        kind, number = place.split(":")
+        found: str = self._symbols[int(number)].name if kind == "field" else self._params[int(number)].name
+        return found
+
     def memory(self, place: str, flat: Sequence[Any]) -> Memory:
         """The memory of a field or an argument."""
         kind, number = place.split(":")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
@@ -13,6 +13,7 @@ from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.contexts import entered, suspended
 from weft.lang.autodiff.lost import Losses
 from weft.lang.autodiff.memory_use import uses_of
+from weft.lang.autodiff.tape_check import check_records
 from weft.lang.autodiff.variables import called, companion_of, elements_of, zeroed
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.errors import ArgumentError
@@ -42,6 +43,9 @@ class Tape:
     it on the way to memory with a gradient, that part of the derivative is lost. The tape gives a GradientWarning with
     the line, and with `validation=True` raises LostDerivative.
 
+    `grad_check` lists fields and ndarrays whose gradients the end compares with differences: it runs the recorded
+    kernels again, four times for each. Use f64. Raises WrongGradient, which names the elements, if they differ.
+
     If an exception ends the block, no gradient runs. A kernel that cannot be differentiated raises CompilationError
     with its line when it is called. Raises WeftError for a loss without a gradient, and ArgumentError for one with
     several numbers."""
@@ -49,7 +53,12 @@ class Tape:
     records = True
 
     def __init__(
-        self, loss: Any = None, clear_gradients: bool = True, validation: bool = False, save: bool = True
+        self,
+        loss: Any = None,
+        clear_gradients: bool = True,
+        validation: bool = False,
+        grad_check: Sequence[Any] | None = None,
+        save: bool = True,
     ) -> None:
         self._loss, self._clear = loss, clear_gradients
         if loss is not None:
@@ -60,7 +69,12 @@ class Tape:
                     f"the loss {called(loss)} is one number, but it has {count}: add them up in a kernel"
                 )
         self._records: list[Record] = []
-        self._versions, self._losses = Versions(save), Losses(validation)
+        self._checked = [] if grad_check is None else list(grad_check)
+        for one in self._checked:
+            companion_of(one, "grad", "the field to check")
+        if self._checked and loss is None:
+            raise ArgumentError("grad_check needs a loss")
+        self._versions, self._losses = Versions(save, bool(self._checked)), Losses(validation)
         self._open: AbstractContextManager[None] | None = None
         self._used = False
 
@@ -85,22 +99,26 @@ class Tape:
         if error is None and self._loss is not None:
             companion_of(self._loss, "grad", "the loss").fill(1.0)
             self.grad()
+            if self._checked:
+                with suspended():
+                    check_records(self._records, self._loss, self._checked)
 
     def grad(self) -> None:
         """Run the gradients of the recorded launches, the last one first."""
         with suspended():
             run_back(self._records)
 
-    def insert(self, call: Callable[[], Any]) -> None:
-        """Record a call whose gradient is `call`."""
-        self._records.append(Record(call))
+    def insert(self, gradient: Callable[[], Any]) -> None:
+        """Record a call that has this gradient. The launches in it are recorded by `beside`."""
+        self._records.append(Record(gradient))
 
     def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Record and run a launch. (A `Context`.)"""
         if kernel.mode:
             return call(*args, **keywords)
         gradient = kernel.grad.bind(args, keywords)
-        record, uses = Record(gradient), uses_of(gradient.instance)
+        again = kernel.bind(args, keywords) if self._checked else None
+        record, uses = Record(gradient, again), uses_of(gradient.instance)
         self._versions.keep(record, kernel.__name__, uses.touched(uses.writes, gradient.flat), uses.saved)
         result = call(*args, **keywords)
         self._losses.follow(kernel.__name__, gradient.instance, uses, gradient.flat)
@@ -113,9 +131,9 @@ class Tape:
         if kernel.mode:
             return call(*args, **keywords)
         launch = kernel.bind(args, keywords)
-        record, uses = Record(None), uses_of(launch.instance)
+        record, uses = Record(None, launch), uses_of(launch.instance)
         self._versions.keep(record, kernel.__name__, uses.touched(uses.writes, launch.flat), frozenset())
         result = call(*args, **keywords)
-        if record.after:
+        if record.after or self._checked:
             self._records.append(record)
         return result

@@ -29,7 +29,7 @@ def companion_of(variable: Any, kind: str, what: str) -> Any:
             f"{what} is a field of numbers, vectors or matrices, not of structs: choose one of {members}"
         )
     if _is_tensor(variable) and kind == "grad":
-        found = gradient_of(variable, "vjp")
+        found = gradient_of(variable, "grad")
         if found is None:
             raise WeftError(f"{what} is a tensor without a gradient: make it with requires_grad=True")
         return found

@@ -23,10 +23,11 @@ class Overwritten(WeftError):
 
 @dataclass
 class Record:
-    """A recorded call. `gradient` runs its gradient, if it has one. `before` are copies that must be back when the
-    gradient runs, and `after` those that are put back then."""
+    """A recorded call. `gradient` runs its gradient, if it has one, and `forward` the call again. `before` are copies
+    that must be back when the gradient runs, and `after` those that are put back then."""
 
     gradient: Callable[[], Any] | None
+    forward: Callable[[], Any] | None = None
     before: list[Copy] = field(default_factory=list[Copy])
     after: list[Copy] = field(default_factory=list[Copy])
 

@@ -1,4 +1,5 @@
-"""The gradients and duals of array arguments, which a derivative gets as hidden arguments after all others.
+"""The gradients and duals of array arguments: hidden arguments, after all others, of derivatives and of kernels that
+read them, as in `x.grad[i]`.
 
     step.grad(x, y)      launches the gradient of `step` with x, y, x.grad, y.grad
 
@@ -7,13 +8,16 @@ of their own."""
 
 from __future__ import annotations
 
+import ast
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from weft.ir.symbols import COMPANIONS
 from weft.lang.calls.parameters import ArrayParameter, Parameter
+from weft.lang.data.companions import KINDS
+from weft.lang.functions.source import source_of
 from weft.lang.translate.entry import Argument
 
 __all__ = ["companion_of", "companion_parameters"]
@@ -33,17 +37,31 @@ class _Companion(ArrayParameter):
         return Argument(self.name) if value is None else replace(super().argument(value), hidden=self._kind)
 
 
-def companion_parameters(parameters: Sequence[Parameter], mode: str) -> list[tuple[int, Parameter]]:
-    """The hidden parameters of the derivative in that mode of a kernel with these parameters, each with the position of
-    the array that it belongs to."""
-    arrays = [(k, p) for k, p in enumerate(parameters) if isinstance(p, ArrayParameter)] if mode else []
-    return [(position, _Companion(owner, COMPANIONS[mode])) for position, owner in arrays]
+def companion_parameters(
+    parameters: Sequence[Parameter], mode: str, function: Callable[..., Any]
+) -> list[tuple[int, str, Parameter]]:
+    """The hidden parameters of a kernel with these parameters: each with the position of the array that it belongs to,
+    and its kind. A derivative has those of its mode. Any other kernel has those that its source reads, as in
+    `x.grad[i]`."""
+    arrays = {p.name: k for k, p in enumerate(parameters) if isinstance(p, ArrayParameter)}
+    if mode:
+        wanted = {(name, COMPANIONS[mode]) for name in arrays}
+    else:
+        wanted = {(name, kind) for name, kind in _attributes(function) if name in arrays} if arrays else set()
+    found = [(arrays[name], kind) for name, kind in wanted]
+    return [(k, kind, _Companion(cast(ArrayParameter, parameters[k]), kind)) for k, kind in sorted(found)]
 
 
-def companion_of(value: Any, mode: str) -> Any:
+def _attributes(function: Callable[..., Any]) -> Iterator[tuple[str, str]]:
+    """The names whose gradients and duals the source of a function uses, with the kind."""
+    for node in ast.walk(source_of(function).node):
+        if isinstance(node, ast.Attribute) and node.attr in KINDS and isinstance(node.value, ast.Name):
+            yield node.value.id, node.attr
+
+
+def companion_of(value: Any, kind: str) -> Any:
     """The gradient or the dual of an array argument. None if it has none. A torch tensor with `requires_grad` gets a
     gradient of zeros if it has none."""
-    kind = COMPANIONS[mode]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # torch asks whether the gradient of a computed tensor is meant
         found = getattr(value, kind, None)

@@ -13,6 +13,7 @@ from weft.ir.intervals import type_interval
 from weft.ir.scalar import cast_value
 from weft.ir.types import Prim, i32, i64, shape_of, tensor
 from weft.lang.data.borrow import view_of
+from weft.lang.data.companions import companions_of
 from weft.lang.data.field import Field
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.snode_api import SNode
@@ -136,7 +137,10 @@ def as_array(x: Any, annotation: Any) -> Any:
     axes = annotation.element_dim if isinstance(annotation, NdarrayType) else 0
     tail = tuple(array.shape[array.ndim - axes :])
     inner = shape_of(element) if element is not None else tuple(getattr(x, "element_shape", tail))
-    return ArrayCells(array, inner, clamp)
+    made = ArrayCells(array, inner, clamp)
+    for kind, companion in companions_of(x) if isinstance(x, Ndarray) else ():
+        setattr(made, kind, as_array(companion, annotation))
+    return made
 
 
 def _nearest(index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -228,7 +228,8 @@ class Kernel(DirectCallable):
         have their present values, and mistakes raise their errors."""
         program = self._program()
         instance, flat = self._found(args, keywords, with_fields=True)
-        return Launch(self, program, instance, flat)
+        again = functools.partial(self.run, *args, **keywords) if self._interpreted else None
+        return Launch(self, program, instance, flat, again)
 
     def _prepared(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Instance:
         """The code for a call with such arguments."""
@@ -371,10 +372,10 @@ class Kernel(DirectCallable):
         self._packs = [(name, pack) for name, pack in self.params if isinstance(pack, ArgPackType)]
         self._has_plans = self._is_native and all(type(pack) is ArgPackType for _, pack in self._packs)
         own = self._make_parameters()
-        companions = companion_parameters(own, self.mode)
-        self._arrays = [position for position, _ in companions]
+        companions = companion_parameters(own, self.mode, self.function)
+        self._arrays = [(position, kind) for position, kind, _ in companions]
         self._has_plans = self._has_plans and not companions  # native code does not know hidden arguments
-        self._parameters = [*own, *(parameter for _, parameter in companions)]
+        self._parameters = [*own, *(parameter for _, _, parameter in companions)]
         self._keyed = [(position, p) for position, p in enumerate(self._parameters) if p.keyed]
         self._generation = program.generation  # set last: other threads read it first
 
@@ -406,7 +407,7 @@ class Kernel(DirectCallable):
 
     def _unpacked(self, args: Sequence[Any]) -> Sequence[Any]:
         flat = unpacked(self.params, args) if self._packs else args
-        return [*flat, *(companion_of(flat[k], self.mode) for k in self._arrays)] if self._arrays else flat
+        return [*flat, *(companion_of(flat[k], kind) for k, kind in self._arrays)] if self._arrays else flat
 
     def _interpret(self, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
         from weft.lang.interpret.run import InterpretedKernel, interpret_kernel

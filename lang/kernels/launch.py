@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.ir.errors import WeftError
@@ -17,9 +17,12 @@ class Launch:
     """A launch of `instance` with these arguments. Numbers, vectors and structs have the values that they had when this
     object was made. Fields and arrays have the values that they have when it is called. It keeps their memory."""
 
-    def __init__(self, kernel: Any, program: Any, instance: Instance, flat: Sequence[Any]) -> None:
+    def __init__(
+        self, kernel: Any, program: Any, instance: Instance, flat: Sequence[Any], python: Callable[[], Any] | None
+    ) -> None:
         self.kernel, self.instance, self.flat = kernel, instance, flat
         self._program, self._values = program, instance.packed(flat)
+        self._python = python  # with arch=python, what runs the kernel
         self._trees = [tree() for tree in instance.trees]
 
     def __call__(self) -> Any:
@@ -32,5 +35,7 @@ class Launch:
         return watching.all_watch(self.kernel, self._run, tuple(self.flat), {})
 
     def _run(self, *_: Any, **__: Any) -> Any:
+        if self._python is not None:
+            return self._python()
         watching.launch_begins()
         return self.instance.launch(self._values)

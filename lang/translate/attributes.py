@@ -10,6 +10,7 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Array, Tensor, tensor
+from weft.lang.data.companions import KINDS
 from weft.lang.data.field import Field, MatrixField
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_field import StructField
@@ -126,7 +127,24 @@ def _of_value(t: Translator, base: tree.Expr, node: ast.Attribute) -> Any:
     raise t.error(f"a scalar ({kind}) has no '{name}'", node, UnknownName)
 
 
+def _derived(t: Translator, base: tree.Expr, node: ast.Attribute) -> tree.Expr:
+    """The gradient or the dual of an array argument, which is a hidden argument."""
+    assert isinstance(base, tree.ParamRef)
+    own = t.unit.params[base.index].name
+    name = f"{own}.{node.attr}"
+    if t.unit.mode:
+        raise t.error(f"a kernel that uses '{name}' itself cannot be differentiated", node)
+    found = next((k for k, param in enumerate(t.unit.params) if param.name == name and param.hidden), None)
+    if found is None:
+        how = f"make the array with needs_{node.attr}=True"
+        inside = "" if t.is_kernel else f", and write {name} in the kernel that calls this function"
+        raise t.error(f"argument '{own}' has no '{node.attr}': {how}{inside}", node, UnknownName)
+    return tree.ParamRef(found, type=t.unit.params[found].type, span=t.span(node))
+
+
 def _of_array(t: Translator, base: tree.Expr, kind: Array, node: ast.Attribute) -> Any:
+    if node.attr in KINDS and isinstance(base, tree.ParamRef):
+        return _derived(t, base, node)
     if node.attr == "shape":
         if isinstance(base, tree.Shared):
             return base.shape

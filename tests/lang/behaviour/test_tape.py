@@ -388,106 +388,32 @@ def test_the_end_of_the_program(ti):
         tape.grad()
 
 
-def test_a_derivative_that_ends_in_memory_without_a_gradient(ti):
-    x, z, loss = scalar(ti, name="x"), ti.field(ti.f64, (), name="z"), scalar(ti)
-    w, picture = ti.field(ti.f64, ()), ti.field(ti.f64, ())
-
+def test_gradients_of_arrays_can_be_read_in_kernels(ti):
     @ti.kernel
-    def store():
-        z[None] = x[None] ** 2
-
-    @ti.kernel
-    def copy():
-        w[None] = z[None]
-
-    @ti.kernel
-    def draw():
-        picture[None] = x[None] + z[None]
-
-    @ti.kernel
-    def read():
-        loss[None] += w[None] + x[None]
-
-    def run(**options):
-        with ti.ad.Tape(loss, **options):
-            store()
-            copy()
-            draw()
-            read()
-
-    said = (
-        r"z\[None\] = x\[None\] \*\* 2\n.*\n.*'z' has no gradient, and kernel 'read' reads it: make 'z' with needs_grad"
-    )
-    with pytest.warns(ti.GradientWarning, match=said) as given:
-        run()
-    assert len(given) == 1
-    assert x.grad[None] == 1.0
-    with pytest.raises(WeftError, match=said):
-        run(validation=True)
-
-
-def test_a_derivative_that_ends_on_purpose(ti, recwarn):
-    x, z, loss = scalar(ti), ti.field(ti.f64, (), name="z"), scalar(ti)
-
-    @ti.kernel
-    def store():
-        z[None] = x[None] ** 2
-
-    @ti.kernel
-    def read():
-        ti.stop_grad(z)
-        loss[None] += z[None] * x[None]
-
-    x[None] = 3.0
-    with ti.ad.Tape(loss, validation=True):
-        store()
-        read()
-    assert x.grad[None] == 9.0
-    with ti.ad.Tape(loss, validation=True):
-        ti.ad.no_grad(store)()
-        read()
-    assert not [one for one in recwarn if issubclass(one.category, ti.GradientWarning)]
-
-
-def test_stop_grad(ti):
-    x, v, y = ti.field(ti.f64, 3, needs_grad=True), ti.Vector.field(2, ti.f32, 3, needs_grad=True), scalar(ti)
-
-    @ti.kernel
-    def f():
+    def descend(x: ti.types.ndarray(), rate: ti.f64):
         for i in x:
-            if i > 0:
-                ti.stop_grad(x)  # in this block
-                y[None] += x[i] * x[i]
-            else:
-                y[None] += x[i] * x[i]
-            y[None] += ti.stop_grad(x[i]) * x[i] * 10  # a value
-        for i in range(2):
-            ti.stop_grad(v)
-            y[None] += v[i].x * x[i] * 100 + v[i].dot(v[i])
-        y[None] += v[2].norm_sqr() + ti.stop_grad(3)
+            x[i] -= rate * x.grad[i]
+            x.grad[i] = 0.0
 
-    x.fill(3)
-    v.fill(1)
-    with ti.ad.Tape(y):
-        f()
-    assert y[None] == 27.0 + 270.0 + 604.0 + 2.0 + 3.0
-    close(x.grad.to_numpy(), [136.0, 130.0, 30.0])
-    close(v.grad.to_numpy(), [[0, 0], [0, 0], [2, 2]])
-    assert ti.stop_grad(2.5) == 2.5
-
-
-def test_a_gradient_by_itself_that_needs_overwritten_values(ti):
-    x = ti.field(ti.f64, 3, needs_grad=True, name="x")
+    @ti.func
+    def slope(x: ti.template(), i):
+        return x.grad[i] + x.dual[i]
 
     @ti.kernel
-    def square():
+    def both(x: ti.types.ndarray(), y: ti.types.ndarray()):
         for i in x:
-            x[i] = x[i] * x[i]
+            y[i] = slope(x, i) + 0 * (x.grad[i] + x.dual[i])
 
-    x.fill(3.0)
-    square()
-    x.grad.fill(1.0)
-    x.fill(3.0)  # put back by hand
-    with pytest.warns(ti.GradientWarning, match="needs the values of 'x' from before kernel 'square' overwrote them"):
-        square.grad()
-    close(x.grad.to_numpy(), [6.0] * 3)
+    x, plain = ti.ndarray(ti.f64, 3, needs_grad=True, needs_dual=True), ti.ndarray(ti.f64, 3)
+    x.grad.fill(2.0)
+    x.dual.fill(5.0)
+    for _ in range(2):
+        both(x, plain)
+        assert plain.to_numpy().tolist() == [7.0] * 3
+    descend(x, 0.5)
+    assert x.to_numpy().tolist() == [-1.0] * 3
+    assert not x.grad.to_numpy().any()
+    with pytest.raises(CompilationError, match="argument 'x' has no 'grad': make the array with needs_grad=True"):
+        descend(plain, 0.5)
+    with pytest.raises(CompilationError, match=r"a kernel that uses 'x\.grad' itself cannot be differentiated"):
+        descend.grad(x, 0.5)

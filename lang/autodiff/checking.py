@@ -1,0 +1,135 @@
+"""`ti.ad.check`: tests the derivatives of a kernel against differences, and against one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weft.lang.autodiff.contexts import suspended
+from weft.lang.autodiff.differences import DUAL_TOLERANCES, Check, compare_with_differences
+from weft.lang.autodiff.memory import Copy
+from weft.lang.autodiff.memory_use import Uses, uses_of
+from weft.lang.autodiff.tape import Tape
+from weft.lang.errors import ArgumentError
+
+__all__ = ["Check", "check"]
+
+
+@dataclass
+class _Variable:
+    """Memory with a gradient that the kernel reads or writes, and a direction in it."""
+
+    name: str
+    value: Any
+    start: Any
+    weights: Any  # the gradient of the test's loss by what the kernel leaves there
+    direction: Any
+    gradient: Any = None
+
+    @property
+    def size(self) -> int:
+        """The size of a number."""
+        return int(self.start.dtype.itemsize)
+
+
+def check(kernel: Any, *args: Any, seed: int = 0) -> Check:
+    """Test the derivatives of a kernel for these arguments, with the values that memory has now. Prints a report, and
+    returns it: it is true if all tests passed. Memory, gradients and duals have their old values afterwards.
+
+    The loss of the test is a sum with random weights of all that the kernel writes. The *difference test* moves each
+    field or array along a random direction, and compares the change of the loss with the gradient. Where they differ,
+    it names the elements. The *dot-product test* compares the gradient with forward mode, if the memory has duals:
+    both compute the same number, except for rounding. `seed` chooses the weights and directions.
+
+    Raises CompilationError if the kernel cannot be differentiated, and ArgumentError if it reads and writes no memory
+    with a gradient."""
+    if not getattr(kernel, "is_kernel", False):
+        raise ArgumentError(f"check takes a kernel and its arguments, not {kernel!r}")
+    bound = getattr(kernel, "kernel", kernel)
+    owner = () if bound is kernel else (kernel.class_instance,)
+    with suspended():
+        launch = bound.grad.bind((*owner, *args), {})
+        uses = uses_of(launch.instance)
+        variables = _variables(uses, launch.flat, np.random.default_rng(seed))
+        if not variables:
+            raise ArgumentError(
+                f"kernel '{bound.__name__}' uses no memory that has a gradient: needs_grad=True makes it"
+            )
+        report = Check(bound.__name__)
+        kept = [(one, one.to_numpy()) for v in variables for one in (v.value, *v.value.companions.values())]
+        written = [Copy.of(uses.memory(place, launch.flat)) for place in {one.place for one in uses.writes}]
+        try:
+            _test(report, lambda: bound(*owner, *args), bound, (*owner, *args), variables, written)
+        finally:
+            for copy in written:
+                copy.put_back()
+            for one, numbers in kept:
+                one.from_numpy(numbers)
+    print(report)
+    return report
+
+
+def _variables(uses: Uses, flat: Sequence[Any], random: np.random.Generator) -> list[_Variable]:
+    places = sorted({one.place for one in (*uses.every_read, *uses.writes)})
+    found: list[_Variable] = []
+    for place in filter(uses.has_gradient, places):
+        value = uses.memory(place, flat).owner
+        if "grad" not in getattr(value, "companions", {}):
+            raise ArgumentError(f"check takes fields and ndarrays, not {type(value).__name__}")
+        start = value.to_numpy()
+        weights, direction = (random.uniform(-1.0, 1.0, start.shape).astype(start.dtype) for _ in range(2))
+        found.append(_Variable(uses.name(place), value, start, weights, direction))
+    return found
+
+
+def _test(
+    report: Check, run: Callable[[], Any], kernel: Any, args: Any, variables: list[_Variable], written: list[Copy]
+) -> None:
+    def restart() -> None:
+        for copy in written:
+            copy.put_back()
+        for one in variables:
+            one.value.from_numpy(one.start)
+
+    def loss_at(moves: dict[int, Any]) -> float:
+        restart()
+        for k, move in moves.items():
+            variables[k].value.from_numpy(variables[k].start + move)
+        run()
+        return float(sum((one.weights.astype(np.float64) * one.value.to_numpy()).sum() for one in variables))
+
+    tape = Tape(clear_gradients=False)
+    with tape:
+        kernel(*args)
+    for one in variables:
+        one.value.grad.from_numpy(one.weights)
+    tape.grad()
+    for one in variables:
+        one.gradient = one.value.grad.to_numpy()
+    _dot_product(report, kernel, args, variables, restart)
+    for k, one in enumerate(variables):
+        compare_with_differences(report, one.name, one.gradient, one.direction, lambda move, k=k: loss_at({k: move}))  # type: ignore[misc]
+
+
+def _dot_product(
+    report: Check, kernel: Any, args: Any, variables: list[_Variable], restart: Callable[[], None]
+) -> None:
+    """Compare <weights, J direction>, by forward mode, with <J^T weights, direction>, by reverse mode."""
+    lacking = [one.name for one in variables if "dual" not in one.value.companions]
+    if lacking:
+        report.lines.append(f"no dot-product test: '{lacking[0]}' has no dual (needs_dual=True)")
+        return
+    restart()
+    for one in variables:
+        one.value.dual.from_numpy(one.direction)
+    kernel.derivative("jvp")(*args)
+    duals = [one.value.dual.to_numpy().astype(np.float64) for one in variables]
+    forward = float(sum((one.weights * dual).sum() for one, dual in zip(variables, duals, strict=True)))
+    terms = [one.gradient.astype(np.float64) * one.direction for one in variables]
+    size = sum(np.abs(term).sum() for term in terms)
+    size += sum(np.abs(one.weights * dual).sum() for one, dual in zip(variables, duals, strict=True))
+    allowed = max(DUAL_TOLERANCES[one.size] for one in variables) * float(size)
+    report.compare("forward and reverse mode", forward, float(sum(term.sum() for term in terms)), allowed)

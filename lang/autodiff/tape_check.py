@@ -1,0 +1,60 @@
+"""`Tape(grad_check=[x])`: runs the recorded calls again with other values, and compares the gradients with
+differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import WeftError
+from weft.lang.autodiff.differences import Check, compare_with_differences
+from weft.lang.autodiff.variables import called, companion_of
+from weft.lang.autodiff.versions import Record
+
+__all__ = ["WrongGradient", "check_records"]
+
+
+class WrongGradient(WeftError):
+    """A gradient that a tape has computed does not agree with differences."""
+
+
+def check_records(records: Sequence[Record], loss: Any, variables: Sequence[Any]) -> None:
+    """Compare the gradients of these fields and ndarrays with differences of the loss. The records have copies of all
+    that the calls have overwritten. Memory has its present values afterwards. Raises WrongGradient."""
+    report = Check("the calls on the tape")
+    copies = [copy for record in reversed(records) for copy in reversed([*record.before, *record.after])]
+    present = [(one, one.to_numpy()) for one in variables]
+    latest = [copy.put_back() for copy in copies]
+    starts = [one.to_numpy() for one in variables]
+
+    def loss_at(k: int, move: Any) -> float:
+        for copy in copies:
+            copy.put_back()
+        for one, start in zip(variables, starts, strict=True):
+            one.from_numpy(start)
+        variables[k].from_numpy(starts[k] + move)
+        for record in records:
+            if record.forward is not None:
+                record.forward()
+        return float(np.asarray(loss.to_numpy()).reshape(()))
+
+    try:
+        for k, one in enumerate(variables):
+            gradient = companion_of(one, "grad", "the field to check").to_numpy()
+            direction = np.random.default_rng(k).uniform(-1.0, 1.0, gradient.shape).astype(gradient.dtype)
+            compare_with_differences(
+                report,
+                called(one).strip("'"),
+                gradient,
+                direction,
+                lambda move, k=k: loss_at(k, move),  # type: ignore[misc]
+            )
+    finally:
+        for copy in reversed(latest):
+            copy.put_back()
+        for one, numbers in present:
+            one.from_numpy(numbers)
+    if not report:
+        raise WrongGradient(str(report))
