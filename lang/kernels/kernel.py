@@ -79,9 +79,8 @@ class Kernel(DirectCallable):
         return self.derivative("vjp")
 
     def derivative(self, mode: str) -> Kernel:
-        """The derivative of this kernel in the mode "jvp" or "vjp" (`ir/symbols.py`): a kernel that takes the same
-        arguments. In mode "jvp" it computes what this kernel computes, and duals beside it. Its results are followed by
-        the duals of those that have floats. In mode "vjp" it computes gradients, and has no results."""
+        """The derivative of this kernel: a kernel that takes the same arguments. In mode "jvp" it also computes duals,
+        which follow its results. In mode "vjp" it computes gradients, and has no results."""
         if self.mode:
             self._fail(f"'{self.__name__}' is a derivative: derivatives of derivatives are not supported yet")
         with self._lock:
@@ -224,8 +223,7 @@ class Kernel(DirectCallable):
         self._prepared(args, keywords)
 
     def bind(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Launch:
-        """A launch with these arguments, to be made later. It finds the code now: the names that the kernel captures
-        have their present values, and mistakes raise their errors."""
+        """A launch with these arguments, to be made later. It finds the code now, for the present values of names."""
         program = self._program()
         instance, flat = self._found(args, keywords, with_fields=True)
         again = functools.partial(self.run, *args, **keywords) if self._interpreted else None
