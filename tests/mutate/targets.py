@@ -68,7 +68,11 @@ _DERIVATIVES = (
     "tests/ir/test_reverse_mode.py",
     "tests/lang/translate/test_duals.py",
 )
-_REVERSE = ("tests/ir/test_reverse_mode.py", "tests/ir/test_reverse_memory.py")
+_REVERSE = (
+    "tests/ir/test_reverse_memory.py",
+    "tests/ir/test_reverse_arrays.py",
+    "tests/ir/test_reverse_mode.py",
+)
 _JUDGE = (
     "tests/ir/test_adversary.py",
     "tests/ir/test_thread_blocks.py",
