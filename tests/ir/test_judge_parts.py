@@ -168,6 +168,16 @@ def test_lanes_meet_at_equal_masks_wherever_they_are() -> None:
     assert settle(waits, range(4)) == []  # one of them is not there yet
 
 
+def test_a_block_counts_the_threads_of_all_its_warps() -> None:
+    count = simt("block_sync_count", Const(1, type=i32))
+    waits: dict[int, Meeting | None] = {
+        thread: Meeting(count, Seat(0, thread, 64), [thread != 40]) for thread in range(64)
+    }
+    assert settle({**waits, 3: None}, range(32, 64)) == []
+    assert settle(waits, range(32)) == [[*range(64)]]
+    assert {one.result for one in waits.values() if one is not None} == {63}
+
+
 def test_lanes_without_a_mask_meet_at_one_op() -> None:
     """Once no lane of the warp runs any more: two groups, if they are at different ops of a kind."""
     yes = Const(1, type=i32)

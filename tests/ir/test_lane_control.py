@@ -183,24 +183,23 @@ SEVERAL = {
         %six = const 6 : i64
         %there = binary eq %i, %six : u1
         if %there then {
-        warn [%i32], message="iteration {}", kind="overflow"
+        warn [], message="so far", kind="overflow"
         }""",
     "a shared place that the second vector writes": """
         %six = const 6 : i64
         %there = binary eq %i, %six : u1
         if %there then {
-        store %n, %odd
+        store %n, %k32
         }""",
-    "indices that fall": """
+    "numbers that fall": """
         %fall = binary sub %some, %i32 : i32
-        %told = cast %fall : f32
-        store &out[i], %told""",
-    "unsigned indices that fall": """
+        atomic add &y.0[k], %fall : i32""",
+    "unsigned numbers that fall": """
         %rise = cast %i : u32
         %most = const 3 : u32
         %fall = binary sub %most, %rise : u32
-        %told = cast %fall : f32
-        store &out[i], %told""",
+        %place = address %base_y, indices=[%k], strides=[%eight], offset=0, scope="field:y" : *u32
+        atomic add %place, %fall : u32""",
     "a local array": """
         %list = alloca : *f32x16
         %along = address %list, indices=[%i], strides=[%four], offset=0, scope="?" : *f32

@@ -18,6 +18,9 @@ _WIDER = "what does not wrap around is the same number in 64 bits"
 _PROVEN = "the end that is proven is asked for as well"
 _SCATTERS = "lanes may scatter one value into one place"
 _ONE_BY_ONE = "lanes may do it one after the other"
+_SCALAR_LOCAL = "any two addresses of a local that is a number may be equal"
+_NO_EFFECT = "`accesses` says the same of it"
+_ONE_SCALAR = "a value of scalars, which are converted one by one"
 _SCALAR = "after `scalarize`, each access is of one number"
 _KIND = "steps into two objects of one type are of one kind as long as those before them are the same"
 
@@ -204,6 +207,51 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "weft.ir.mapping.joined_trees": {
         "joined_trees: isinstance((place := op.ptr), Address) -> True": "no other place has a tree's base as its root",
         "scope_in: joined -> True": _QUICK,
+    },
+    "weft.ir.scopes": {
+        "whole: self.component == ALL -> False": "another scope that is equal",
+    },
+    "weft.ir.places": {
+        "__call__: place is None -> True": "the same place is found again",
+        "_number: found is None -> True": "the same number is found again",
+        "_spelling: isinstance(value, Const) -> False": "indices and strides are integers, equal if they look equal",
+        "touch: space != ANYWHERE -> False": _QUICK,
+        "touch: ANYWHERE not in self.spaces -> False": _QUICK,
+        "_touch: isinstance(space, Alloca) -> False": _SCALAR_LOCAL,
+        "_touch: isinstance(space.type, Pointer) -> True": _TYPES,
+        "_touch: isinstance(space.type, Pointer) -> False": _SCALAR_LOCAL,
+        "_touch: isinstance(space.type.elem, Prim) -> False": _SCALAR_LOCAL,
+        "keep: kept -> True": "a space of which nothing is known",
+        "keep: len(kept) < len(known) -> True": "an equal copy",
+        "meet: theirs is not self.spaces[space] -> True": "both agree on all that they share",
+        "__call__: found is None -> True": "the same effects are found again",
+        "_add: op.pure -> False": _NO_EFFECT,
+        "_add: type(op) is Load -> False": _NO_EFFECT,
+        "_add: type(op) is If -> False": "its effects are found, and included",
+    },
+    "weft.ir.memory_model": {
+        "load: isinstance(type, Prim) -> False": _ONE_SCALAR,
+        "store: isinstance(type, Prim) -> False": _ONE_SCALAR,
+        "_cell: self.error -> True": "`check` asks the same",
+        "_cell: 0 <= at <= len(self.buffer) - prim.np.itemsize -> False": "`check` asks the same",
+        "flat_values: full -> False": "it has that shape",
+        "convert: isinstance(type, Prim) -> False": _ONE_SCALAR,
+        "convert: isinstance(type, Tensor) -> False": _ONE_SCALAR,
+        "convert: isinstance(type, Lanes) -> False": _ONE_SCALAR,
+    },
+    "weft.ir.meetings": {
+        "_end: one is not None -> True": _TYPES,
+    },
+    "weft.ir.gpu_machine": {
+        "_runs: size > 1 -> True": "groups of one, whether they count as whole or not",
+        "state: key not in self.known -> True": "an equal state",
+        "may_group: self.clamps -> True": "without clamps, all is inside of them",
+        "state: place[0] > 1 -> True": "an index in a group of one is a multiple of one",
+    },
+    "weft.ir.mapping.vectorize.state": {
+        "op: made is not None -> True": "nobody asks for the value of an op that has none",
+        "op: found -> True": "nobody asks for the value of an op that has none",
+        "_stepped: first.type is i64 -> False": "a cast to the type that it has",
     },
     "weft.ir.mapping.vectorize.folds": {
         "vectorize_loops: (home, local) not in totals -> True": "another vector of sums, which is added as well",

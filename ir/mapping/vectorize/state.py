@@ -254,8 +254,7 @@ class Vectorizer:
         """A value that is shared or evenly spaced: what lane 0 of the current vector has."""
         found = self.known.get(value, (value,))
         first = found[self.current % len(found)]
-        step = self.facts.step(value) if len(found) == 1 else 0
-        return self.moved(first, (step or 0) * self.current * self.lanes)
+        return self.moved(first, (self.facts.step(value) or 0) * self.current * self.lanes)
 
     def vector(self, value: Value) -> Value:
         """What all lanes of the current vector have."""
