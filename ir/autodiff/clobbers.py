@@ -116,7 +116,7 @@ def _is_global(op: Any) -> bool:
 
 def _is_read(op: Op, demand: Demand) -> TypeGuard[Read]:
     if isinstance(op, ops.Atomic):
-        return op.kind in EXTREMES and op in demand.acts and op.value in demand.active and _is_global(op)
+        return op.kind in EXTREMES and op in demand.acts and _is_global(op)
     return isinstance(op, ops.Load) and op in demand.needed and _is_global(op)
 
 

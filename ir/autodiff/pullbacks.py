@@ -206,9 +206,7 @@ def _atomic(demand: Demand, frame: Frame, op: ops.Atomic) -> None:
 
 def _extreme(demand: Demand, frame: Frame, op: ops.Atomic) -> None:
     """The iteration whose operand is in memory at the end takes the adjoint of the memory, and leaves 0. Of several
-    with that operand, the first to come takes it."""
-    if op.value not in demand.active:
-        return
+    with that operand, the first to come takes it. A constant that won takes it too: the old value gets none."""
     add, value, place = frame.build.add, frame.value(op.value), frame.adjoint(op.ptr)
     final = frame.value(op) if isinstance(root_of(op.ptr), LOCALS) else add(ops.Load(frame.address(op.ptr)))
     taken = add(ops.Alloca(type=pointer(value.type)))

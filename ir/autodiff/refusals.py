@@ -68,9 +68,9 @@ def _atomic(demand: Demand, op: ops.Atomic) -> None:
         _refuse(op, f"a kernel that needs the old value of an atomic {op.kind}")
     if op not in demand.acts:
         return
-    if op.kind in EXTREMES and op.value in demand.active:
+    if op.kind in EXTREMES:
         _extreme(demand, op)
-    elif op.kind not in ("add", "sub", *EXTREMES):
+    elif op.kind not in ("add", "sub"):
         _refuse(op, f"an atomic {op.kind} in a parallel loop")
     if op in demand.active and any(user in demand.active for user in op.users):
         _refuse(op, f"the old value of an atomic {op.kind} in a parallel loop: it depends on the order of iterations")

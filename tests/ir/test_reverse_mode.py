@@ -83,6 +83,12 @@ MORE: dict[str, str] = {
         """%a = atomic max %t, %x : f64  %p = field_ptr @z[%c0] : *f64  %d = atomic min %p, %y : f64
         %q = field_ptr @v[%c1] : *f64x2  %r = make_tensor [%x, %y] : f64x2  %o = atomic max %q, %r : f64x2"""
     ),
+    "an extreme of constants": """%f = const 1.0 : f64 %t = field_ptr @total[] : *f64 """
+    + _loop("%a = atomic max %t, %f : f64  %p = field_ptr @z[%i] : *f64  %d = atomic min %p, %f : f64"),
+    "an extreme of a local and constants": """%s = shared_local : *f64  %g = field_ptr @z[%c0] : *f64
+        %f0 = load %g : f64  store %s, %f0  %f = const 1.0 : f64 """
+    + _loop("%b = atomic max %s, %f : f64")
+    + "%r = load %s : f64  %q = unary sqrt %r : f64  %t = field_ptr @total[] : *f64  store %t, %q",
     "an extreme of a local": "%s = shared_local : *f64  %f0 = const 0.5 : f64  store %s, %f0\n"
     + _loop("%b = atomic max %s, %y : f64")
     + "%r = load %s : f64  %q = unary sqrt %r : f64  %t = field_ptr @total[] : *f64  store %t, %q",
