@@ -75,14 +75,14 @@ SLOW = {
     "lang/algorithms/test_algorithms.py::test_sorting_in_parts": 0,
     "lang/algorithms/test_algorithms.py::test_sorting_is_stable": 0,
     "lang/algorithms/test_algorithms.py::test_where_keys_and_values_lie": 0,
-    "lang/behaviour/test_arguments.py::test_what_is_no_integer": 4,
+    "lang/behaviour/test_arguments.py::test_arguments_that_are_not_integers": 4,
     "lang/behaviour/test_arrays.py::test_types_and_orders": 3,
     "lang/behaviour/test_atomics.py::test_kinds_and_old_values": 3,
     "lang/behaviour/test_decompositions.py::test_svd_is_exact": 2,
     "lang/behaviour/test_fields.py::test_fields_of_more_elements_than_an_i32_counts": 4,
     "lang/behaviour/test_fields.py::test_fields_of_more_elements_than_an_i32_counts[emulated]": 0,
     "lang/behaviour/test_libraries.py::test_lent_memory_stays": 2,
-    "lang/behaviour/test_narrow_integers.py::test_what_wraps_is_seen_wrapped": 4,
+    "lang/behaviour/test_narrow_integers.py::test_wrapped_values_are_read_wrapped": 4,
     "lang/behaviour/test_overflow.py::test_values_are_those_without_the_check[emulated]": 0,
     "lang/behaviour/test_overflow.py::test_what_the_program_does_not_compute[emulated]": 0,
     "lang/behaviour/test_overlaps.py::test_one_array_passed_twice[emulated]": 0,
@@ -142,7 +142,7 @@ SLOW = {
     "runtime/test_jit.py::test_code_and_data_lie_together": 2,
     "runtime/test_jit.py::test_dropped_kernels_leave_nothing_behind": 0,
     "runtime/test_mappings.py::test_mappings_and_memory_do_not_grow": 3,
-    "runtime/test_mappings.py::test_what_misses_by_the_slack_meets_zeros_that_are_nobodys": 4,
+    "runtime/test_mappings.py::test_accesses_within_the_slack_read_zeros": 4,
 }
 
 

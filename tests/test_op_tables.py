@@ -327,7 +327,7 @@ def test_rows_in_lanes_are_of_ops_that_may_run_there() -> None:
     assert all(OPS[name].lanes for name in _rows(WRITERS))
 
 
-def test_what_passes_may_drop_or_merge_has_no_effect_of_its_own() -> None:
+def test_ops_that_passes_drop_or_merge_have_no_effects() -> None:
     for kind in OPS.values():
         assert not (kind.pure and kind.droppable), kind
         assert not (kind.droppable and kind.writes), kind

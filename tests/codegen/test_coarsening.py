@@ -152,7 +152,7 @@ def test_a_line_has_no_rows_and_a_serial_task_no_neighbours() -> None:
     assert group_of(task) == ALONE
 
 
-def test_what_iterations_of_a_thread_share() -> None:
+def test_values_that_iterations_of_a_thread_share() -> None:
     prologue = "%acc = alloca : *f32x2\n    " + "    ".join(
         ADDRESS.format(name, base, "", "", 4, "s")
         for name, base in (("part", "%acc"), ("far", "%base"), ("far2", "%far"))

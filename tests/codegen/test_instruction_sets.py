@@ -57,7 +57,7 @@ def test_code_is_made_of_it(level: str) -> None:
 
 
 @pytest.mark.parametrize("level", HERE)
-def test_what_llvm_knows_of_a_level_is_what_the_table_says(level: str) -> None:
+def test_levels_have_the_features_that_llvm_gives_them(level: str) -> None:
     """The lanes, the functions for vectors and the prices read the table."""
     host = machine.host_cpu(3, level)
     assert (host.name, host.features) == (level, LEVELS[level])
@@ -96,7 +96,7 @@ def test_short_names_and_the_environment(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ti.cfg.cpu_features == "x86-64-v2"
 
 
-def test_what_the_machine_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_features_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instruction_sets, "host_features", lambda: LEVELS["x86-64-v3"] - {"fma", "bmi"})
     message = r"cpu_features='x86-64-v3': this machine lacks bmi, fma; it has x86-64-v2 \('native' uses all features\)"
     with pytest.raises(ti.WeftError, match=message):

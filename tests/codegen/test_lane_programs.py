@@ -233,7 +233,7 @@ def test_products_of_matrices_in_several_vectors() -> None:
     made(make)
 
 
-def test_what_lanes_in_a_loop_have_in_common() -> None:
+def test_values_that_are_equal_in_all_lanes_of_a_loop() -> None:
     """The number of a round, which lanes that have left keep; but not where they count in different rounds."""
 
     def make(lanes: int) -> tuple[Any, Any]:

@@ -86,7 +86,7 @@ def test_neighbours_of_lanes_that_are_here() -> None:
     made(make)
 
 
-def test_what_is_read_was_added_before() -> None:
+def test_loads_see_earlier_atomics() -> None:
     def make(lanes: int) -> tuple[Any, ...]:
         where, sums, out = permuted(), ti.field(ti.i32, N), ti.field(ti.i32, N)
 

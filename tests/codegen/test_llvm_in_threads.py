@@ -44,6 +44,6 @@ def test_llvmlite_has_a_lock_that_can_be_left_out(name: str) -> None:
     assert isinstance(called, ctypes._CFuncPtr)
 
 
-def test_what_llvm_refuses_is_told() -> None:
+def test_errors_of_llvm_are_reported() -> None:
     with pytest.raises(RuntimeError, match="parsing"):
         machine.compile_object("define void @f() { ret i32 1 }", 3)

@@ -109,7 +109,7 @@ def test_a_call_back_is_found() -> None:
     assert found == {("lang", "weft.codegen.below.emit"): 1, (CODEGEN, "weft.lang.above.ask"): 3}
 
 
-def test_what_shows_decisions_makes_none() -> None:
+def test_the_explorer_makes_no_decisions() -> None:
     """The explorer and the stages of kernels read schedules: they import no module that makes a decision."""
     decides = ("weft.ir.mapping", "weft.ir.transforms")
     shows = ("weft.lang.explore", "weft.lang.stages")

@@ -138,7 +138,7 @@ def test_short_kernels_and_those_with_lines_stay_whole(monkeypatch: pytest.Monke
     assert cpu.compile_kernel(stencils(3), CompileConfig(line_info=True), helpers=helpers(2)).parts == ()
 
 
-def test_what_llvm_refuses_in_a_helper_is_raised(monkeypatch: pytest.MonkeyPatch, short: None) -> None:
+def test_errors_of_llvm_in_a_helper_thread_are_raised(monkeypatch: pytest.MonkeyPatch, short: None) -> None:
     here, threads = threading.current_thread(), set[str]()
     helped = threading.Event()
 

@@ -155,6 +155,6 @@ def test_functions_of_the_c_library_are_imports(program: None, tmp_path: Path) -
     np.testing.assert_allclose(memory[1], np.power(b, 1.7) + np.arctan2(b, 2.0), rtol=1e-12)
 
 
-def test_what_is_no_webassembly() -> None:
+def test_files_that_are_not_webassembly() -> None:
     with pytest.raises(InternalError, match="does not begin with the magic number of WebAssembly"):
         imports(b"\x7fELF")

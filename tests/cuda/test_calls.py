@@ -88,7 +88,7 @@ def test_serial_parts_speak_through_memory(ti: Any) -> None:
     assert [run(n) for n in (5, 1000, -3)] == [59, -1, 27]
 
 
-def test_what_was_printed_before_a_fault(ti: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_from_before_a_fault(ti: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """It is shown with that call, not with another kernel's."""
     ti.init(arch=ti.cuda, debug=True, enable_fallback=False)
 
@@ -112,7 +112,7 @@ def test_what_was_printed_before_a_fault(ti: Any, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("step", [1, 2])
-def test_what_was_written_before_a_fault(ti: Any, step: int) -> None:
+def test_writes_from_before_a_fault(ti: Any, step: int) -> None:
     ti.init(arch=ti.cuda, debug=True, enable_fallback=False)
 
     @ti.kernel

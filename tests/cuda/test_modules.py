@@ -57,7 +57,7 @@ def load(assembler: _Assembler, store: Any, ptx: bytes = PTX, architecture: int 
 ANEW, KEPT, PLAIN = ["assemble", "load_cubin"], ["load_cubin"], ["load_ptx"]
 
 
-def test_what_was_assembled_once_is_kept(assembler: _Assembler, tmp_path: Path) -> None:
+def test_assembled_code_is_cached(assembler: _Assembler, tmp_path: Path) -> None:
     store = Store(tmp_path)
     assert load(assembler, store) == ANEW
     assert load(assembler, Store(tmp_path)) == KEPT

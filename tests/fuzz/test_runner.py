@@ -172,7 +172,7 @@ def test_differences_by_fast_math_have_their_cause(text):
         assert not outcome.detail.endswith(" 0 units in the last place") or "+ 0.0" in text
 
 
-def test_what_is_written_runs_by_itself(wrong, tmp_path, capsys):
+def test_saved_programs_run_alone(wrong, tmp_path, capsys):
     explain(Plan("small", 1, folder=tmp_path, shrinks=False), PROGRAM, EXACT, execute(PROGRAM, EXACT))
     path = tmp_path / "small.py"
     exec(compile(path.read_text(), str(path), "exec"), {"__name__": "program"})

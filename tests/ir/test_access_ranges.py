@@ -233,7 +233,7 @@ def test_what_a_prologue_computes_anew_is_not_asked_before_the_task(value: str, 
         ("%s = binary add %n, %m : i32\n%j = cast %s : i64", True),
     ],
 )
-def test_what_may_wrap_around(body: str, expected: bool) -> None:
+def test_indices_that_may_wrap_around(body: str, expected: bool) -> None:
     kernel = parse(FRAME.format(body=textwrap.indent(box(body), "  ")))
     (index,) = (op for op in kernel.walk() if op.name == "j")
     assert wraps_not(index) == expected

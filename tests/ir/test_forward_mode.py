@@ -191,7 +191,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_what_is_not_differentiated_is_refused(message: str) -> None:
+def test_ops_without_derivatives_are_refused(message: str) -> None:
     with pytest.raises(CompilationError, match=message):
         run_passes(kernel_of(REFUSED[message]), ("differentiate",), CONFIGS["optimized"])
 

@@ -99,7 +99,7 @@ def test_loop_indices_lie_between_the_bounds():
         assert interval(index) == (offset, offset + 7)
 
 
-def test_what_may_overflow_has_the_interval_of_its_type():
+def test_indices_that_may_overflow_have_the_interval_of_their_type():
     at, index = loop(0, 2**31 - 1, 1)
     one, two = at.add(Const(1, type=i32)), at.add(Const(2, type=i32))
     assert interval(at.add(Binary("add", index, one))) == (1, 2**31 - 1)

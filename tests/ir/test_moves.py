@@ -129,7 +129,7 @@ def test_how_lanes_may_move(kind: str, place: str) -> None:
                 verify(kernel, "mapped")
 
 
-def test_what_is_not_in_lanes_is_not_moved() -> None:
+def test_serial_accesses_have_no_moves() -> None:
     text = task(AFTER=PLACE + "store %p, %i, move=scatter")
     with pytest.raises(InternalError, match="has the move 'scatter', but does not run in lanes"):
         verify(parse(text), "mapped")

@@ -112,7 +112,7 @@ def test_an_empty_schedule_is_left_out() -> None:
     assert "schedule" not in print_ir(parse(task()))
 
 
-def test_what_is_no_schedule_is_not_read() -> None:
+def test_invalid_schedules_are_not_parsed() -> None:
     with pytest.raises(ParseError, match=r"in schedule= before line 2: .*'blocks'.* is no Schedule"):
         parse(task(SCHEDULE="blocks=(32, 1, 1)"))
 
@@ -184,7 +184,7 @@ def test_what_is_no_schedule_is_not_read() -> None:
         ({"SCHEDULE": "unordered=true", "AFTER": PLACE + TWICE}, "the order of its accesses matters"),
     ],
 )  # fmt: skip
-def test_what_a_schedule_must_not_be(parts: dict[str, str], complaint: str) -> None:
+def test_invalid_schedules_are_refused(parts: dict[str, str], complaint: str) -> None:
     verify(parse(task(**{name: text for name, text in parts.items() if name not in ("SCHEDULE", "LOOP")})), "mapped")
     with pytest.raises(InternalError) as caught:
         verify(parse(task(**parts)), "mapped")
@@ -238,7 +238,7 @@ COPIES = '({scope="field:h", tree=0, low=0, words=16, kind=add, type=i32, reach=
         ("reach=4", "reach=4, copies=3", "makes 3 copies of field:h; expected"),
     ],
 )
-def test_what_must_not_be_private(old: str, new: str, complaint: str) -> None:
+def test_invalid_private_copies_are_refused(old: str, new: str, complaint: str) -> None:
     def made(text: str) -> str:
         text = text.replace("MORE", "").replace("EXPOSED", "").replace("VERSION", "")
         return text.replace("assert", "%yes = binary lt %i, %end : u1\n    assert")
@@ -330,7 +330,7 @@ def test_which_rows_begin_anywhere(old: str, new: str, complaint: str) -> None:
         ("launch=2, grid=cover", "launch=2, numbered=true, grid=resident", "but its threads need one block each"),
     ],
 )
-def test_what_a_grid_must_not_be(old: str, new: str, complaint: str) -> None:
+def test_invalid_grids_are_refused(old: str, new: str, complaint: str) -> None:
     text = (FOLDER / "choose_grids.chi").read_text()
     text = text.replace(
         "    %two = const 2 : i32\n", "    %two = simt thread_idx [] : i32\n" if "numbered" in new else ""
@@ -437,7 +437,7 @@ kernel @k() -> () {
         ("bytes=40 : *i64", TWO_ARRAYS, "has shared arrays that overlap"),
     ],
 )
-def test_what_launches_must_not_be(old: str, new: str, complaint: str) -> None:
+def test_invalid_launches_are_refused(old: str, new: str, complaint: str) -> None:
     verify(parse(LAUNCHES), "mapped")
     assert old in LAUNCHES
     with pytest.raises(InternalError) as caught:

@@ -110,7 +110,7 @@ def test_text_comes_back(op: str) -> None:
         ("atomic_store %1, %1", "expected an address"),
     ],
 )
-def test_what_the_verifier_refuses(op: str, message: str) -> None:
+def test_invalid_synchronization_is_refused(op: str, message: str) -> None:
     with pytest.raises(InternalError, match=message):
         kernel(op)
 
@@ -134,7 +134,7 @@ def test_operands_take_the_type_of_the_address() -> None:
 # ---- what they do ----------------------------------------------------------------------------------------------------
 
 
-def test_what_they_give_and_leave() -> None:
+def test_results_and_effects() -> None:
     found = result(
         kernel("""
   %a = atomic_load %x0 : i32
@@ -352,7 +352,7 @@ def test_relaxed_accesses_stay_where_they_are(op: str) -> None:
     assert not [one for one in loop.walk() if isinstance(one, Load) and one.ptr.name == "x1"]
 
 
-def test_what_is_written_by_an_exchange_is_not_invariant() -> None:
+def test_loads_of_exchanged_memory_are_not_invariant() -> None:
     body = "%got = exchange %x0, %1 : i32\n%a = load %x1 : i32\n%c = load %lock : i32\n%s = binary add %a, %c : i32"
     made = offloaded(f"{body}\n%old = atomic add %y0, %s : i32")
     find_pass("flag_access")(made, CONFIG)

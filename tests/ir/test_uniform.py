@@ -307,7 +307,7 @@ def test_rounds_of_a_loop_that_lanes_leave(before: str, limit: str, jump: str, t
         ("%r = atomic add %x, %next : i64\nstore %x, %next", None),
     ],
 )
-def test_what_those_in_a_loop_have_in_common(inside: str, common: bool | None) -> None:
+def test_values_that_lanes_of_a_loop_share(inside: str, common: bool | None) -> None:
     body = (
         "%x = alloca : *i64\nstore %x, %begin\n%some = binary lt %j, %m : u1\n%all = binary lt %i, %m : u1\nwhile {\n"
     )

@@ -71,7 +71,7 @@ kernel @k(a: f32, m: f32x2x3, s: {p: i32}, x: [f32; 2]) -> (f32) {
         ("%b = tree_base tree=0 : *i64", "does not belong to the level 'chi'"),
     ],
 )
-def test_what_is_wrong_is_refused(line: str, complaint: str) -> None:
+def test_invalid_ops_are_refused(line: str, complaint: str) -> None:
     kernel = parse(HEAD + line + "\n}")
     with pytest.raises(InternalError) as caught:
         verify(kernel, "chi")
@@ -170,7 +170,7 @@ kernel @k() -> () {
         ("%at = load %p, move=adjacent", "contains an access with a move"),
     ],
 )
-def test_what_is_wrong_with_vectors_is_refused(line: str, complaint: str) -> None:
+def test_invalid_vector_ops_are_refused(line: str, complaint: str) -> None:
     kernel = parse(VECTOR_HEAD + line + "\n}\n}")
     with pytest.raises(InternalError, match="op '") as caught:
         verify(kernel, "vectors")

@@ -212,7 +212,7 @@ def exec_kernel(body: str) -> None:
     exec(compile(text, "program.py", "exec"), {"__name__": "program"})
 
 
-def test_what_python_raised_at_compile_time_shows_no_frame_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compile_time_exceptions_hide_frames_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     def frames() -> list[str]:
         with pytest.raises(TypeError) as caught:
             exec_kernel("y[0] = 'a' + 1")

@@ -105,7 +105,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_nonsense_is_refused_in_words(name: str) -> None:
+def test_invalid_arguments_raise_a_clear_error(name: str) -> None:
     ti.init(arch=ti.cpu)
     call, words = CALLS[name]
     with pytest.raises(ti.WeftError, match=words):
@@ -124,7 +124,7 @@ def test_a_field_of_columns_takes_both_shapes_and_gives_the_short_one() -> None:
     assert x.to_numpy(keep_dims=True).tolist() == (values + 1).tolist()
 
 
-def test_what_numpy_hands_over_is_taken(tmp_path: Path) -> None:
+def test_numpys_scalars_are_accepted(tmp_path: Path) -> None:
     ti.init(arch=ti.cpu)
     A = ti.linalg.SparseMatrix(np.int32(3), np.int64(3))
     A[np.int32(1), np.int64(2)] = np.float32(2.5)

@@ -103,7 +103,7 @@ def test_mistake(name: str, golden: Callable[[str, str], None]) -> None:
         ("types.texture", "textures"),
     ],
 )
-def test_what_comes_later_says_so(name: str, what: str) -> None:
+def test_missing_features_are_named(name: str, what: str) -> None:
     owner: object = ti
     *path, last = name.split(".")
     for part in path:

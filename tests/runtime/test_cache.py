@@ -31,7 +31,7 @@ def _file(store: Store, key: str = "a") -> Path:
     return store.folder / f"{store.version}-{key}"
 
 
-def test_what_was_put_is_found_in_another_process(store: Store, tmp_path: Path):
+def test_entries_are_found_by_another_process(store: Store, tmp_path: Path):
     assert store.get("a") == b"first"
     assert store.get("b") is None
     assert Store(tmp_path, "v1").get("a") == b"first"
@@ -186,7 +186,7 @@ def test_never_and_version(tmp_path: Path):
     assert [path.name for path in never.folder.iterdir()] == ["v2-g"]
 
 
-def test_what_is_larger_than_all_is_not_kept(tmp_path: Path):
+def test_entries_larger_than_the_limit_are_not_stored(tmp_path: Path):
     store = Store(tmp_path, most_bytes=100)
     store.put("a", bytes(200))
     assert store.size()[0] == 0

@@ -19,7 +19,7 @@ SIZES = (0, 1, 4, 200, 1000, 5000, 70_000, 5 << 20)
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("slack", [0, 4, 3000, 200_000])
-def test_what_misses_by_the_slack_meets_zeros_that_are_nobodys(size: int, slack: int) -> None:
+def test_accesses_within_the_slack_read_zeros(size: int, slack: int) -> None:
     blocks = [mappings.take(size, slack, str(number)) for number in range(5)]
     spans: list[tuple[int, int]] = []
     for number, block in enumerate(blocks):

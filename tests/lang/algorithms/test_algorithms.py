@@ -267,7 +267,7 @@ def test_long_prefix_sums() -> None:
     assert x[n - 1] == n
 
 
-def test_what_cannot_be_sorted() -> None:
+def test_arguments_that_cannot_be_sorted() -> None:
     ti.init(arch=ti.cpu)
     line, box = ti.field(ti.i32, 4), ti.field(ti.i32, (2, 2))
     for keys, values, message in (

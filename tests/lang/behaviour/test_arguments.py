@@ -55,7 +55,7 @@ def test_numpys_integers(ti, echo):
 
 
 @pytest.mark.parametrize("value", [1.5, 2.0, math.nan, math.inf, np.float32(1), "1", None, 1j, [1]])
-def test_what_is_no_integer(ti, echo, value):
+def test_arguments_that_are_not_integers(ti, echo, value):
     with pytest.raises(ti.lang.errors.ArgumentError, match="'a' must be an integer"):
         echo[0](value, 1.0)
 

@@ -241,7 +241,7 @@ def test_an_error_ends_only_its_launch(ti):
         assert fine() == k + 1
 
 
-def test_what_is_out_of_bounds_is_named_as_the_program_writes_it(ti):
+def test_messages_about_bounds_name_the_array_as_the_source_does(ti):
     ti.init(arch=ti.cfg.arch, debug=True)
     pair = ti.types.struct(p=ti.types.vector(2, ti.f32), m=ti.f32)
     s = pair.field(shape=4)

@@ -233,7 +233,7 @@ def test_duals_can_be_read_in_kernels(ti):
         sum_of_duals()
 
 
-def test_what_it_refuses(ti):
+def test_unsupported_kernels_are_refused(ti):
     x = ti.field(ti.f64, 3, needs_dual=True, name="x")
     plain = ti.field(ti.f64, (), name="plain")
     with pytest.raises(WeftError, match="the loss 'plain' has no dual: make it with needs_dual=True"):

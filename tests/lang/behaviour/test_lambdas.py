@@ -178,7 +178,7 @@ def test_the_common_type_of_what_a_function_chooses(ti):
     assert k(1 << 30).to_list() == [2.0**32, 0, 2.0**32, 0]
 
 
-def test_what_is_rebound_is_compiled_again(ti):
+def test_rebound_lambdas_are_compiled_again(ti):
     f = lambda v: v + 1
     own = [lambda v: v * 2]
 

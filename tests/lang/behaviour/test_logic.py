@@ -42,7 +42,7 @@ def test_in_their_common_type(ti):
     assert run(0, 0.75, 1).to_list() == [0, 0.75, 2.5, 44]
 
 
-def test_what_is_decided_is_not_computed_again(ti):
+def test_operands_of_and_and_or_are_evaluated_once(ti):
     calls = ti.field(ti.i32, 3)
 
     @ti.func

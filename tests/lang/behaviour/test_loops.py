@@ -313,7 +313,7 @@ def test_a_box_without_axes_has_one_index(ti):
         without_vector()
 
 
-def test_what_one_iteration_does_with_a_fixed_place_keeps_its_order(ti):
+def test_accesses_of_one_iteration_to_one_place_stay_in_order(ti):
     """Sums may be made in any order, but not where the rounds of a loop inside see what came of them."""
     seen, kept, mixed = ti.field(ti.i32, (4, 1000)), ti.field(ti.i32, (4, 1000)), ti.field(ti.i32, ())
     s, t = ti.field(ti.i32, ()), ti.field(ti.i32, ())

@@ -66,7 +66,7 @@ def test_the_old_value_of_an_atomic_is_0(ti):
     assert x.to_numpy().tolist() == [5, 5, 5, 7]
 
 
-def test_what_was_dropped_is_not_read_back(ti):
+def test_masked_stores_are_not_forwarded_to_loads(ti):
     x = ti.field(ti.i32, 4)
 
     @ti.kernel

@@ -85,7 +85,7 @@ def seen(type, c, y):
 
 
 @pytest.mark.parametrize("type", INTS)
-def test_what_wraps_is_seen_wrapped(ti, type):
+def test_wrapped_values_are_read_wrapped(ti, type):
     type = getattr(ti, type)
     x, y = values(type)
     n, kinds = len(x), len(KINDS)

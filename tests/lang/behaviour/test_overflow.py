@@ -207,7 +207,7 @@ def test_what_is_unrolled_is_one_place(ti):
     assert result == expected
 
 
-def test_what_is_not_computed_is_not_told(ti):
+def test_operations_that_do_not_run_do_not_warn(ti):
     @ti.kernel
     def run(a: ti.i32) -> ti.i32:
         n = 0

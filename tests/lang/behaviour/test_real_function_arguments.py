@@ -85,7 +85,7 @@ def test_arrays_are_passed_themselves(ti):
     assert b.tolist() == [1, 1, 2, 4, 4, 5]
 
 
-def test_what_it_writes_to_an_array_is_seen_in_between(ti):
+def test_writes_of_a_function_to_an_array_are_visible_to_its_caller(ti):
     @ti.real_func
     def put(a: ti.types.ndarray(dtype=ti.i32, ndim=1), i: ti.i32, v: ti.i32):
         a[i] = v
@@ -236,7 +236,7 @@ def test_references_may_recur(ti):
 
 
 @pytest.mark.parametrize("is_real", [True, False])
-def test_what_is_no_reference(ti, is_real):
+def test_arguments_that_cannot_be_references(ti, is_real):
     @(ti.real_func if is_real else ti.func)
     def add(to: ti.ref(ti.i32), n: ti.i32):
         to += n

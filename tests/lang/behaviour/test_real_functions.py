@@ -97,7 +97,7 @@ def test_structs_vectors_and_tuples(ti):
     assert k() == 3000 + 1200 + 7 + 3.5 + 0.125
 
 
-def test_what_it_writes_is_seen(ti):
+def test_writes_of_real_functions_are_visible(ti):
     x, y = ti.field(ti.i32, 8), ti.field(ti.i32, ())
 
     @ti.real_func

@@ -345,7 +345,7 @@ def test_forward_mode_around_a_tape(ti):
             add()
 
 
-def test_what_it_refuses(ti):
+def test_mistakes_raise_errors(ti):
     x = ti.field(ti.f64, 3, needs_grad=True, name="x")
     plain = ti.field(ti.f64, (), name="plain")
     with pytest.raises(WeftError, match="the loss 'plain' has no gradient: make it with needs_grad=True"):

@@ -255,7 +255,7 @@ def test_copies_copy_what_was_written(checked):
     refused(lambda: copy.deepcopy(b)[0], "[0] of <ndarray f32, shape=(4,)>")
 
 
-def test_what_is_not_evaluated_is_not_read(checked):
+def test_operands_that_are_not_evaluated_are_not_read(checked):
     ti = checked
     x = ti.field(ti.f32, 4)
 

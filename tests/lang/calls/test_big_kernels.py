@@ -39,7 +39,7 @@ def test_a_chain_of_elifs() -> None:
     assert x.to_numpy().tolist() == [*range(100, 220), *range(120, 150)]
 
 
-def test_what_is_nested_too_deeply_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deep_nesting_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     x = ti.field(ti.i32, 3)
     kernel = elifs(340, x)
     with pytest.raises(CompilationError, match=r"'k' is nested too deeply .*sys\.setrecursionlimit.*elif"):

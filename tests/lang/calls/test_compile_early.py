@@ -199,7 +199,7 @@ def test_what_has_changed_since_is_compiled_again(translated: list[str]):
     assert len(translated) == 2
 
 
-def test_a_reset_drops_what_waits(monkeypatch: pytest.MonkeyPatch):
+def test_a_reset_drops_pending_compilations(monkeypatch: pytest.MonkeyPatch):
     ti.init(arch=ti.cpu, compile_threads=1)
     translate = compiler.translate_kernel
     began, go = threading.Event(), threading.Event()

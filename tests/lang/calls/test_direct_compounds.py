@@ -86,7 +86,7 @@ def test_matrices_of_any_strides() -> None:
         assert python_calls(lambda matrix=matrix: read(matrix)) == []
 
 
-def test_what_is_no_matrix_of_that_shape_is_pythons() -> None:
+def test_matrices_of_other_shapes_are_passed_to_python() -> None:
     read, values = reader(ti.types.vector(2, ti.i32), 2)
     good = ti.Vector([1, -2])
     assert values(good) == values(good) == [1, -2]

@@ -117,7 +117,7 @@ def test_as_many_arguments_as_the_stack_cannot_hold():
         one(*many)
 
 
-def test_what_packing_raises_is_what_the_call_raises(monkeypatch: pytest.MonkeyPatch):
+def test_errors_of_packing_are_raised_by_the_call(monkeypatch: pytest.MonkeyPatch):
     ti.init(arch=ti.cpu)
     vec = ti.types.vector(2, ti.f32)
 

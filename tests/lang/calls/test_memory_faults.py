@@ -188,7 +188,7 @@ print("alive")
 """
 
 
-def test_what_published_programs_do_lives(tmp_path: Path) -> None:
+def test_accesses_of_published_programs_do_not_fault(tmp_path: Path) -> None:
     assert lives(PUBLISHED, tmp_path) == "alive\n"
 
 

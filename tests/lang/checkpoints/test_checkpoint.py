@@ -102,7 +102,7 @@ EMULATED = pytest.param("emulated", marks=pytest.mark.emulated)
 
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("arch", ["cpu", "python", EMULATED])
-def test_what_is_saved_is_loaded(ending: str, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_save_and_load(ending: str, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     start(arch, monkeypatch)
     before = state()
     fill(before, np.random.default_rng(1))
@@ -168,7 +168,7 @@ def test_random_numbers_continue(saved: str, loaded: str, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("ending", FORMATS)
-def test_what_does_not_fit_changes_nothing(ending: str) -> None:
+def test_arrays_that_do_not_fit_are_left_unchanged(ending: str) -> None:
     ti.save(f"run{ending}", a=ti.field(ti.f32, 3), b=np.zeros(3, np.float32), x=ti.Vector.field(2, ti.f32, (4, 5)), n=1)
     a = ti.field(ti.f32, 3)
     a.fill(7)

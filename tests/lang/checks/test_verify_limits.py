@@ -51,7 +51,7 @@ def test_large_launches_are_skipped_and_counted(verifying: Callable[..., None]) 
     assert (large.to_numpy() == 1).all()
 
 
-def test_what_runs_often_is_verified_ever_more_rarely() -> None:
+def test_frequent_launches_are_verified_less_and_less_often() -> None:
     ti.init(arch=ti.cpu, verify="results", verify_limit=100)
     x = ti.field(ti.i32, 8)
 
@@ -125,7 +125,7 @@ def test_races_for_a_local_are_not_judged(monkeypatch: pytest.MonkeyPatch, which
     assert TALLY.skipped == ({} if which == "flag" else {"with a race on a local variable": 1})
 
 
-def test_what_leaves_its_field_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_accesses_out_of_bounds_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     ti.init(arch=ti.cpu, verify="results", mask_out_of_bounds=False)
     x, y = ti.field(ti.i32, 8, name="x"), ti.field(ti.i32, 8)
 

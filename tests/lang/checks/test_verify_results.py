@@ -369,7 +369,7 @@ def test_a_lost_update_is_not_taken_for_an_order(monkeypatch: pytest.MonkeyPatch
         append()
 
 
-def test_what_is_listed_in_any_order_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_appends_in_any_order_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     ti.init(arch=ti.cpu, verify="results")
     slots, count = ti.field(ti.i32, 64, name="slots"), ti.field(ti.i32, ())
 

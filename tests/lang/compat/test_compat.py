@@ -39,7 +39,7 @@ def test_import_taichi_is_weft() -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_what_has_no_counterpart_says_so() -> None:
+def test_names_without_a_counterpart_raise_errors() -> None:
     with pytest.raises(ImportError, match=r"Weft has no counterpart of taichi\._kernels$"):
         taichi("taichi._kernels")
     with pytest.raises(ImportError, match=r"taichi\.aot yet: compilation ahead of time"):
@@ -90,7 +90,7 @@ def test_inner_modules() -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_what_programs_choose_their_arch_by() -> None:
+def test_functions_that_programs_choose_their_arch_by() -> None:
     core = taichi("taichi._lib.core")
     assert taichi("taichi._lib").core is core is ti._lib.core
     assert (core.GGUI_AVAILABLE, core.with_vulkan(), core.with_metal()) == (True, False, False)
@@ -209,7 +209,7 @@ def test_the_command_shows_the_machine(capsys: pytest.CaptureFixture[str]) -> No
     assert "vector math" in capsys.readouterr().out
 
 
-def test_inner_names_are_given_or_refused_in_words() -> None:
+def test_inner_names_are_mapped_or_raise_an_error() -> None:
     from weft.lang import impl, misc, util
 
     assert (impl.inside_kernel(), impl.ti_int(2.5), misc.loop_config, impl.root) == (False, 2, ti.loop_config, ti.root)

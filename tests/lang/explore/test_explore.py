@@ -121,7 +121,7 @@ def test_functions_of_another_file_have_their_own_block(tmp_path: Path) -> None:
     assert kernel["source"][1] == [1, 3, ["@ti.func", "def half(a):", "    return a / 2"]]
 
 
-def test_what_stands_in_the_source_cannot_end_the_script() -> None:
+def test_source_text_cannot_end_the_script() -> None:
     ti.init(arch=ti.cpu)
 
     @ti.kernel

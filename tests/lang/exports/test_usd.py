@@ -155,7 +155,7 @@ def test_a_full_disk_leaves_the_old_file(ending: str) -> None:
     assert [len(points) for points in values(stage, "/World/points", "points")] == [10]
 
 
-def test_what_is_not_written_yet_is_written_at_the_end() -> None:
+def test_pending_frames_are_written_at_the_end() -> None:
     def frames() -> int:
         return int(opened("a.usdc").GetEndTimeCode()) + 1
 

@@ -314,7 +314,7 @@ def test_a_class_constant_that_an_object_overrides():
     assert (a.k(), b.k()) == (5, 5)
 
 
-def test_what_is_inside_containers_in_containers():
+def test_captures_in_nested_containers():
     table = {"a": ([1, 2], [3]), "v": ti.Vector([4, 5])}
 
     @ti.kernel
@@ -346,7 +346,7 @@ def test_equal_is_not_the_same_constant():
     assert (k(), sign(1)) == (0, -1)
 
 
-def test_what_is_inside_structs_and_arrays():
+def test_captures_in_structs_and_arrays():
     body = ti.types.struct(mass=ti.i32, v=ti.types.vector(2, ti.i32))(mass=1, v=[2, 3])
     table = np.array([10, 20])
 

@@ -53,10 +53,10 @@ def test_kernels_and_lambdas(arch: Any):
     assert run(20) == 41
 
 
-def test_what_messages_name():
+def test_messages_find_the_source_of_a_subscript():
     values = [3]
     values[0] += 1  # the line that is read
-    here = test_what_messages_name.__code__.co_firstlineno + 2
+    here = test_messages_find_the_source_of_a_subscript.__code__.co_firstlineno + 2
     assert subscripted(Span(__file__, here, 4, here, 13)) == "values"
     assert _function_around(__file__, here)[0] == here - 2
 

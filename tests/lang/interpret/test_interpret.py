@@ -223,7 +223,7 @@ def test_pdb_shows_the_users_lines_and_values(tmp_path: Path) -> None:
     assert "done 0.125" in out
 
 
-def test_what_is_there_for_debugging_is_allowed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_debugging_calls_are_allowed(capsys: pytest.CaptureFixture[str]) -> None:
     seen: list[str] = []
 
     def note(text: str) -> None:

@@ -127,7 +127,7 @@ def test_no_arch_is_compared_by_name(floor: str) -> None:
     assert not found
 
 
-def test_what_only_compiles_is_no_arch_of_init() -> None:
+def test_targets_without_a_device_are_refused_by_init() -> None:
     with pytest.raises(WeftError, match=r"can compile for arch=wasm32, but cannot run it: see kernel\.stages"):
         ti.init(arch="wasm32")
     assert [is_arch_supported(arch) for arch in ("cpu", "python", "amdgcn", "wasm32", "vulkan")] == [

@@ -250,7 +250,7 @@ def test_array_functions():
     together(*[work] * THREADS, rounds=40)
 
 
-def test_what_is_exchanged_during_a_call_lives_until_its_end():
+def test_objects_that_are_replaced_during_a_call_are_kept_until_it_ends():
     ti.init(arch=ti.cpu)
     vec = ti.types.vector(2, ti.f32)
 

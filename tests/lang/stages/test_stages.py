@@ -77,7 +77,7 @@ def test_a_function_called_twice_is_told_apart(step: Any) -> None:
     assert [one, other] == roots
 
 
-def test_what_llvm_moves_out_of_a_loop_keeps_its_line() -> None:
+def test_hoisted_instructions_keep_their_line() -> None:
     ti.init(arch=ti.cpu)
     x = ti.field(ti.f32, (64, 64))
 
@@ -326,7 +326,7 @@ def compile_instance_code(kernel: Any) -> bytes:
     return compile_kernel(made, recipe.config, functions=functions).code
 
 
-def test_what_threads_of_a_gpu_take() -> None:
+def test_facts_describe_the_schedules_of_gpu_tasks() -> None:
     """The schedules of tasks, in words."""
     ti.init(arch=ti.cpu)
     x, bins, a = ti.field(ti.f32, 5000), ti.field(ti.i32, 16), ti.field(ti.f32, (64, 512))

@@ -128,7 +128,7 @@ def test_everything_is_as_it_was(times: Times) -> None:
     assert (drawn.to_numpy() == first).all()  # nor were random numbers used up
 
 
-def test_what_is_put_back_before_each_run(times: Times) -> None:
+def test_state_that_is_restored_before_each_run(times: Times) -> None:
     times({"Config(K=1)": 1.0, "Config(K=2)": 2.0})
     ti.init(arch=ti.cpu, debug=True)
     total, z = ti.field(ti.i32, ()), ti.field(ti.i32, ())

@@ -168,6 +168,6 @@ MISTAKES: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("draw", "message"), MISTAKES)
-def test_mistakes_are_said(draw: Any, message: str) -> None:
+def test_mistakes_raise_errors(draw: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         draw(_window().get_canvas())

@@ -89,7 +89,7 @@ def test_a_video_of_the_pictures_in_a_folder(monkeypatch: pytest.MonkeyPatch) ->
         ("video_scale -i FILM -w -1", "must be above 0, not -1.0"),
     ],
 )
-def test_what_cannot_be_made(command: str, text: str, film: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_that_fail_say_why(command: str, text: str, film: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(command.replace("FILM", str(film)).split()) == 2
     said = capsys.readouterr().err
     assert said.startswith("weft: ")
@@ -139,7 +139,7 @@ def test_a_field_as_a_vtk_file(shape: tuple[int, ...], dtype: object) -> None:
     ti.reset()
 
 
-def test_what_vtk_does_not_hold() -> None:
+def test_values_that_vtk_cannot_store() -> None:
     ti.init(arch=ti.cpu)
     with pytest.raises(ValueError, match="2 or 3 axes"):
         ti.tools.write_vtk(ti.field(ti.f32, 5), "a")

@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("channels", [0, 1, 3, 4])
-def test_what_is_written_is_read(channels: int) -> None:
+def test_written_images_can_be_read(channels: int) -> None:
     shape = (6, 4, channels) if channels else (6, 4)
     image = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
     ti.tools.imwrite(image, "a.png", order="xy")

@@ -27,7 +27,7 @@ def test_construction():
 
 
 @pytest.mark.parametrize("wrong", [3, "ab", [[1, 2], [3]], [[[1]]], None])
-def test_what_is_no_matrix(wrong):
+def test_values_that_are_not_matrices(wrong):
     with pytest.raises(TypeMismatch):
         ti.Matrix(wrong)
 
