@@ -48,9 +48,9 @@ class FwdMode:
 
     def __enter__(self) -> FwdMode:
         if self._open is not None:
-            raise WeftError("this FwdMode is entered already: make another one")
+            raise WeftError("this FwdMode was already entered: create another one")
         if any(context.records for context in active()):
-            raise WeftError("FwdMode cannot be entered inside of a Tape: gradients of duals are not supported yet")
+            raise WeftError("FwdMode cannot be used inside of a Tape: gradients of duals are not supported yet")
         if self._clear:
             clear_all_gradients("dual")
         self._dual.from_numpy(self._seed)
@@ -92,14 +92,14 @@ def _seeded(param: Any, seed: Any) -> Any:
     if seed is None:
         if count != 1:
             raise ArgumentError(
-                f"FwdMode needs a seed: {called(param)} has {count} numbers, and the seed says along which of them to "
-                f"differentiate, as in seed=[1.0, {'0.0, ' if count == 2 else '0.0, ... '}]"
+                f"FwdMode needs a seed: {called(param)} has {count} numbers, and the seed chooses the "
+                f"direction of the derivative, as in seed=[1.0, {'0.0, ' if count == 2 else '0.0, ... '}]"
             )
         seed = [1.0]
     try:
         numbers = np.asarray(seed, np.float64)
     except (TypeError, ValueError):
-        raise TypeMismatch(f"a seed is a list of numbers, not {seed!r}") from None
+        raise TypeMismatch(f"a seed must be a list of numbers, not {seed!r}") from None
     if numbers.size != count:
         raise ArgumentError(f"the seed has {numbers.size} numbers, but {called(param)} has {count}")
     return numbers.reshape(shape)

@@ -35,7 +35,7 @@ class Losses:
         assert gradient.facts is not None
         for site in gradient.facts.lost:
             if site.text[0] == "return":
-                self._report(site, f"the result of kernel '{kernel}' carries a derivative, which ends there")
+                self._report(site, f"the result of kernel '{kernel}' carries a derivative, which is lost there")
             for place in uses.named(site.text[0]):
                 self._ended[uses.memory(place, flat).key] = site
         if not self._ended:
@@ -49,9 +49,9 @@ class Losses:
                 name = site_there.text[0]
                 self._report(
                     site_there,
-                    f"the derivative of what is stored here ends, because '{name}' has no gradient, and kernel "
-                    f"'{kernel}' reads it: make '{name}' with needs_grad=True, or call ti.stop_grad({name}) in "
-                    f"'{kernel}' if that is meant",
+                    f"the derivative of the value that is stored here is lost, because kernel '{kernel}' reads "
+                    f"'{name}', which has no gradient: make '{name}' with needs_grad=True, or call "
+                    f"ti.stop_grad({name}) in '{kernel}' if this is what you want",
                 )
             for other in filter(uses.is_constant, written):
                 self._ended.setdefault(uses.memory(other, flat).key, site_there)

@@ -63,7 +63,7 @@ def grad_replaced(func: Callable[..., Any]) -> Any:
     A tape records a call of the function, and not the kernels that it launches. The function may be a method. A call
     under a tape raises ArgumentError if there is no gradient."""
     if not callable(func):
-        raise ArgumentError(f"grad_replaced decorates a function, not {func!r}")
+        raise ArgumentError(f"grad_replaced must decorate a function, not {func!r}")
     return _Replaced(func)
 
 
@@ -83,7 +83,7 @@ def grad_for(primal: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 def no_grad(func: Callable[..., Any]) -> Any:
     """Decorate a Python function whose kernels no tape records, so that no gradient flows through them."""
     if not callable(func):
-        raise ArgumentError(f"no_grad decorates a function, not {func!r}")
+        raise ArgumentError(f"no_grad must decorate a function, not {func!r}")
 
     def decorated(*args: Any, **keywords: Any) -> Any:
         with unrecorded():

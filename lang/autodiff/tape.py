@@ -66,7 +66,7 @@ class Tape:
             count = math.prod(elements_of(loss))
             if count != 1:
                 raise ArgumentError(
-                    f"the loss {called(loss)} is one number, but it has {count}: add them up in a kernel"
+                    f"the loss {called(loss)} must be one number, but it has {count}: add them up in a kernel"
                 )
         self._records: list[Record] = []
         self._checked = [] if grad_check is None else list(grad_check)
@@ -80,7 +80,7 @@ class Tape:
 
     def __enter__(self) -> Tape:
         if self._used:
-            raise WeftError("this Tape was entered already: make another one")
+            raise WeftError("this Tape was already entered: create another one")
         self._used = True
         if self._clear:
             clear_all_gradients()

@@ -26,7 +26,7 @@ def companion_of(variable: Any, kind: str, what: str) -> Any:
     if isinstance(variable, StructField):
         members = ", ".join(f".{name}" for name in variable.members)
         raise TypeMismatch(
-            f"{what} is a field of numbers, vectors or matrices, not of structs: choose one of {members}"
+            f"{what} must be a field of numbers, vectors or matrices, not of structs: choose one of {members}"
         )
     if _is_tensor(variable) and kind == "grad":
         found = gradient_of(variable, "grad")
@@ -34,7 +34,7 @@ def companion_of(variable: Any, kind: str, what: str) -> Any:
             raise WeftError(f"{what} is a tensor without a gradient: make it with requires_grad=True")
         return found
     if not isinstance(variable, Field | Ndarray):
-        raise TypeMismatch(f"{what} is a field or an ndarray, not {variable!r}")
+        raise TypeMismatch(f"{what} must be a field or an ndarray, not {variable!r}")
     found = variable.companions.get(kind)
     if found is None:
         word = {"grad": "gradient", "dual": "dual"}[kind]

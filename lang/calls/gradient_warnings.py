@@ -30,6 +30,7 @@ def warn_of_old_values(kernel: Any, instance: Any) -> None:
     name = kernel.__name__
     warn_at(
         tree.span,
-        f"{name}() needs the values of {told} from before kernel '{name.removesuffix('.grad')}' overwrote them, and "
-        f"uses the values that are there when it runs: put the old ones back first, or record the call with ti.ad.Tape",
+        f"{name}() needs the values of {told} from before kernel '{name.removesuffix('.grad')}' overwrote "
+        "them, but uses the values that are there when it runs: restore the old values first, or record the "
+        "call with ti.ad.Tape",
     )

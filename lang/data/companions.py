@@ -76,7 +76,9 @@ class Differentiable:
         """Make `companion` the gradient or the dual of this field. Raises TypeMismatch if its scalars are integers."""
         if not self.dtype.is_float:
             what = {"grad": "gradients", "dual": "duals"}[kind]
-            raise TypeMismatch(f"only float fields have {what}, not {self.dtype}: remove needs_{kind}")
+            raise TypeMismatch(
+                f"only fields of floats can have {what}, not fields of {self.dtype}: remove needs_{kind}"
+            )
         self._derived[kind] = companion
         companion._owner, companion._derives = weakref.ref(self), kind
 

@@ -52,7 +52,9 @@ class Ndarray(Recorded, Marked, Lender):
         self._describe(dtype, shape_tuple(shape))
         for kind, needed, what in (("grad", needs_grad, "gradients"), ("dual", needs_dual, "duals")):
             if needed and not self._prim.is_float:
-                raise TypeMismatch(f"only float arrays have {what}, not {self._prim}: remove needs_{kind}")
+                raise TypeMismatch(
+                    f"only ndarrays of floats can have {what}, not ndarrays of {self._prim}: remove needs_{kind}"
+                )
         full = self.shape + self.element_shape
         memory = self._program.device.memory
         size, label = math.prod(full) * self._prim.size, f"ndarray {self.ir} {self.shape}"

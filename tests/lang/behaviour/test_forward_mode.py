@@ -244,15 +244,17 @@ def test_unsupported_kernels_are_refused(ti):
         ti.ad.FwdMode(x, x)
     with pytest.raises(ArgumentError, match="the seed has 2 numbers, but 'x' has 3"):
         ti.ad.FwdMode(x, x, seed=[1.0, 2.0])
-    with pytest.raises(WeftError, match="a seed is a list of numbers"):
+    with pytest.raises(WeftError, match="a seed must be a list of numbers"):
         ti.ad.FwdMode(x, x, seed="abc")
-    with pytest.raises(WeftError, match="the loss is a field or an ndarray, not 3"):
+    with pytest.raises(WeftError, match="the loss must be a field or an ndarray, not 3"):
         ti.ad.FwdMode(3, x)
     with pytest.raises(WeftError, match=r"not of structs: choose one of \.a"):
         ti.ad.FwdMode(ti.types.struct(a=ti.f32).field(2, needs_dual=True), x)
-    with pytest.raises(WeftError, match="only float fields have duals, not i32: remove needs_dual"):
+    with pytest.raises(WeftError, match="only fields of floats can have duals, not fields of i32: remove needs_dual"):
         ti.field(ti.i32, 3, needs_dual=True)
-    with pytest.raises(WeftError, match="only float arrays have duals, not i32: remove needs_dual"):
+    with pytest.raises(
+        WeftError, match="only ndarrays of floats can have duals, not ndarrays of i32: remove needs_dual"
+    ):
         ti.ndarray(ti.i32, 3, needs_dual=True)
     with pytest.raises(WeftError, match="takes 'grad' or 'dual'"):
         ti.ad.clear_all_gradients("both")
@@ -294,7 +296,7 @@ def test_placement(ti):
     builder.lazy_grad()
     builder.finalize()
     assert w.grad.shape == (3,)
-    with pytest.raises(WeftError, match="is placed already"):
+    with pytest.raises(WeftError, match="is already placed"):
         ti.root.dense(ti.i, 3).place(w.grad)
 
 

@@ -43,7 +43,7 @@ def test_a_derivative_that_ends_in_memory_without_a_gradient(ti):
             read()
 
     said = (
-        r"z\[None\] = x\[None\] \*\* 2\n.*\n.*'z' has no gradient, and kernel 'read' reads it: make 'z' with needs_grad"
+        r"z\[None\] = x\[None\] \*\* 2\n.*\n.*kernel 'read' reads 'z', which has no gradient: make 'z' with needs_grad"
     )
     with pytest.warns(ti.GradientWarning, match=said) as given:
         run()

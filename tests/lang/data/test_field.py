@@ -184,7 +184,7 @@ def test_gradients():
     assert x.grad[2] == 1
     assert x[2] == 0
     assert ti.field(float, shape=3).grad is None
-    with pytest.raises(TypeMismatch, match="only float"):
+    with pytest.raises(TypeMismatch, match="only fields of floats"):
         ti.field(int, shape=3, needs_grad=True)
 
 
