@@ -190,7 +190,7 @@ def test_a_broken_context_says_so_and_the_next_program_has_a_new_one(machine: An
     array = weft.ndarray(weft.f32, 4)
     old = cuda_gpu.gpu(0)
     made.failing["is_done"] = 700
-    with pytest.raises(CudaError, match=r"ILLEGAL_ADDRESS.*debug=True.*the context of the GPU is lost.*restart"):
+    with pytest.raises(CudaError, match=r"ILLEGAL_ADDRESS.*debug=True.*The context of the GPU is lost.*restart"):
         weft.sync()
     with pytest.raises(CudaError, match="ILLEGAL_ADDRESS"):
         weft.sync()
@@ -231,7 +231,7 @@ def test_no_memory(machine: Any) -> None:
     with pytest.raises(OutOfMemory, match=r"needs 8\.0 MiB of GPU memory, but only 4\.0 GiB of 8\.0 GiB are free"):
         weft.ndarray(weft.f32, 1 << 21)
     made.failing["allocate"] = 700
-    with pytest.raises(CudaError, match=r"allocating 8\.0 MiB for .*ILLEGAL_ADDRESS.*the context of the GPU is lost"):
+    with pytest.raises(CudaError, match=r"allocating 8\.0 MiB for .*ILLEGAL_ADDRESS.*The context of the GPU is lost"):
         weft.ndarray(weft.f32, 1 << 21)
     made.failing.clear()
     assert array.to_numpy().shape == (1 << 20,)
