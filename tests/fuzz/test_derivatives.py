@@ -12,7 +12,9 @@ from tests.fuzz.derivatives import execute_derivatives
 from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.program import Program, draw
 from tests.fuzz.workers import Plan, explain, program_of
-from weft.ir.autodiff import companions
+from weft.ir.autodiff import companions, pullbacks
+from weft.ir.autodiff.checkpoints import Slots
+from weft.ir.autodiff.reverse import Reverse
 from weft.ir.autodiff.rules import DERIVATIVES
 from weft.ir.rewrite import expressions
 
@@ -32,6 +34,16 @@ def test_forward_mode_of_random_programs_agrees_with_differences() -> None:
     assert sum(hold(number, "cpu" if number == 0 else "") for number in range(4)) > 200
 
 
+def test_reverse_mode_of_random_programs_agrees_with_forward_mode() -> None:
+    found = 0
+    for number in range(8):
+        program, configuration = program_of(PLAN, number)
+        outcome = execute_derivatives(program, configuration, ("vjp",), "cpu" if number == 0 else "")
+        assert not outcome.bad, f"{configuration}\n{program.code}\n{outcome.status}: {outcome.detail}"
+        found += outcome.counts["dot products other than 0"]
+    assert found >= 8
+
+
 @pytest.mark.emulated
 def test_forward_mode_of_a_random_program_on_an_emulated_gpu() -> None:
     assert hold(4, "emulated") > 20
@@ -40,9 +52,11 @@ def test_forward_mode_of_a_random_program_on_an_emulated_gpu() -> None:
 @pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("tens", range(20))
-def test_forward_mode_of_many_random_programs_agrees_with_differences(tens: int) -> None:
+def test_derivatives_of_many_random_programs_are_right(tens: int) -> None:
     for number in range(100 + 10 * tens, 110 + 10 * tens):
-        hold(number, "cpu" if number % 3 == 0 else "")
+        program, configuration = program_of(PLAN, number)
+        outcome = execute_derivatives(program, configuration, ("jvp", "vjp"), "cpu" if number % 3 == 0 else "")
+        assert not outcome.bad, f"{configuration}\n{program.code}\n{outcome.status}: {outcome.detail}"
 
 
 def small(target: str, value: str) -> Program:
@@ -66,6 +80,38 @@ def test_a_wrong_derivative_is_found_and_shown_in_a_small_program(
     told = explain(replace(PLAN, folder=tmp_path), program, EXACT, outcome)
     assert "ti.sin" in told
     assert "o_i32[i]" not in (tmp_path / "small-0.py").read_text()
+
+
+LOOP = """t0 = o_f64[i]
+for k in range(9): t0 = ti.sin(t0) * xs[0, 1]
+p_f64[i // COLS, i % COLS] = t0 * t0
+p_f64[i // COLS, i % COLS] = p_f64[i // COLS, i % COLS] + t0"""
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "wrong"),
+    [
+        (Reverse, "state", lambda *_: []),
+        (Slots, "restore", _nothing),
+        (pullbacks, "clear", _nothing),
+    ],
+    ids=["no state", "no checkpoints", "overwritten memory keeps its adjoint"],
+)
+def test_errors_of_reverse_mode_are_found(
+    monkeypatch: pytest.MonkeyPatch, owner: object, name: str, wrong: object
+) -> None:
+    stmts = [Stmt("own store", [(line, None)]) for line in (*LOOP.splitlines(), "o_f64[i] = 1.0")]
+    loop = Stmt("parallel range", [("for i in range(COUNT):", Body(stmts))])
+    program = Program("loop-1", [], Body([loop]), "", {}, "same", smooth=True)
+    assert execute_derivatives(program, EXACT, ("vjp",)).status == "same"
+    monkeypatch.setattr(owner, name, wrong)
+    outcome = execute_derivatives(program, EXACT, ("vjp",))
+    assert outcome.status == "differs", outcome.detail
+    assert "<Jv, w> = " in outcome.detail
 
 
 def test_points_that_are_not_smooth_are_left_out() -> None:

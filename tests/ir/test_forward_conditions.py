@@ -49,6 +49,10 @@ REFUSED = {
     "a function that changes a float": ("%l = alloca : *f64  %r = invoke function=f, [%l] : i32", REAL),
     "a function that accesses memory": ("%r = invoke function=f, [%n], touched=(x) : i32", REAL),
     "an exchange of an integer": ("%r = exchange %pn, %n : i32", ""),
+    "an exchange of an integer in a struct with a dual": (
+        "%ps = field_ptr @s[%c0] : *{k: i32, q: f64, p: f64x2} %pk = member_ptr %ps, index=0 : *i32 "
+        "%r = exchange %pk, %n : i32", ""
+    ),
     "an exchange of a float without a dual": ("%r = exchange %pw, %w : f64", ""),
     "an exchange of a float with one": ("%r = exchange %px, %w : f64", STEP),
     "an atomic load of an integer": ("%r = atomic_load %pn : i32", ""),
