@@ -44,6 +44,7 @@ TO_TASKS: tuple[str, ...] = (
     "races",
     "uninitialised",
     "full_simplify",
+    "gather_adjoints",
     "bounds",
     "locate_faults",
     "full_simplify",

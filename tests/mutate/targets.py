@@ -221,6 +221,8 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.refusals": _REVERSE,
     "weft.ir.autodiff.reverse": _REVERSE,
     "weft.ir.autodiff.structure": _REVERSE,
+    "weft.ir.autodiff.stencils": ("tests/ir/test_gather_adjoints.py",),
+    "weft.ir.transforms.gather_adjoints": ("tests/ir/test_gather_adjoints.py",),
     "weft.ir.transforms.differentiate": _DERIVATIVES,
     "weft.ir.mapping.layouts": _VECTORS,
     "weft.ir.mapping.vectorize.state": ("tests/ir/test_vector_control.py", *_LANES),
