@@ -209,6 +209,21 @@ CASES = {
         %p = address %cell, indices=[], strides=[], offset=8, scope="field:z#2" : *f32
         %a = load %p : f32
         store &out[i], %a""",
+    "indices that fall": """
+        %j = binary sub %forty, %i : i64
+        %a = load &x.1[j] : f32
+        %falls = binary sub %some, %i32 : i32
+        %wide = cast %falls : i64
+        %p = address %base_out, indices=[%wide], strides=[%four], offset=64, scope="field:out" : *f32
+        %b = load %p : f32
+        %c = binary sub %a, %b : f32
+        store &z.0[i], %c
+        %0 = atomic add &y.0[k], %falls : i32""",
+    "rare store to one address": """
+        %rare = binary eq %i32, %some : u1
+        if %rare then {
+          store %n, %k32
+        }""",
     "bytes": """
         %a = load &b[k] : u8
         %c = load &b[i] : u8
@@ -362,6 +377,11 @@ CASES = {
         if %rare then {
           warn [%k32, %i32, %some], message="read {} in iteration {}, not {}", kind="overflow"
           store &out[i], %f
+        }""",
+    "warning of what lanes share": """
+        %rare = binary eq %i32, %some : u1
+        if %rare then {
+          warn [%some], message="read {}", kind="overflow"
         }""",
     "rarely needed version": """
         %a = load &out[k] : f32

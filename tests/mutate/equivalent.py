@@ -252,6 +252,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "op: made is not None -> True": "nobody asks for the value of an op that has none",
         "op: found -> True": "nobody asks for the value of an op that has none",
         "_stepped: first.type is i64 -> False": "a cast to the type that it has",
+        "_alike: isinstance(op, Warn) -> True": "an op is written once more for each vector",
+        "_alike: together -> False": "a store is written once more for each vector",
+        "_alike: op not in self.facts.sums -> False": "a store is written once more for each vector",
     },
     "weft.ir.mapping.vectorize.folds": {
         "vectorize_loops: (home, local) not in totals -> True": "another vector of sums, which is added as well",
