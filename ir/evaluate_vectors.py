@@ -46,22 +46,21 @@ def chosen(machine: Machine, op: ops.Select) -> Run:
 
 
 def addresses(machine: Machine, op: ops.Address) -> Run:
-    """A vector of addresses. The base and each index and stride are one for all lanes, or one for each."""
+    """A vector of addresses. The base and each index and stride are one for all lanes, or one for each. (Lanes access no
+    field that is privatized.)"""
     type, base, offset = _vector(op), machine.slot(op.base), op.offset
     assert isinstance(type.elem, Pointer)
     indices, strides = machine.slot_list(op.indices), machine.slot_list(op.strides)
     target, wide, count = type.elem.elem, isinstance(op.base.type, Lanes), type.count
-    prims, scope, course = flatten(target), op.scope.whole, machine.course
-    in_tree = isinstance(op.base, ops.TreeBase)
+    prims = flatten(target)
 
     def run(env: Env) -> Any:
         total = np.full(count, offset, np.int64)
         for index, stride in zip(indices, strides, strict=True):
             total = total + np.asarray(env[index]) * np.asarray(env[stride])
         places = env[base] if wide else (env[base],) * count
-        buffer = course.moved.get(scope) if in_tree else None
         return tuple(
-            Place(place.buffer if buffer is None else buffer, packed(target, place.offsets[0] + int(by)), prims)
+            Place(place.buffer, packed(target, place.offsets[0] + int(by)), prims)
             for place, by in zip(places, total, strict=True)
         )
 
@@ -201,13 +200,11 @@ def _active(op: ops.EachLane, mask: Any) -> Any:
 def _each_lane(machine: Machine, op: ops.EachLane) -> Run:
     mask, number, body = machine.slot(op.mask), machine.slot(op.body.args[0]), machine.block(op.body)
 
-    def run(env: Env) -> Flow | None:
+    def run(env: Env) -> None:
         for lane in _active(op, env[mask]):
             env[number] = np.int64(lane)
             flow: Flow | None = body(env)
-            if flow is not None:
-                return flow
-        return None
+            assert flow is None, "no lane leaves it"
 
     return run
 
@@ -216,13 +213,11 @@ def _each_lane(machine: Machine, op: ops.EachLane) -> Run:
 def _each_lane_in_steps(machine: Machine, op: ops.EachLane) -> Steps:
     mask, number, body = machine.slot(op.mask), machine.slot(op.body.args[0]), machine.stepped(op.body)
 
-    def run(env: Env) -> Generator[None, None, Flow | None]:
+    def run(env: Env) -> Generator[None]:
         for lane in _active(op, env[mask]):
             env[number] = np.int64(lane)
             flow: Flow | None = yield from body(env)
-            if flow is not None:
-                return flow
-        return None
+            assert flow is None, "no lane leaves it"
 
     return run
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.codegen.vector_runs import LANES, LENGTH, check, inputs, program, results
+from tests.codegen.chi_runs import evaluated
+from tests.codegen.vector_runs import EXACT, LANES, LENGTH, check, inputs, program, results
 from weft.ir.config import CompileConfig
+from weft.ir.errors import InternalError
 from weft.ir.types import PRIMS
 
 # ---- elementwise -----------------------------------------------------------------------------------------------------
@@ -222,3 +224,29 @@ def _first_or(none: int) -> Any:
     groups = np.concatenate([inputs("f32")["on"], np.zeros(3, bool)]).reshape(-1, LANES)
     assert not groups.any(axis=1).all()
     return np.array([group.argmax() if group.any() else none for group in groups])
+
+
+# ---- what no lane may do ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ("    %k = binary mul %size_t, %four\n    %x = lane %a, %k : T", "reads lane 16 of a vector of 16 lanes"),
+        ("    %k = binary sub %zero, %one\n    %x = lane %a, %k : T", "reads lane -1 of a vector of 16 lanes"),
+        ("    each_lane %on, some=true (%k: i64) {\n    }", "runs although no lane is active"),
+        ("    %k = const 16 : i64\n    %x = lane_random %k, stream=1 : f32", "draws for iteration 16 of a group"),
+    ],
+)
+def test_the_evaluator_refuses_what_lanes_do_not_have(body: str, complaint: str) -> None:
+    with pytest.raises(InternalError, match=complaint):
+        evaluated(program(body, stored=False), inputs("f32"), config=EXACT)
+
+
+def test_splats_are_vectors_to_all_ops() -> None:
+    body = """\
+    %seven = const 7 : i32
+    %p = splat %seven : <N x i32>
+    %q = binary add %p, %p
+    %r = binary mul %q, %p"""
+    check(program(body, "i32"), inputs("i32"), out=np.full(LENGTH, 98))

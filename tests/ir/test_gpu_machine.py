@@ -387,6 +387,29 @@ def test_groups_begin_at_whole_words(monkeypatch: pytest.MonkeyPatch) -> None:
         doubled(0)
 
 
+def test_groups_in_trees_begin_at_whole_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = written(OLD.replace('scope="field:x" : *f32\nstore', 'scope="field:y" : *f32\nstore'), 8)
+    loads_for_all(kernel)
+    run(kernel)
+    monkeypatch.setattr("weft.ir.evaluate_threads.groups_of", lambda points, **_: [tuple(points[1:5])])
+    with pytest.raises(InternalError, match="should be a multiple of 16"):
+        run(kernel)
+
+
+def test_nothing_is_known_of_arrays_that_are_not_asked_about() -> None:
+    memory = np.ones(64, np.float32)
+    first = -memory.ctypes.data // 4 % 4
+    text = ARRAY.replace("END", "8").replace("[f32; 1])", "[f32; 1], b: [f32; 1])")
+    text = text.replace("%four =", "%other = array_base index=1 : *i64\n    %four =")
+    text = text.replace(
+        '%base, indices=[%i], strides=[%four], offset=4, scope="array:0"',
+        '%other, indices=[%i], strides=[%four], offset=0, scope="array:1"',
+    )
+    apart = memory[first + 17 : first + 26]
+    evaluate(parse(text), [memory[first : first + 9], apart], Memory([]), EXACT)
+    assert apart.tolist() == [2] * 8 + [1]
+
+
 def test_groups_along_each_axis() -> None:
     points = [*enumerate((i, j) for i in range(1, 5) for j in range(3, 9))]
     groups = [tuple(point for _, point in group) for group in groups_of(points, 4, 2)]
