@@ -46,8 +46,8 @@ def chosen(machine: Machine, op: ops.Select) -> Run:
 
 
 def addresses(machine: Machine, op: ops.Address) -> Run:
-    """A vector of addresses. The base and each index and stride are one for all lanes, or one for each. (Lanes access no
-    field that is privatized.)"""
+    """A vector of addresses. The base and each index and stride are one for all lanes, or one for each. (Lanes access
+    no privatized field.)"""
     type, base, offset = _vector(op), machine.slot(op.base), op.offset
     assert isinstance(type.elem, Pointer)
     indices, strides = machine.slot_list(op.indices), machine.slot_list(op.strides)
