@@ -9,10 +9,11 @@ import pytest
 
 from tests.ir.dual_kernels import kernel_of
 from tests.ir.reverse_checks import CONFIGS, PLAIN, in_mode
+from weft.ir.autodiff.hoisting import hoist_loads
 from weft.ir.errors import CompilationError
 from weft.ir.evaluate import evaluate
 from weft.ir.memory_model import Memory
-from weft.ir.ops import Kernel
+from weft.ir.ops import ArrayPtr, For, Kernel, Load
 from weft.ir.parse import parse
 from weft.ir.pipeline import run_passes
 from weft.ir.text import print_ir
@@ -88,3 +89,17 @@ def test_the_gradients_of_arrays() -> None:
     after = np.array([1.0, 2.0 + 10.0, 3.0])  # a[0] was stored: its adjoint goes to b[1]
     np.testing.assert_allclose(db, after * np.array([1.0, 4.0, 9.0]))
     np.testing.assert_allclose(da, np.array([0.0, 20.0, 30.0]) + after * 2 * np.array([1.0, 2.0, 3.0]) * b)
+
+
+@pytest.mark.parametrize(
+    ("end", "store", "hoisted"), [("%c3", "", True), ("%c3", "store %p, %3", False), ("%n", "", False)]
+)
+def test_a_load_that_does_not_change_in_a_loop_is_summed_in_a_local(end: str, store: str, hoisted: bool) -> None:
+    """Not if the loop stores to it, nor if the loop may run no iteration and the address may be out of bounds."""
+    body = f"""%n = array_shape %a, axis=0 : i32  %p = array_ptr %a[%n] : *f64  for %c0, {end}, %c1 (%k: i32) {{
+        %1 = load %p : f64  %q = array_ptr %b[%k] : *f64  %2 = load %q : f64  %3 = binary mul %1, %2 : f64
+        %r = field_ptr @z[%k] : *f64  %4 = atomic add %r, %3 : f64  {store} }}"""
+    kernel = arrays(body)
+    hoist_loads(kernel)
+    (loop,) = kernel.all_of(For)
+    assert (sum(isinstance(op.ptr, ArrayPtr) for op in loop.all_of(Load)) == 1) == hoisted
