@@ -118,3 +118,16 @@ def test_a_gradient_by_itself_that_needs_overwritten_values(ti):
     with pytest.warns(ti.GradientWarning, match="needs the values of 'x' from before kernel 'square' overwrote them"):
         square.grad()
     close(x.grad.to_numpy(), [6.0] * 3)
+
+
+def test_a_derivative_that_ends_in_a_result(ti):
+    x, loss = scalar(ti), scalar(ti)
+
+    @ti.kernel
+    def total() -> ti.f64:
+        loss[None] += x[None]
+        return 2.0 * x[None]
+
+    with pytest.warns(ti.GradientWarning, match="the result of kernel 'total' carries a derivative"), ti.ad.Tape(loss):
+        total()
+    assert x.grad[None] == 1.0

@@ -288,3 +288,31 @@ def test_names_that_change_and_loops_over_them(ti):
         total(a)
     wanted = [(numpy(at + 1e-6 * e) - numpy(at - 1e-6 * e)) / 2e-6 for e in np.eye(3)]
     np.testing.assert_allclose(now.grad.to_numpy(), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("option", ["check_uninitialised", "check_races", "debug"])
+def test_with_checks(ti, option):
+    ti.init(arch=ti.cfg.arch, **{option: True})
+    x = ti.field(ti.f64, (4, 3), needs_grad=True, needs_dual=True)
+    loss = ti.field(ti.f64, (), needs_grad=True, needs_dual=True)
+    a = ti.ndarray(ti.f64, 3, needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def step(a: ti.types.ndarray(), t: ti.i32):
+        for i in range(3):
+            x[t + 1, i] = x[t, i] * x[t, i] * a[i]
+        for i in range(3):
+            loss[None] += x[t + 1, i]
+            x[t, i] = 7.0
+
+    a.fill(2.0)
+    for _ in range(2):
+        x.fill(1.5)
+        with ti.ad.Tape(loss):
+            step(a, 0)
+            step(a, 1)
+        close(x.grad.to_numpy()[0], [114.0] * 3)
+    x.fill(1.5)
+    with ti.ad.FwdMode(loss, a, seed=[1.0, 0.0, 0.0]):
+        step(a, 0)
+    assert loss.dual[None] == 2.25
