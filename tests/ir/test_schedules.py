@@ -113,7 +113,7 @@ def test_an_empty_schedule_is_left_out() -> None:
 
 
 def test_invalid_schedules_are_not_parsed() -> None:
-    with pytest.raises(ParseError, match=r"in schedule= before line 2: .*'blocks'.* is no Schedule"):
+    with pytest.raises(ParseError, match=r"in schedule= before line 2: .*'blocks'.* is not of type Schedule"):
         parse(task(SCHEDULE="blocks=(32, 1, 1)"))
 
 

@@ -124,7 +124,7 @@ PROGRAMS: dict[str, str] = {
     "python_select_shapes": "ti.select(1, ti.Vector([1, 2]), ti.Vector([1, 2, 3]))\n",
     "python_atomic": "ti.atomic_add(x[0, 0], 1)\n",
     "struct_without_members": "ti.types.struct().field(shape=3)\n",
-    "place_of_no_gradient": "ti.root.dense(ti.i, 4).place(ti.field(ti.f32).grad)\n",
+    "place_of_no_gradient": "ti.root.dense(ti.i, 4).place(ti.field(ti.i32).grad)\n",
     "struct_member_type": "@ti.dataclass\nclass D:\n    a: 3\n",
     "struct_unknown_member": "Ray(q=1)\n",
     "vector_type_swapped": "ti.types.vector(ti.f32, 3)\n",

@@ -163,7 +163,7 @@ def test_reductions_of_arrays_that_lie_in_many_ways(ti, sums):
     for make in makers * 2:
         for axis in (None, 0, 1, 0.0, (0, 1)):
             if axis == 0.0 and type(axis) is float:
-                with pytest.raises(WeftError, match=r"axis 0\.0 is none"):
+                with pytest.raises(WeftError, match=r"axis 0\.0 does not exist"):
                     sums[0](make(ti, values), axis=axis)
                 continue
             x = make(ti, values)
