@@ -162,10 +162,10 @@ def _marks_of(name: str) -> str:
 
 
 def _kind(kind: Type) -> Array:
-    """The type of an array's marks. An array that nothing has written has one mark for all elements,
-    with strides of 0."""
+    """The type of an array's marks. They are strided: the marks of an array of another library are one mark with
+    strides of 0. The marks of two arrays overlap where the arrays do, so those of an exposed array are exposed."""
     assert isinstance(kind, Array)
-    return array(kind.elem, kind.ndim, False)
+    return array(kind.elem, kind.ndim, contiguous=False, wide=kind.wide, exposed=kind.exposed)
 
 
 def _pointee(ptr: Value) -> Prim | Tensor | Struct:

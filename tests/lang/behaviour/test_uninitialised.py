@@ -184,6 +184,64 @@ def test_arrays_of_others_count_as_written(checked):
         assert lent[1] == 5
 
 
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("races", [False, True])
+@pytest.mark.parametrize("uninitialised", [False, True])
+def test_arrays_that_overlap(ti, uninitialised, races, debug):
+    """Kernels with these checks have one variant, which also runs overlapping arguments: their marks overlap too."""
+    ti.init(arch=ti.cfg.arch, check_uninitialised=uninitialised, check_races=races, debug=debug)
+    array = ti.types.ndarray(ti.i32, 1)
+    scale = ti.field(ti.i32, shape=2)
+
+    @ti.func
+    def put(a, i, value):
+        a[i] = value
+
+    @ti.kernel
+    def chain(a: array, b: array):
+        for _ in range(1):
+            for i in range(1, a.shape[0]):
+                put(a, i, b[i - 1] + scale[0])
+            scale[1] = a[1]
+
+    @ti.kernel
+    def through(a: array, b: array) -> ti.i32:
+        a[1] = 3
+        before = b[1]
+        b[1] = 4
+        return before * 10 + a[1]
+
+    @ti.kernel
+    def beyond(a: array, b: array) -> ti.i32:
+        a[1] = 1
+        return b[1] + b[2]
+
+    def ndarray(full):
+        made = ti.ndarray(ti.i32, 5)
+        if full:
+            made.fill(0)
+        else:
+            made[0] = 0
+        return made
+
+    scale[0] = 1
+    for make in (ndarray, lambda _: np.zeros(5, np.int32)):
+        for _ in range(3):  # through Python, then natively
+            one, other = make(False), make(True)
+            chain(one, other)
+            assert [one[i] for i in range(5)] == [0, 1, 1, 1, 1]
+            both = make(False)  # each read is of an element that the other name has written
+            chain(both, both)
+            assert [both[i] for i in range(5)] == [0, 1, 2, 3, 4]
+            assert scale[1] == 1
+            both = make(False)
+            assert through(both, both) == 34
+            assert through(make(True), make(True)) == 3
+    if uninitialised:
+        both = ti.ndarray(ti.i32, 5)
+        refused(lambda: beyond(both, both), "b[2]")
+
+
 def test_functions_are_handed_the_marks(checked):
     ti = checked
     x = ti.field(ti.f32, 4)

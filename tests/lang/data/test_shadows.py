@@ -37,7 +37,7 @@ def test_a_kernel_declares_the_marks_of_its_fields() -> None:
     step(np.ones(4, np.float32))
     text = str(step.last.chi)
     head = text.splitlines()
-    assert head[0] == "kernel @step(a: [f32; 1 exposed], a.marks: [f32; 1 strided] hidden=marks) -> () {"
+    assert head[0] == "kernel @step(a: [f32; 1 exposed], a.marks: [f32; 1 strided exposed] hidden=marks) -> () {"
     assert [line.split()[1] for line in head if line.startswith("  field")] == ["@x:", "@x.marks:"]
     assert "shadows=((marks, x.marks, 1))" in head[1]
     assert head[2].endswith("hidden=marks")
