@@ -260,7 +260,7 @@ def test_a_linker_makes_a_code_object(compiling: Callable[..., Recorder], proces
         assert f"{name}.kd".encode() in made  # what a launch looks for
 
 
-@pytest.mark.parametrize("name", every(5, NAMES))
+@pytest.mark.parametrize("name", every(9, NAMES))
 def test_demos(name: str, compiling: Callable[..., Recorder]) -> None:
     """Each kernel compiles, or what is missing is AMD's math library."""
     compiling()

@@ -102,8 +102,8 @@ MORE: dict[str, str] = {
 
 @pytest.mark.parametrize("name", [*(name for name in BODIES if name not in _REFUSED_BODIES), *MORE])
 def test_the_dot_product_is_that_of_forward_mode(name: str) -> None:
-    for seed in range(2):  # machine code uses fast_math, which has no extremes of computed values
-        hold_dot_product(kernel_of((BODIES | MORE)[name]), seed, machine=seed == 0 and name != "extremes")
+    # machine code uses fast_math, which has no extremes of computed values
+    hold_dot_product(kernel_of((BODIES | MORE)[name]), 0, machine=name != "extremes")
 
 
 def hold_random(numbers: range) -> None:
@@ -123,7 +123,7 @@ def hold_random(numbers: range) -> None:
 
 
 def test_the_dot_product_of_random_kernels_is_that_of_forward_mode() -> None:
-    hold_random(range(10, 16))
+    hold_random(range(10, 13))
 
 
 @pytest.mark.slow
