@@ -47,6 +47,11 @@ class _Counters:
         """The number of that program, or None."""
         return None if program is None else self._fields.get(program)
 
+    def follow(self, program: Any, began: bool) -> None:
+        """Stop watching launches when a program with a number ends: native code makes the calls of the next one."""
+        if not began and self._fields.pop(program, None) is not None:
+            watching.end(_watched)
+
 
 _counters = _Counters()
 
@@ -75,3 +80,6 @@ def _watched(kernel: Any, call: Callable[..., Any], args: Sequence[Any], keyword
     before = counter[None]
     with bars.measured(kernel.__name__, lambda: counter[None] - before):
         return call(*args, **keywords)
+
+
+program_state.follow_programs(_counters.follow)

@@ -12,6 +12,7 @@ import pytest
 
 import weft as ti
 from weft.lang.logs import progress
+from weft.lang.measure import watching
 
 
 class _Terminal(io.StringIO):
@@ -168,3 +169,26 @@ def test_a_launch_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_progress_is_for_kernels() -> None:
     with pytest.raises(ti.WeftError):
         ti.progress(3)
+
+
+def test_the_next_program_does_not_watch_its_launches() -> None:
+    def launch() -> None:
+        @ti.kernel
+        def run(n: ti.i32) -> ti.i32:
+            total = 0
+            for _ in range(n):
+                total += 1
+                if ti.static(counts):
+                    ti.progress(n)
+            return total
+
+        assert run(10) == 10
+
+    ti.reset()
+    before = watching.watches
+    for counts in (True, False, True):
+        ti.init(arch=ti.cpu)
+        launch()
+        assert len(watching.watches) == len(before) + counts
+    ti.reset()
+    assert watching.watches == before
