@@ -45,7 +45,7 @@ def checked(stages: Stages) -> str:
     return assembly
 
 
-@pytest.fixture(params=PROCESSORS)
+@pytest.fixture(params=every(2, PROCESSORS))
 def processor(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

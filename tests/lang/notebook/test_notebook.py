@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.lang.notebook.notebooks import new_client, raised, run_cells, shown
+from tests.sampling import every
 
 START = "import numpy as np\nimport weft as ti\nti.init(arch=ti.cpu, log_level=ti.ERROR)"
 
@@ -92,7 +93,7 @@ caller()
 
 @pytest.mark.parametrize(
     ("cell", "last", "message"),
-    [
+    every(4, [
         (WRONG.strip(), "---> 13     outer()", "'@' takes matrices and vectors"),
         ("x = ti.field(ti.f32, 8)\nx[9]", "----> 2 x[9]", "index"),
         ("ti.tools.imwrite(np.zeros(3), 'a.png', 'xy')", "----> 1 ti.tools.imwrite", "an image must have the shape"),
@@ -101,7 +102,7 @@ caller()
          "    for i in range(n):\n        x[i] = 1\nfar(9)", "----> 7 far(9)", "x[4] is out of bounds"),
         ("1 / 0", "----> 1 1 / 0", "division by zero"),
         ("import weft\n1 +", "1 +", "invalid syntax"),
-    ],
+    ]),
 )  # fmt: skip
 def test_tracebacks_end_at_the_users_line(cell: str, last: str, message: str, tmp_path: Path) -> None:
     outputs = run_cells(tmp_path, START, cell, "print('alive')", fails=True)
