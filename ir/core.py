@@ -330,6 +330,13 @@ class Op(_Linked, _Declared):
             op = op.parent
         return op is outer
 
+    def around(self) -> Iterator[Op]:
+        """The ops that this op is nested in, the innermost first."""
+        outer = self.parent
+        while outer is not None:
+            yield outer
+            outer = outer.parent
+
     def walk(self) -> Iterator[Op]:
         """This op and every nested op, in program order. The op yielded last may be erased during the walk."""
         yield self

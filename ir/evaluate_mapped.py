@@ -115,7 +115,7 @@ def _clamp(machine: Machine, op: ops.Clamp) -> Run:
     """The clamped index must be in the range that the op states, as far as it is known which index of
     the task it is."""
     a, b, moved = machine.slot(op.lhs), machine.slot(op.rhs), machine.slot(op.index)
-    task: ops.Task | None = next((one for one in _around(op) if isinstance(one, ops.Task)), None)
+    task: ops.Task | None = next((one for one in op.around() if isinstance(one, ops.Task)), None)
     assert isinstance(op.type, Prim)
     assert task is not None
     index, state = machine.slot(task.body.args[op.axis]), machine.slot(task)
@@ -131,14 +131,6 @@ def _clamp(machine: Machine, op: ops.Clamp) -> Run:
         return function(env[a], env[b])
 
     return run
-
-
-def _around(op: Op) -> list[Op]:
-    found, outer = list[Op](), op.parent
-    while outer is not None:
-        found.append(outer)
-        outer = outer.parent
-    return found
 
 
 def _behind(value: Value) -> list[Value]:

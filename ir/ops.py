@@ -439,7 +439,8 @@ class Kernel(Op, name="kernel"):
     iterations may execute it at the same time. `mode`: a row of MODES, the derivative that the kernel shall become.
     The pass `differentiate` replaces the kernel by it and clears the mode. Reverse mode adds two facts. `saved`: the
     fields and array parameters that must hold their values of before the launch of the original kernel when the kernel
-    runs. `lost`: where the original kernel stores a value with a derivative to memory without a gradient."""
+    runs, by their names in `places_of`. `lost`: where the original kernel stores a value with a derivative to memory
+    without a gradient."""
 
     symbol: str = attr()
     params: tuple[Param, ...] = attr(default=())

@@ -19,7 +19,7 @@ from weft.ir.storage.level import Space
 from weft.ir.storage.path import Path, dense_path
 from weft.ir.types import Type
 
-__all__ = ["COMPANIONS", "MODES", "FieldSymbol", "LoopConfig", "Lost", "Param", "scopes_of", "shadow_of"]
+__all__ = ["COMPANIONS", "MODES", "FieldSymbol", "LoopConfig", "Lost", "Param", "places_of", "scopes_of", "shadow_of"]
 
 # What a kernel shall become: itself; forward mode, which computes the duals of its outputs of those of its inputs;
 # reverse mode, which computes the gradients of its inputs of those of its outputs; or forward mode of reverse mode.
@@ -106,6 +106,20 @@ def scopes_of(fields: Sequence[FieldSymbol]) -> dict[FieldSymbol, Scope]:
         taken.add(name)
         scopes[symbol] = field_scope(name, symbol.exposed)
     return scopes
+
+
+def places_of(fields: Sequence[FieldSymbol], params: Sequence[Param]) -> dict[str, str]:
+    """The fields and parameters of a kernel: "field:2" or "param:0", by a name that no other one has. That is its own
+    name, or its own name and a number if an earlier one has it."""
+    found: dict[str, str] = {}
+    for kind, names in (("field", [one.name for one in fields]), ("param", [one.name for one in params])):
+        for number, own in enumerate(names):
+            name, again = own, 0
+            while name in found:
+                again += 1
+                name = f"{own}.{again}"
+            found[name] = f"{kind}:{number}"
+    return found
 
 
 def shadow_of(symbol: FieldSymbol, kind: str) -> FieldSymbol | None:

@@ -22,9 +22,10 @@ from weft.ir import ops
 from weft.ir.addresses import element_steps, root_of, split
 from weft.ir.alias import may_alias, space_of, spaces_meet
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
-from weft.ir.core import BlockArg, Op, Value
+from weft.ir.core import Block, BlockArg, Op, Value
 from weft.ir.errors import CompilationError
 from weft.ir.rewrite import literal
+from weft.ir.symbols import places_of
 from weft.ir.types import Array
 
 __all__ = ["Clobbers"]
@@ -35,9 +36,9 @@ Read = ops.Load | ops.Atomic  # an access whose value is read again; of an atomi
 
 
 class Clobbers:
-    """The needed loads of one kernel and the stores that change what they read. `saved`: the names of the fields and
-    parameters that must hold what they held before the launch. `torn`: loads whose values are in memory neither before
-    nor after the launch, each with a store after it and one before it."""
+    """The needed loads of one kernel and the stores that change what they read. `saved`: the fields and parameters
+    that must hold what they held before the launch, as "field:2" or "param:0". `torn`: loads whose values are in memory
+    neither before nor after the launch, each with a store after it and one before it."""
 
     def __init__(self, kernel: ops.Kernel, demand: Demand) -> None:
         self.kernel = kernel
@@ -61,26 +62,33 @@ class Clobbers:
         if before:
             self.torn.append((*after[0], before[0][1]))
         else:
-            self.saved.update(self.name(load) for load in loads)
+            self.saved.update(self.place(load) for load in loads)
 
     def hold(self) -> tuple[str, ...]:
         """The saved memory; raises the error for the first torn load."""
         for load, write, earlier in self.torn:
             self.refuse(load, write, earlier)
-        return tuple(sorted(self.saved))
+        places = places_of(self.kernel.fields, self.kernel.params)
+        return tuple(sorted(name for name, place in places.items() if place in self.saved))
 
     def conflicts(self, load: Read, writes: list[Any], when: int) -> Iterator[Any]:
         for write in writes:
             if self.clobbers(load, write, when):
                 yield write
 
-    def name(self, load: Read) -> str:
+    def place(self, load: Read) -> str:
+        """The field or parameter that is read, as "field:2" or "param:0"."""
         root = root_of(load.ptr)
         if isinstance(root, ops.FieldPtr):
-            return root.field.name
+            return f"field:{self.kernel.fields.index(root.field)}"
         assert isinstance(root, ops.ArrayPtr)
         assert isinstance(root.array, ops.Arg)
-        return self.kernel.params[root.array.index].name
+        return f"param:{root.array.index}"
+
+    def name(self, load: Read) -> str:
+        """The name in the program of what is read."""
+        kind, number = self.place(load).split(":")
+        return (self.kernel.fields if kind == "field" else self.kernel.params)[int(number)].name
 
     def refuse(self, load: Read, write: Any, earlier: Any) -> None:
         lines = sorted({op.span.line for op in (write, earlier) if op.span is not None})
@@ -120,33 +128,18 @@ def _is_read(op: Op, demand: Demand) -> TypeGuard[Read]:
     return isinstance(op, ops.Load) and op in demand.needed and _is_global(op)
 
 
-def _around(op: Op) -> list[Op]:
-    found, outer = list[Op](), op.parent
-    while outer is not None:
-        found.append(outer)
-        outer = outer.parent
-    return found
-
-
 def _common_loops(a: Op, b: Op) -> list[ops.For | ops.While]:
-    others = set(_around(b))
-    return [outer for outer in _around(a) if outer in others and isinstance(outer, _SERIAL)]
+    return [outer for outer in a.around() if isinstance(outer, _SERIAL) and b.within(outer)]
 
 
 def _exclusive(a: Op, b: Op) -> bool:
     """Whether they are in different branches of an If, so that an iteration runs one of them at most."""
-    for outer in _around(a):
-        if isinstance(outer, ops.If) and b.within(outer):
-            sides = [any(_holds(side, op) for side in (outer.then,)) for op in (a, b)]
-            return sides[0] != sides[1]
-    return False
+    outer = next((one for one in a.around() if isinstance(one, ops.If) and b.within(one)), None)
+    return outer is not None and _is_in(a, outer.then) != _is_in(b, outer.then)
 
 
-def _holds(block: object, op: Op) -> bool:
-    at = op.block
-    while at is not None and at is not block:
-        at = at.owner.block if at.owner is not None else None
-    return at is block
+def _is_in(op: Op, block: Block) -> bool:
+    return any(one.block is block for one in (op, *op.around()))
 
 
 def _apart(p: Value, q: Value, loop: ops.For | ops.While, when: int) -> bool:

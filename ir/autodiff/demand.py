@@ -106,25 +106,16 @@ class Demand:
         return op in self.active and not isinstance(op, (*LOCALS, ops.Arg))
 
     def _act(self, op: Op) -> None:
-        self.acts.add(op)
         self._around(op)
-        outer = op.parent
-        while outer is not None and outer not in self.acts:
-            self.acts.add(outer)
-            outer = outer.parent
+        self.acts.update((op, *op.around()))
 
     def _around(self, op: Op) -> None:
         """What decides whether the op runs is needed."""
-        outer = op.parent
-        while outer is not None:
-            if isinstance(outer, ops.If):
-                self._need(outer.condition)
-            elif isinstance(outer, ops.While):
+        for outer in op.around():
+            if isinstance(outer, ops.While):
                 self._need(test_of(outer)[0])
-            else:
-                for value in outer.operands:
-                    self._need(value)
-            outer = outer.parent
+            for value in outer.operands:
+                self._need(value)
 
     def _need(self, value: Value) -> None:
         if isinstance(value, Op) and value not in self.needed:

@@ -6,7 +6,7 @@ from weft.ir.addresses import root_of
 from weft.ir.artifact import GradientFacts, Site
 from weft.ir.lowered_ops import Address
 from weft.ir.ops import ArrayBase, Kernel, Store
-from weft.ir.symbols import scopes_of
+from weft.ir.symbols import places_of, scopes_of
 from weft.ir.tasks import accesses
 
 __all__ = ["facts_of"]
@@ -26,8 +26,6 @@ def facts_of(kernel: Kernel) -> GradientFacts:
             reads.add(f"field:{scopes[op.ptr.scope.space]}")
         elif isinstance(op.ptr, Address) and op.ptr.scope.kind in ("", "tree"):
             reads.update(f"field:{number}" for number in scopes.values())
-    named = {f"field:{k}": symbol.name for k, symbol in enumerate(kernel.fields)}
-    named |= {f"param:{k}": param.name for k, param in enumerate(kernel.params)}
-    saved = tuple(place for place, name in named.items() if name in kernel.saved)
+    saved = tuple(place for name, place in places_of(kernel.fields, kernel.params).items() if name in kernel.saved)
     lost = tuple(Site("lost", (one.name,), (), one.span) for one in kernel.lost)
     return GradientFacts(tuple(sorted(reads)), saved, lost)

@@ -19,7 +19,7 @@ That would be a race. So `y.grad[i] = 0` behind `load y.grad[i]` is no obstacle,
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from weft.ir import ops
@@ -116,14 +116,7 @@ def _is_known(op: Op) -> bool:
     """Whether an op of the loop has no effect other than on memory, and leaves no more than a serial loop in it."""
     if op.effect not in ("", "address") or op.orders() or isinstance(op, (ops.Shared, ops.Return)):
         return False
-    return not isinstance(op, ops.Continue) or any(isinstance(outer, (ops.For, ops.While)) for outer in _around(op))
-
-
-def _around(op: Op) -> Iterable[Op]:
-    outer = op.parent
-    while outer is not None:
-        yield outer
-        outer = outer.parent
+    return not isinstance(op, ops.Continue) or any(isinstance(outer, (ops.For, ops.While)) for outer in op.around())
 
 
 def _is_addition(op: Op) -> bool:

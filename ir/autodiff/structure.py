@@ -56,9 +56,7 @@ def split_atomics(kernel: ops.Kernel) -> None:
         if isinstance(root_of(op.ptr), ops.Alloca):
             _split(op)
         elif op.users or op.kind not in ("add", "sub"):
-            loop: Op | None = op.parent
-            while loop is not None and not isinstance(loop, _PARALLEL):
-                loop = loop.parent
+            loop = next((outer for outer in op.around() if isinstance(outer, _PARALLEL)), None)
             if loop is not None and loop not in private:
                 private[loop] = private_spaces(loop)
             if loop is None or memory_space(op.ptr) in private[loop]:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from threading import Lock
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Protocol, TypeVar
 
+from weft.ir.errors import WeftError
 from weft.lang.measure import watching
 from weft.lang.program.init import Program, program
 from weft.runtime.forks import forkable
 
-__all__ = ["Context", "active", "entered", "suspended", "unrecorded"]
+__all__ = ["Block", "Context", "active", "suspended", "unrecorded"]
 
 
 class Context(Protocol):
@@ -43,15 +45,35 @@ def active() -> tuple[Context, ...]:
     return _ACTIVE.get()
 
 
-@contextmanager
-def entered(context: Context) -> Generator[None]:
-    """Let `context` see the launches of this thread."""
-    _Watch.start(program())
-    token = _ACTIVE.set((*_ACTIVE.get(), context))
-    try:
-        yield
-    finally:
-        _ACTIVE.reset(token)
+_B = TypeVar("_B", bound="Block")
+
+
+class Block(Context):
+    """A context that sees the launches in its `with` block, which is entered once. `begin` runs before the block, and
+    `finish` after it, with whether it ended without an exception."""
+
+    _token: Token[tuple[Context, ...]] | None = None
+
+    def begin(self) -> None:
+        """Prepare the block. If this raises, the block is not entered."""
+
+    def finish(self, complete: bool) -> None:
+        """Do what comes after the block."""
+
+    def __enter__(self: _B) -> _B:
+        if self._token is not None:
+            raise WeftError(f"this {type(self).__name__} was already entered: create another one")
+        self.begin()
+        _Watch.start(program())
+        self._token = _ACTIVE.set((*_ACTIVE.get(), self))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._token is not None
+        _ACTIVE.reset(self._token)
+        self.finish(error is None)
 
 
 @contextmanager

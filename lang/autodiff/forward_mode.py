@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from weft.ir.errors import TypeMismatch, WeftError
 from weft.lang.autodiff.clearing import clear_all_gradients
-from weft.lang.autodiff.contexts import active, entered, suspended
+from weft.lang.autodiff.contexts import Block, active, suspended
 from weft.lang.autodiff.variables import called, companion_of, elements_of
 from weft.lang.errors import ArgumentError
 
 __all__ = ["FwdMode"]
 
 
-class FwdMode:
+class FwdMode(Block):
     """In the block, each kernel computes the duals of what it writes from the duals of what it reads.
 
         with ti.ad.FwdMode(loss=y, param=x, seed=[1.0, 0.0, 0.0]):
@@ -44,26 +42,17 @@ class FwdMode:
             companion_of(one, "dual", "the loss")
         self._dual = companion_of(param, "dual", "the parameter")
         self._seed, self._clear = _seeded(param, seed), clear_gradients
-        self._open: AbstractContextManager[None] | None = None
 
-    def __enter__(self) -> FwdMode:
-        if self._open is not None:
-            raise WeftError("this FwdMode was already entered: create another one")
+    def begin(self) -> None:
+        """Set the duals. (Of `Block`.)"""
         if any(context.records for context in active()):
             raise WeftError("FwdMode cannot be used inside of a Tape: gradients of duals are not supported yet")
         if self._clear:
             clear_all_gradients("dual")
         self._dual.from_numpy(self._seed)
-        self._open = entered(self)
-        self._open.__enter__()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._open is not None
-        self._open.__exit__(kind, error, trace)
-        self._open = None
+    def finish(self, complete: bool) -> None:
+        """Set the dual of the parameter to 0. (Of `Block`.)"""
         self._dual.fill(0)
 
     def insert(self, gradient: Callable[[], Any]) -> None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any
 
-from weft.ir.errors import WeftError
 from weft.lang.autodiff.clearing import clear_all_gradients
-from weft.lang.autodiff.contexts import entered, suspended
+from weft.lang.autodiff.contexts import Block, suspended
 from weft.lang.autodiff.lost import Losses
 from weft.lang.autodiff.memory_use import uses_of
 from weft.lang.autodiff.tape_check import check_records
@@ -21,7 +18,7 @@ from weft.lang.errors import ArgumentError
 __all__ = ["Tape"]
 
 
-class Tape:
+class Tape(Block):
     """In the block, launches of kernels are recorded. Its end runs their gradients in reverse order.
 
         with ti.ad.Tape(loss):
@@ -75,33 +72,23 @@ class Tape:
         if self._checked and loss is None:
             raise ArgumentError("grad_check needs a loss")
         self._versions, self._losses = Versions(save, bool(self._checked)), Losses(validation)
-        self._open: AbstractContextManager[None] | None = None
-        self._used = False
 
-    def __enter__(self) -> Tape:
-        if self._used:
-            raise WeftError("this Tape was already entered: create another one")
-        self._used = True
+    def begin(self) -> None:
+        """Clear the gradients and the loss. (Of `Block`.)"""
         if self._clear:
             clear_all_gradients()
         if self._loss is not None:
             zeroed(self._loss)
-        self._open = entered(self)
-        self._open.__enter__()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._open is not None
-        self._open.__exit__(kind, error, trace)
-        self._open = None
-        if error is None and self._loss is not None:
-            companion_of(self._loss, "grad", "the loss").fill(1.0)
-            self.grad()
-            if self._checked:
-                with suspended():
-                    check_records(self._records, self._loss, self._checked)
+    def finish(self, complete: bool) -> None:
+        """Run the gradients. (Of `Block`.)"""
+        if not complete or self._loss is None:
+            return
+        companion_of(self._loss, "grad", "the loss").fill(1.0)
+        self.grad()
+        if self._checked:
+            with suspended():
+                check_records(self._records, self._loss, self._checked)
 
     def grad(self) -> None:
         """Run the gradients of the recorded launches, the last one first."""

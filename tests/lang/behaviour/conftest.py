@@ -65,3 +65,9 @@ def jnp(ti: Any) -> Iterator[Any]:
     place = None if ti.cfg.arch == "cuda" else jax.devices("cpu")[0]
     with jax.default_device(place):
         yield library("jax.numpy")
+
+
+@pytest.fixture
+def number(ti: Any) -> Any:
+    """Makes fields of one f64 with a gradient."""
+    return lambda: ti.field(ti.f64, (), needs_grad=True)

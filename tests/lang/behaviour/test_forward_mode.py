@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.lang.behaviour.derivatives import close
 from weft.lang.errors import ArgumentError, CompilationError, WeftError
 
 
@@ -10,10 +11,6 @@ def along(function, at, direction):
     """The derivative of a function of numpy arrays along a direction, by central differences."""
     step = 1e-5
     return (function(at + step * direction) - function(at - step * direction)) / (2 * step)
-
-
-def close(found, wanted):
-    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-8)
 
 
 def test_fields_of_numbers(ti):

@@ -1,13 +1,9 @@
 """Derivatives that end: in memory without a gradient, by `stop_grad`, and values that a gradient does not find."""
 
-import numpy as np
 import pytest
 
+from tests.lang.behaviour.derivatives import close
 from weft.lang.errors import WeftError
-
-
-def close(found, wanted):
-    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)
 
 
 def scalar(ti, **options):

@@ -8,27 +8,8 @@ import math
 import numpy as np
 import pytest
 
+from tests.lang.behaviour.derivatives import close, slope
 from weft.lang.errors import CompilationError, WeftError
-
-
-def close(found, wanted, rtol=1e-9):
-    np.testing.assert_allclose(found, wanted, rtol=rtol, atol=1e-12)
-
-
-def slope(program, field, at, step=1e-6):
-    """The central difference of a loss by the only number of a field."""
-    values = []
-    for sign in (1, -1):
-        field[None] = at + sign * step
-        values.append(program())
-    field[None] = at
-    return (values[0] - values[1]) / (2 * step)
-
-
-@pytest.fixture
-def number(ti):
-    """Makes fields of one f64 with a gradient."""
-    return lambda: ti.field(ti.f64, (), needs_grad=True)
 
 
 def test_x_becomes_a_multiple_of_itself(ti, number):

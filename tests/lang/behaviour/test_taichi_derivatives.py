@@ -4,28 +4,8 @@ Expected values are formulas, or central differences of the same program.
 """
 
 import numpy as np
-import pytest
 
-
-def close(found, wanted, rtol=1e-9):
-    np.testing.assert_allclose(found, wanted, rtol=rtol, atol=1e-12)
-
-
-def slope(program, field, at, step=1e-6):
-    """The central difference of a loss by the only number of a field."""
-    values = []
-    for sign in (1, -1):
-        field[None] = at + sign * step
-        values.append(program())
-    field[None] = at
-    return (values[0] - values[1]) / (2 * step)
-
-
-@pytest.fixture
-def number(ti):
-    """Makes fields of one f64 with a gradient."""
-    return lambda: ti.field(ti.f64, (), needs_grad=True)
-
+from tests.lang.behaviour.derivatives import close, slope
 
 # ---- the rules for accesses to fields ----------------------------------------------------------------------------
 

@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
+from tests.lang.behaviour.derivatives import close
 from weft.lang.errors import ArgumentError, CompilationError, WeftError
-
-
-def close(found, wanted):
-    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)
 
 
 def scalar(ti, **options):

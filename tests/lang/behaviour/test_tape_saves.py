@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
+from tests.lang.behaviour.derivatives import close
 from weft.lang.errors import WeftError
-
-
-def close(found, wanted):
-    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
 
 
 def test_a_kernel_that_overwrites_what_it_reads(ti):
@@ -54,6 +51,36 @@ def test_a_kernel_that_overwrites_what_another_read(ti):
     close(x.grad[None], 2 * 2.0 * 3.0)
     close(y.grad[None], 4 + (16 + 2 * 4 * 3) + (25 + 2 * 5 * 3))
     assert x[None] == 5.0
+
+
+def test_two_fields_of_one_name(ti):
+    """One of them must hold its old values when the gradient runs, and the other one its new values."""
+    one, other = (ti.field(ti.f64, 3, needs_grad=True, name="x") for _ in range(2))
+    y, loss = ti.field(ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def step():
+        for i in y:
+            other[i] = y[i] * 3.0
+        for i in one:
+            one[i] = one[i] * one[i]
+        for i in y:
+            loss[None] += other[i] * other[i]
+
+    @ti.kernel
+    def total():
+        for i in one:
+            loss[None] += one[i]
+
+    a, b = np.array([1.1, -0.9, 1.2]), np.array([0.3, 0.7, -1.1])
+    one.from_numpy(a)
+    y.from_numpy(b)
+    other.fill(7.0)
+    with ti.ad.Tape(loss):
+        step()
+        total()
+    close(one.grad.to_numpy(), 2 * a)
+    close(y.grad.to_numpy(), 18 * b)
 
 
 def test_steps_of_a_simulation_copy_nothing(ti, monkeypatch):
