@@ -40,13 +40,13 @@ class Access:
 
 @dataclass(frozen=True)
 class Touch:
-    """What a launch reads or writes: the elements in a box of `memory`, which its kernel calls `place`, and where its
-    source says so."""
+    """What a launch reads or writes: the elements in a box of `memory`, and where its source says so. `saved`: the
+    gradient of the launch needs the values from before it, of this memory."""
 
     memory: Memory
     box: Box
     span: Span | None
-    place: str
+    saved: bool
 
 
 class Uses:
@@ -69,10 +69,11 @@ class Uses:
         """What a launch with these arguments touches."""
         found: dict[tuple[str, Box], Touch] = {}
         numbers = [flat[position] for position in self._positions]
+        saved = {self.memory(place, flat).key for place in self.saved}  # two places may have one memory
         for access in accesses:
             memory = self.memory(access.place, flat)
             box = () if memory.whole else tuple(None if k is None else _number(k, numbers) for k in access.indices)
-            found.setdefault((access.place, box), Touch(memory, box, access.span, access.place))
+            found.setdefault((access.place, box), Touch(memory, box, access.span, memory.key in saved))
         return list(found.values())
 
     def named(self, name: str) -> list[str]:
@@ -188,14 +189,23 @@ class _Finder:
         if isinstance(node, tree.Const) and type(node.value) is int:
             value = node.value
             return lambda numbers: value
-        if isinstance(node, tree.ParamRef) and isinstance(node.type, Prim) and node.type.is_int:
-            index = node.index
-            return lambda numbers: int(numbers[index])
-        if not isinstance(node.type, Prim) or not node.type.is_int or node.type.size < 4:
+        if not isinstance(node.type, Prim) or not node.type.is_int:
             return None
         if isinstance(node, tree.Var):
             known = None if node.variable in self._assigned else self._known.get(node.variable)
             return None if known is None else self._index(known)
+        compute = self._computed(node)
+        if compute is None:
+            return None
+        highest = (1 << (node.type.bits - node.type.is_signed)) - 1
+        lowest = -highest - 1 if node.type.is_signed else 0
+        return lambda numbers: _in_range(compute(numbers), lowest, highest)
+
+    def _computed(self, node: tree.Expr) -> Index:
+        """The function that computes a number as if integers had no bounds."""
+        if isinstance(node, tree.ParamRef):
+            index = node.index
+            return lambda numbers: int(numbers[index])
         if isinstance(node, tree.Cast):
             return self._index(node.x)
         compute = _OPERATORS.get(node.kind) if isinstance(node, tree.Binary) else None
@@ -204,12 +214,12 @@ class _Finder:
         left, right = self._index(node.lhs), self._index(node.rhs)
         if left is None or right is None:
             return None
-        return lambda numbers: _in_range(compute(left(numbers), right(numbers)))
+        return lambda numbers: compute(left(numbers), right(numbers))
 
 
-def _in_range(number: int) -> int:
-    """The number. Raises ArithmeticError if an i32 may have wrapped around."""
-    if not -(2**31) <= number < 2**31:
+def _in_range(number: int, lowest: int, highest: int) -> int:
+    """The number. Raises ArithmeticError if its type cannot hold it, so that it has wrapped around."""
+    if not lowest <= number <= highest:
         raise ArithmeticError
     return number
 

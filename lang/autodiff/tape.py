@@ -106,7 +106,7 @@ class Tape(Block):
         gradient = kernel.grad.bind(args, keywords)
         again = kernel.bind(args, keywords) if self._checked else None
         record, uses = Record(gradient, again), uses_of(gradient.instance)
-        self._versions.keep(record, kernel.__name__, uses.touched(uses.writes, gradient.flat), uses.saved)
+        self._versions.keep(record, kernel.__name__, uses.touched(uses.writes, gradient.flat))
         result = call(*args, **keywords)
         self._losses.follow(kernel.__name__, gradient.instance, uses, gradient.flat)
         self._versions.need(kernel.__name__, uses.touched(uses.reads, gradient.flat))
@@ -119,7 +119,7 @@ class Tape(Block):
             return call(*args, **keywords)
         launch = kernel.bind(args, keywords)
         record, uses = Record(None, launch), uses_of(launch.instance)
-        self._versions.keep(record, kernel.__name__, uses.touched(uses.writes, launch.flat), frozenset())
+        self._versions.keep(record, kernel.__name__, uses.touched(uses.writes, launch.flat))
         result = call(*args, **keywords)
         if record.after or self._checked:
             self._records.append(record)

@@ -71,20 +71,18 @@ class Versions:
         for read in reads:
             self._needed.setdefault(read.memory.key, _Boxes()).add(read.box, kernel, read.span)
 
-    def keep(self, record: Record, kernel: str, writes: Sequence[Touch], saved: frozenset[str]) -> None:
-        """Copy what a launch is about to overwrite and gradients need. Its own gradient needs the old values in the
-        places `saved`."""
+    def keep(self, record: Record, kernel: str, writes: Sequence[Touch]) -> None:
+        """Copy what a launch is about to overwrite and gradients need."""
         for write in writes:
-            own = write.place in saved
             boxes = self._needed.get(write.memory.key)
             who = None if boxes is None else boxes.meets(write.box)
-            if not own and who is None and not self._all:
+            if not write.saved and who is None and not self._all:
                 continue
             if not self._save:
                 raise Overwritten(_told(kernel, write, (kernel, None) if who is None else who), write.span)
             copy = write.memory.copy(write.box)
             if copy is not None:
-                (record.before if own else record.after).append(copy)
+                (record.before if write.saved else record.after).append(copy)
 
 
 def _told(kernel: str, write: Touch, who: tuple[str, Span | None]) -> str:
