@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from contextvars import ContextVar, Token
+from contextvars import Token
 from threading import Lock
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from weft.ir.errors import WeftError
+from weft.lang.data.writes import LISTENERS, Listener
 from weft.lang.measure import watching
 from weft.lang.program.init import Program, program
 from weft.runtime.forks import forkable
@@ -21,7 +22,7 @@ from weft.runtime.forks import forkable
 __all__ = ["Block", "Context", "active", "suspended", "unrecorded"]
 
 
-class Context(Protocol):
+class Context(Listener, Protocol):
     """An open block. `records`: it is a tape, and `insert` records a call with this gradient."""
 
     records: bool
@@ -32,17 +33,19 @@ class Context(Protocol):
     def beside(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run a launch by a function whose kernels tapes do not record."""
 
+    def overwrite(self, target: Any, source: Any, again: Callable[[], None]) -> None:
+        """What `write` says, in a function whose writes tapes do not record."""
+
     def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the launch `call(*args, **keywords)` of `kernel`, or another one in its place."""
 
 
-_ACTIVE: ContextVar[tuple[Context, ...]] = ContextVar("weft.ad", default=())
 _lock = forkable(Lock())
 
 
 def active() -> tuple[Context, ...]:
     """The open blocks of this thread, the innermost last."""
-    return _ACTIVE.get()
+    return cast(tuple[Context, ...], LISTENERS.get())
 
 
 _B = TypeVar("_B", bound="Block")
@@ -52,7 +55,7 @@ class Block(Context):
     """A context that sees the launches in its `with` block, which is entered once. `begin` runs before the block, and
     `finish` after it, with whether it ended without an exception."""
 
-    _token: Token[tuple[Context, ...]] | None = None
+    _token: Token[tuple[Listener, ...]] | None = None
 
     def begin(self) -> None:
         """Prepare the block. If this raises, the block is not entered."""
@@ -65,35 +68,35 @@ class Block(Context):
             raise WeftError(f"this {type(self).__name__} was already entered: create another one")
         self.begin()
         _Watch.start(program())
-        self._token = _ACTIVE.set((*_ACTIVE.get(), self))
+        self._token = LISTENERS.set((*active(), self))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._token is not None
-        _ACTIVE.reset(self._token)
+        LISTENERS.reset(self._token)
         self.finish(error is None)
 
 
 @contextmanager
 def suspended() -> Generator[None]:
     """Let no block see the launches of this thread."""
-    token = _ACTIVE.set(())
+    token = LISTENERS.set(())
     try:
         yield
     finally:
-        _ACTIVE.reset(token)
+        LISTENERS.reset(token)
 
 
 @contextmanager
 def unrecorded() -> Generator[None]:
     """Let no tape record the launches of this thread."""
-    token = _ACTIVE.set(tuple(_Beside(one) if one.records else one for one in _ACTIVE.get()))
+    token = LISTENERS.set(tuple(_Beside(one) if one.records else one for one in active()))
     try:
         yield
     finally:
-        _ACTIVE.reset(token)
+        LISTENERS.reset(token)
 
 
 class _Beside:
@@ -103,6 +106,7 @@ class _Beside:
 
     def __init__(self, tape: Context) -> None:
         self.launch = self.beside = tape.beside
+        self.write = tape.overwrite
 
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Record nothing. (A `Context`.)"""
@@ -134,7 +138,7 @@ class _Watch:
 
 def _see(kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Give a launch to the open blocks. (A `Watch`.)"""
-    return _pass(_ACTIVE.get(), kernel, call, args, keywords)
+    return _pass(active(), kernel, call, args, keywords)
 
 
 def _pass(

@@ -11,7 +11,7 @@ import numpy as np
 from weft.ir.errors import TypeMismatch, WeftError
 from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.contexts import Block, active, suspended
-from weft.lang.autodiff.variables import called, companion_of, elements_of
+from weft.lang.autodiff.variables import called, companion_if_any, companion_of, elements_of
 from weft.lang.errors import ArgumentError
 
 __all__ = ["FwdMode"]
@@ -57,6 +57,22 @@ class FwdMode(Block):
 
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Forward mode records nothing. (A `Context`.)"""
+
+    def write(self, target: Any, source: Any, again: Callable[[], None]) -> None:
+        """Set the dual of what Python writes: to that of the source, or to 0. (A `Listener`.)"""
+        del again
+        dual, other = companion_if_any(target, "dual"), companion_if_any(source, "dual")
+        if dual is None:
+            return
+        with suspended():
+            if other is None:
+                dual.fill(0)
+            else:
+                dual.copy_from(other)
+
+    def overwrite(self, target: Any, source: Any, again: Callable[[], None]) -> None:
+        """Forward mode records everything. (A `Context`.)"""
+        self.write(target, source, again)
 
     def beside(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the derivative too: functions without gradients have duals. (A `Context`.)"""

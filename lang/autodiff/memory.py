@@ -21,12 +21,22 @@ Index = tuple[int | None, ...]  # of the first axes of an array; None keeps an a
 @dataclass(frozen=True, eq=False)
 class Memory:
     """The elements of a field or an array. Two with the same `key` may share memory. `whole`: boxes are not told apart,
-    since another view of the same memory may have other indices. `name` is that of messages."""
+    since another view of the same memory may have other indices. `lent`: another object owns it, so that memory with
+    another key may share it. `name` is that of messages."""
 
     key: Hashable
     owner: Any
     name: str
     whole: bool = False
+    lent: bool = False
+
+    def meets(self, other: Memory) -> bool:
+        """Whether the bytes of the two are at the same addresses, as far as their first and last ones tell."""
+        if not self.lent and not other.lent:
+            return False
+        pairs = [(a, b) for a in _cells(self.owner) for b in _cells(other.owner)]
+        arrays = [(a, b) for a, b in pairs if isinstance(a, np.ndarray) and isinstance(b, np.ndarray)]
+        return any(np.may_share_memory(a, b) for a, b in arrays)
 
     def copy(self, box: tuple[int | None, ...]) -> Copy | None:
         """A copy of the elements in a box. None if the box is empty, since an index is out of range."""
@@ -77,7 +87,8 @@ def memory_of(value: Any) -> Memory:
     if isinstance(cells, np.ndarray):
         root = _root(cells)
         whole = not isinstance(value, Ndarray) and cells.base is not None
-        return Memory(("array", id(root)), value, "an array", whole)
+        lent = not isinstance(value, Ndarray) and not (isinstance(root, np.ndarray) and root.flags.owndata)
+        return Memory(("array", id(root)), value, "an array", whole, lent)
     if isinstance(value, Ndarray):
         return Memory(("array", id(value)), value, "an array")
     return Memory("arrays of other libraries on a GPU", value, "an array", whole=True)

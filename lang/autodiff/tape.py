@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.contexts import Block, suspended
 from weft.lang.autodiff.lost import Losses
-from weft.lang.autodiff.memory_use import uses_of
+from weft.lang.autodiff.memory import memory_of
+from weft.lang.autodiff.memory_use import Touch, uses_of
 from weft.lang.autodiff.tape_check import check_records
-from weft.lang.autodiff.variables import called, companion_of, elements_of, zeroed
+from weft.lang.autodiff.variables import called, companion_if_any, companion_of, elements_of, zeroed
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.errors import ArgumentError
 
@@ -33,8 +35,9 @@ class Tape(Block):
 
     A gradient uses the values that its kernel had. Before a kernel overwrites values that the gradient of an earlier
     call needs, the tape copies them. If the written index is a number that the call passes, as in `x[t + 1, i]`, only
-    these elements are copied. With `save=False`, such a call raises Overwritten, which names both lines. What Python
-    writes in the block (`x[0] = 1`, `x.fill(0)`) is not recorded, and not copied.
+    these elements are copied. With `save=False`, such a call raises Overwritten, which names both lines. `x.fill(0)`,
+    `x.from_numpy(a)` and `x.copy_from(y)` are recorded too. Single elements that Python writes (`x[0] = 1`), and
+    launches of other threads, are not.
 
     A kernel may store a value that carries a derivative to a field or array without a gradient. If a later kernel reads
     it on the way to memory with a gradient, that part of the derivative is lost. The tape gives a GradientWarning with
@@ -105,13 +108,32 @@ class Tape(Block):
             return call(*args, **keywords)
         gradient = kernel.grad.bind(args, keywords)
         again = kernel.bind(args, keywords) if self._checked else None
-        record, uses = Record(gradient, again), uses_of(gradient.instance)
-        self._versions.keep(record, kernel.__name__, uses.touched(uses.writes, gradient.flat))
+        record, uses, name = Record(gradient, again), uses_of(gradient.instance), f"kernel '{kernel.__name__}'"
+        writes, reads = (uses.touched(accesses, gradient.flat) for accesses in (uses.writes, uses.reads))
+        self._versions.know([*writes, *reads])
+        self._versions.keep(record, name, writes)
         result = call(*args, **keywords)
         self._losses.follow(kernel.__name__, gradient.instance, uses, gradient.flat)
-        self._versions.need(kernel.__name__, uses.touched(uses.reads, gradient.flat))
+        self._versions.need(name, reads)
         self._records.append(record)
         return result
+
+    def write(self, target: Any, source: Any, again: Callable[[], None]) -> None:
+        """Record what Python writes: the gradient of the source takes that of the target. (A `Listener`.)"""
+        if companion_if_any(target) is None:
+            self.overwrite(target, source, again)
+            return
+        self._keep_all(Record(partial(_hand_on, target, source), again), target)
+
+    def overwrite(self, target: Any, source: Any, again: Callable[[], None]) -> None:
+        """Keep what Python overwrites, if gradients need it. (A `Context`.)"""
+        del source
+        self._keep_all(Record(None, again), target)
+
+    def _keep_all(self, record: Record, target: Any) -> None:
+        self._versions.keep(record, "Python", [Touch(memory_of(target), (), None, saved=False)])
+        if record.gradient is not None or record.after or self._checked:
+            self._records.append(record)
 
     def beside(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run a launch that is not recorded itself. What it overwrites may be needed."""
@@ -119,8 +141,19 @@ class Tape(Block):
             return call(*args, **keywords)
         launch = kernel.bind(args, keywords)
         record, uses = Record(None, launch), uses_of(launch.instance)
-        self._versions.keep(record, kernel.__name__, uses.touched(uses.writes, launch.flat))
+        writes = uses.touched(uses.writes, launch.flat)
+        self._versions.know(writes)
+        self._versions.keep(record, f"kernel '{kernel.__name__}'", writes)
         result = call(*args, **keywords)
         if record.after or self._checked:
             self._records.append(record)
         return result
+
+
+def _hand_on(target: Any, source: Any) -> None:
+    """The gradient of writing `source` to all elements of `target`."""
+    grad, into = companion_if_any(target), companion_if_any(source)
+    numbers = grad.to_numpy()
+    grad.fill(0)
+    if into is not None:
+        into.from_numpy(into.to_numpy() + numbers)

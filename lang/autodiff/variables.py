@@ -11,7 +11,7 @@ from weft.lang.data.field import Field
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_field import StructField
 
-__all__ = ["called", "companion_of", "elements_of", "zeroed"]
+__all__ = ["called", "companion_if_any", "companion_of", "elements_of", "zeroed"]
 
 
 def called(variable: Any) -> str:
@@ -40,6 +40,11 @@ def companion_of(variable: Any, kind: str, what: str) -> Any:
         word = {"grad": "gradient", "dual": "dual"}[kind]
         raise WeftError(f"{what} {called(variable)} has no {word}: make it with needs_{kind}=True")
     return found
+
+
+def companion_if_any(variable: Any, kind: str = "grad") -> Any:
+    """The gradient or the dual of a field or ndarray. None if it has none."""
+    return None if variable is None else variable.companions.get(kind)
 
 
 def _is_tensor(variable: Any) -> bool:

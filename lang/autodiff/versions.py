@@ -11,14 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weft.ir.errors import Span, WeftError
-from weft.lang.autodiff.memory import Copy
+from weft.lang.autodiff.memory import Copy, Memory
 from weft.lang.autodiff.memory_use import Box, Touch
 
-__all__ = ["Overwritten", "Record", "Versions", "run_back"]
+__all__ = ["Overwritten", "Record", "SharedMemory", "Versions", "run_back"]
 
 
 class Overwritten(WeftError):
     """A kernel overwrites values that the gradient of an earlier one needs, and the tape does not save them."""
+
+
+class SharedMemory(WeftError):
+    """Launches of a tape use one memory by two objects."""
 
 
 @dataclass
@@ -65,31 +69,45 @@ class Versions:
     def __init__(self, save: bool, all: bool = False) -> None:
         self._save, self._all = save, all
         self._needed: dict[Hashable, _Boxes] = {}
+        self._known: dict[Hashable, Memory] = {}
+
+    def know(self, touched: Sequence[Touch]) -> None:
+        """Note the memory of a launch. Raises SharedMemory if it has two names, which could not be told apart."""
+        for memory in {touch.memory.key: touch.memory for touch in touched}.values():
+            if memory.key in self._known:
+                continue
+            other = next((one for one in self._known.values() if memory.meets(one)), None)
+            if other is not None:
+                raise SharedMemory(
+                    f"{memory.name} has the same memory as {other.name} that was used before in the block of this "
+                    "tape, but is another object: use one of them"
+                )
+            self._known[memory.key] = memory
 
     def need(self, kernel: str, reads: Sequence[Touch]) -> None:
         """Note what the gradient of a kernel reads."""
         for read in reads:
             self._needed.setdefault(read.memory.key, _Boxes()).add(read.box, kernel, read.span)
 
-    def keep(self, record: Record, kernel: str, writes: Sequence[Touch]) -> None:
-        """Copy what a launch is about to overwrite and gradients need."""
+    def keep(self, record: Record, writer: str, writes: Sequence[Touch]) -> None:
+        """Copy what `writer` is about to overwrite and gradients need."""
         for write in writes:
             boxes = self._needed.get(write.memory.key)
             who = None if boxes is None else boxes.meets(write.box)
             if not write.saved and who is None and not self._all:
                 continue
             if not self._save:
-                raise Overwritten(_told(kernel, write, (kernel, None) if who is None else who), write.span)
+                raise Overwritten(_told(writer, write, who), write.span)
             copy = write.memory.copy(write.box)
             if copy is not None:
                 (record.before if write.saved else record.after).append(copy)
 
 
-def _told(kernel: str, write: Touch, who: tuple[str, Span | None]) -> str:
-    by, span = who
+def _told(writer: str, write: Touch, who: tuple[str, Span | None] | None) -> str:
+    by, span = who or (writer, None)
     where = f" at {span.file}:{span.line}" if span is not None else ""
     return (
-        f"kernel '{kernel}' overwrites {write.memory.name}, and the gradient of kernel '{by}' needs the values that it "
+        f"{writer} overwrites {write.memory.name}, and the gradient of {by} needs the values that it "
         f"reads{where}: use Tape(save=True), or write to other elements"
     )
 

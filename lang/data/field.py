@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from weft.lang.data.elements import (
 from weft.lang.data.export import Lender
 from weft.lang.data.marked import Marked
 from weft.lang.data.snode_api import FieldError, FieldTree, SNode
+from weft.lang.data.writes import LISTENERS, tell
 from weft.lang.values.makers import MAKERS
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.numbers import array_of
@@ -247,6 +249,8 @@ class Field(Differentiable, Marked, Lender):
         prim_of_numpy(array.dtype)
         if array.shape != full and not self._is_column(array.shape):
             raise ValueError(f"{self._label()} takes an array of shape {full}, but the array has shape {array.shape}")
+        if LISTENERS.get():
+            tell(self, None, partial(self.from_numpy, array.copy()))
         window = self._window()
         window[...] = np.asarray(cast_value(array, self._dtype)).reshape(window.shape)
         self._mark()
@@ -268,7 +272,10 @@ class Field(Differentiable, Marked, Lender):
 
     def fill(self, val: Any) -> None:
         """Set every element. A number sets all scalars; a vector, matrix or list is the value of one element."""
-        self._window()[...] = element_value(val, self._dtype, self._inner, self._label())
+        value = element_value(val, self._dtype, self._inner, self._label())
+        if LISTENERS.get():
+            tell(self, None, partial(self.fill, val))
+        self._window()[...] = value
         self._mark()
 
     def copy_from(self, other: Any) -> None:
@@ -277,13 +284,16 @@ class Field(Differentiable, Marked, Lender):
             raise TypeMismatch(f"{self._label()} can copy only from a field with the same kind of elements")
         if other.shape != self.shape:
             raise ValueError(f"{self._label()} has shape {self.shape}, but the source has shape {other.shape}")
+        if LISTENERS.get():
+            tell(self, other, partial(self.copy_from, other))
         target, source = self._window(), other._window()
         if self._dtype is other._dtype and self._digits == other._digits:
             target[...] = source
             if self._marks is not None:
                 self._marks[...] = other._marks
         else:
-            self.from_numpy(other.to_numpy())
+            target[...] = np.asarray(cast_value(other.to_numpy(), self._dtype)).reshape(target.shape)
+            self._mark()
 
     def __copy__(self) -> Any:
         """Make another handle of the same elements."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from weft.ir.errors import TypeMismatch
@@ -23,6 +24,7 @@ from weft.lang.data.export import Lender
 from weft.lang.data.marked import Marked
 from weft.lang.data.marks import allocate, behind
 from weft.lang.data.snode_api import FieldError, Layout
+from weft.lang.data.writes import LISTENERS, tell
 from weft.lang.logs.topics import MEMORY
 from weft.lang.program.init import Program, program
 from weft.lang.values.makers import MAKERS
@@ -165,6 +167,8 @@ class Ndarray(Recorded, Marked, Lender):
         prim_of_numpy(array.dtype)
         if array.shape != expected:
             raise ValueError(f"{self!r} takes an array of shape {expected}, but the array has shape {array.shape}")
+        if LISTENERS.get():
+            tell(self, None, partial(self.from_numpy, array.copy()))
         self.array()[...] = cast_value(array, self._prim)
         self._mark()
 
@@ -183,16 +187,22 @@ class Ndarray(Recorded, Marked, Lender):
             raise TypeMismatch(f"{self!r} can copy only from an ndarray with elements of the same shape, not {other!r}")
         if other.shape != self.shape:
             raise ValueError(f"{self!r} cannot copy from {other!r}: the shapes differ")
+        if LISTENERS.get():
+            tell(self, other, partial(self.copy_from, other))
         if other._prim is self._prim:
             self.array()[...] = other.array()
             if self._marks is not None:
                 self._marks[...] = 1 if other._marks is None else other._marks
         else:
-            self.from_numpy(other.to_numpy())
+            self.array()[...] = cast_value(other.to_numpy(), self._prim)
+            self._mark()
 
     def fill(self, val: Any) -> None:
         """Set every element. A number sets all scalars; a vector, matrix or list is the value of one element."""
-        self.array()[...] = element_value(val, self._prim, self.element_shape, repr(self))
+        value = element_value(val, self._prim, self.element_shape, repr(self))
+        if LISTENERS.get():
+            tell(self, None, partial(self.fill, val))
+        self.array()[...] = value
         self._mark()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Ndarray:

@@ -405,7 +405,12 @@ class Kernel(DirectCallable):
 
     def _unpacked(self, args: Sequence[Any]) -> Sequence[Any]:
         flat = unpacked(self.params, args) if self._packs else args
-        return [*flat, *(companion_of(flat[k], kind) for k, kind in self._arrays)] if self._arrays else flat
+        if not self._arrays:
+            return flat
+        found = [companion_of(flat[k], kind) for k, kind in self._arrays]
+        if self.mode and any(one is other for one in found if one is not None for other in flat):
+            raise ArgumentError(f"a derivative of an argument of kernel '{self.__name__}' is an argument of it, too")
+        return [*flat, *found]
 
     def _interpret(self, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
         from weft.lang.interpret.run import InterpretedKernel, interpret_kernel

@@ -1,0 +1,30 @@
+"""Who hears of what Python writes to whole fields and ndarrays: the open blocks of `ti.ad`.
+
+`fill`, `from_numpy` and `copy_from` tell them, because a gradient that runs later may need the old values, and the new
+values carry no derivative, or that of the source. Single elements are written by native code, which tells nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+__all__ = ["LISTENERS", "Listener", "tell"]
+
+
+class Listener(Protocol):
+    """An open block of `ti.ad`."""
+
+    def write(self, target: Any, source: Any, again: Callable[[], None]) -> None:
+        """All elements of `target` will be written: those of `source`, or numbers if it is None. `again` does it
+        again."""
+
+
+LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("weft.writes", default=())  # of this thread
+
+
+def tell(target: Any, source: Any, again: Callable[[], None]) -> None:
+    """Tell the open blocks of this thread that Python writes all elements of a field or ndarray."""
+    for one in LISTENERS.get():
+        one.write(target, source, again)
