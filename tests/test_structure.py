@@ -45,8 +45,15 @@ def test_the_rooms_of_lang_are_told() -> None:
     assert names == found, f"docs/contributing.md and lang/ differ in {sorted(names ^ found)}"
 
 
-@pytest.mark.parametrize("path", SOURCES + TESTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_sizes(path: Path) -> None:
+@pytest.mark.parametrize("folder", [*FLOORS, "tests"])
+def test_sizes(folder: str) -> None:
+    paths = [path for path in SOURCES + TESTS if path.relative_to(ROOT).parts[0] == folder]
+    assert paths
+    for path in paths:
+        _check_sizes(path)
+
+
+def _check_sizes(path: Path) -> None:
     text = path.read_text()
     cap = DEMO_CAP if path.parent == ROOT / "demos" else FILE_CAP
     assert len(text.splitlines()) <= cap, f"{path} is longer than {cap} lines"

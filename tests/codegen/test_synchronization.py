@@ -12,6 +12,7 @@ import pytest
 
 from tests.codegen.chi_runs import EMULATED_TARGETS, code_for_cpu, evaluated, for_device, lowered, on_emulated_gpu
 from tests.mapping import GPU, for_cpu
+from tests.sampling import every
 from weft.codegen.cpu.kernel import emit_kernel
 from weft.codegen.nvptx import kernel as nvptx
 from weft.ir.artifact import CudaTarget
@@ -177,7 +178,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize(("threads", "opt_level"), [(1, 3), (2, 0), (4, 3)])
+@pytest.mark.parametrize(("threads", "opt_level"), every(2, [(1, 3), (2, 0), (4, 3)]))
 def test_on_threads_of_the_cpu(name: str, threads: int, opt_level: int) -> None:
     made = parallel(PROGRAMS[name])
     wanted = evaluated(made, {})

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.generate import Program, chi_kernels
 from tests.generate_tree import kernel_trees, program_of
 from tests.ir.test_passes_agree import outcome
-from tests.sampling import draws
+from tests.sampling import draws, every
 from weft.ir import uniform
 from weft.ir.adversary import Schedule
 from weft.ir.config import CompileConfig
@@ -92,17 +92,17 @@ def run(kernel: Kernel, schedule: Schedule | None = None, **fields: Any) -> dict
     return {symbol.name: memory.read(symbol) for symbol in kernel.fields}
 
 
-def test_loops_in_lanes_and_loops_of_lanes() -> None:
+@pytest.mark.parametrize("schedule", every(2, [Schedule(3), None]), ids=["adversary", "in order"])
+def test_loops_in_lanes_and_loops_of_lanes(schedule: Schedule | None) -> None:
     text = (GOLDEN / "choose_lanes.chi").read_text()
     assert "lanes=16" in text
     plain = parse(re.sub(r",? schedule=\{[^}]*\}", "", text))
     start = np.cumsum(np.arange(128) % 4).reshape(64, 2) % 60
     given: dict[str, Any] = {"start": np.sort(start, axis=1), "x": np.arange(64) / 8, "y": np.arange(64)[::-1] / 16}
     want = run(plain, **given)
-    for schedule in (None, Schedule(3)):
-        found = run(vectorized(text), schedule, **given)
-        np.testing.assert_array_equal(found["out"], want["out"])
-        np.testing.assert_allclose(found["near"], want["near"], rtol=1e-5)
+    found = run(vectorized(text), schedule, **given)
+    np.testing.assert_array_equal(found["out"], want["out"])
+    np.testing.assert_allclose(found["near"], want["near"], rtol=1e-5)
     assert want["out"].std() > 1
     assert want["near"].std() > 0
 

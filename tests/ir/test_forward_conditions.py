@@ -10,6 +10,7 @@ import pytest
 
 from tests.ir.dual_kernels import kernel_of
 from tests.ir.test_forward_mode import CONFIGS, hold, inputs_of, run
+from tests.sampling import every
 from weft.ir.errors import CompilationError
 from weft.ir.evaluate import evaluate
 from weft.ir.memory_model import Memory
@@ -189,7 +190,7 @@ VALUES = {
 _CONSTANTS = "%nine = const 9.0 : f64 %k2 = splat %two : f64x2 %k4 = splat %half : f64x2x2"
 
 
-@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("name", every(2, VALUES))
 def test_values(name: str) -> None:
     body = f"{_FIRST}\n{_CONSTANTS}\n{VALUES[name]}"
     assert sum(hold(kernel_of(body), seed, machine=seed == 0) for seed in range(3)) >= 2

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.generate import Program, chi_kernels
+from tests.sampling import draws
 from weft.ir.adversary import Schedule
 from weft.ir.config import CompileConfig
 from weft.ir.errors import InternalError
@@ -28,6 +29,7 @@ from weft.ir.tasks import tasks_of
 GPU = CompileConfig(arch="cuda", traits=CUDA, target=Target("gpu", features=frozenset({ADDS_VECTORS})), verify=True)
 CPU = CompileConfig(target=Target("cpu", features=frozenset({"avx2"}), threads=4), verify=True)
 SEEDS = range(3)
+FEWER_SEEDS = range(draws(3))  # where each must agree
 FOLDER = Path(__file__).parent / "golden" / "mapping"
 EXACT = CompileConfig(fast_math=False)
 
@@ -42,11 +44,11 @@ def run(kernel: Kernel, schedule: Schedule | None = None) -> dict[str, Any]:
     return {symbol.name: memory.read(symbol) for symbol in kernel.fields}
 
 
-def agree(kernel: Kernel, mapped: Kernel) -> bool:
+def agree(kernel: Kernel, mapped: Kernel, seeds: range = SEEDS) -> bool:
     """Whether all orders that the schedules leave open give what the kernel gives, but for the last digits of sums."""
     expected = run(kernel)
     try:
-        found = [run(mapped, Schedule(seed)) for seed in SEEDS]
+        found = [run(mapped, Schedule(seed)) for seed in seeds]
     except (Fault, InternalError):
         return False
     return all(np.allclose(one[name], expected[name], rtol=1e-4) for one in found for name in expected)
@@ -93,11 +95,11 @@ def lowered(name: str) -> Kernel:
 @pytest.mark.parametrize("name", FEWER)
 def test_right_schedules_change_nothing(name: str) -> None:
     kernel = lowered(name)
-    assert agree(kernel, mapped(kernel))
-    assert agree(kernel, mapped(kernel, CPU))
+    assert agree(kernel, mapped(kernel), FEWER_SEEDS)
+    assert agree(kernel, mapped(kernel, CPU), FEWER_SEEDS)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=draws(25), deadline=None)
 @given(chi_kernels())
 def test_random_kernels(program: Program) -> None:
     kernel = program.kernel

@@ -8,6 +8,7 @@ import pytest
 from tests.codegen.chi_runs import on_cpu
 from tests.ir.dual_kernels import FIELDS, kernel_of
 from tests.ir.reverse_checks import CONFIGS, PLAIN, hold_dot_product, in_mode, point_of, run
+from tests.sampling import every
 from weft.ir.errors import CompilationError
 from weft.ir.parse import parse
 from weft.ir.pipeline import run_passes
@@ -162,7 +163,7 @@ MEMORY: dict[str, tuple[str, tuple[str, ...] | None]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MEMORY)
+@pytest.mark.parametrize("name", every(2, MEMORY))
 def test_the_memory_that_must_be_put_back(name: str) -> None:
     body, saved = MEMORY[name]
     kernel = kernel_of(body)
@@ -190,7 +191,7 @@ def test_a_field_and_one_of_its_components_are_one_memory() -> None:
     assert made.saved == ("w",)
 
 
-@pytest.mark.parametrize("factor", [0, 1, 21, 22, 43, 1500, 2000])
+@pytest.mark.parametrize("factor", every(3, [0, 1, 21, 22, 43, 1500, 2000]))
 def test_loops_of_any_length(factor: int) -> None:
     """Below, at and above the number of slots, and its square: iteration i of the parallel loop has 3 * i * factor."""
     body = f"""%f = const {3 * factor} : i32  %half = const 0.5 : f64
