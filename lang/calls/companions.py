@@ -17,10 +17,11 @@ from typing import Any, cast
 from weft.ir.symbols import COMPANIONS
 from weft.lang.calls.parameters import ArrayParameter, Parameter
 from weft.lang.data.companions import KINDS
+from weft.lang.errors import ArgumentError
 from weft.lang.functions.source import source_of
 from weft.lang.translate.entry import Argument
 
-__all__ = ["companion_of", "companion_parameters"]
+__all__ = ["companion_of", "companion_parameters", "with_companions"]
 
 
 class _Companion(ArrayParameter):
@@ -57,6 +58,15 @@ def _attributes(function: Callable[..., Any]) -> Iterator[tuple[str, str]]:
     for node in ast.walk(source_of(function).node):
         if isinstance(node, ast.Attribute) and node.attr in KINDS and isinstance(node.value, ast.Name):
             yield node.value.id, node.attr
+
+
+def with_companions(kernel: str, mode: str, flat: Sequence[Any], arrays: Sequence[tuple[int, str]]) -> list[Any]:
+    """Append the hidden arguments to the arguments of a call: of the array at each position, the companion of that
+    kind. Raises ArgumentError if one of those that a derivative computes is an argument, too."""
+    found = [companion_of(flat[k], kind) for k, kind in arrays]
+    if mode and any(one is other for one in found if one is not None for other in flat):
+        raise ArgumentError(f"a derivative of an argument of kernel '{kernel}' is an argument of it, too")
+    return [*flat, *found]
 
 
 def companion_of(value: Any, kind: str) -> Any:

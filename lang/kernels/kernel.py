@@ -21,7 +21,7 @@ from weft.ir.errors import CompilationError, WeftError
 from weft.ir.symbols import COMPANIONS
 from weft.ir.types import Array
 from weft.ir.types import exposed as exposed_type
-from weft.lang.calls.companions import companion_of, companion_parameters
+from weft.lang.calls.companions import companion_parameters, with_companions
 from weft.lang.calls.compile import FieldDropped, Instance, compile_instance, counts_on_nothing, rehearse
 from weft.lang.calls.direct import kinds_of, plan_for, write_records
 from weft.lang.calls.gradient_warnings import warn_of_old_values
@@ -405,12 +405,7 @@ class Kernel(DirectCallable):
 
     def _unpacked(self, args: Sequence[Any]) -> Sequence[Any]:
         flat = unpacked(self.params, args) if self._packs else args
-        if not self._arrays:
-            return flat
-        found = [companion_of(flat[k], kind) for k, kind in self._arrays]
-        if self.mode and any(one is other for one in found if one is not None for other in flat):
-            raise ArgumentError(f"a derivative of an argument of kernel '{self.__name__}' is an argument of it, too")
-        return [*flat, *found]
+        return with_companions(self.__name__, self.mode, flat, self._arrays) if self._arrays else flat
 
     def _interpret(self, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
         from weft.lang.interpret.run import InterpretedKernel, interpret_kernel
