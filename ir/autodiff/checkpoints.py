@@ -82,9 +82,9 @@ class Slots:
 @dataclass
 class Tape:
     """What the forward sweep of a block leaves for the backward sweep of an op in it. `saved`: the values that locals
-    had before the op. `state`: that of a loop. `advance`: the ops that compute the next state from a state. `slots`: of a
-    loop with a state. `count`: the number of iterations. `shift`: the logarithm of the distance between saved iterations,
-    if it is not 0 always."""
+    had before the op. `state`: that of a loop. `advance`: the ops that compute the next state from a state. `slots`: of
+    a loop with a state. `count`: the number of iterations. `shift`: the logarithm of the distance between saved
+    iterations, if it is not 0 always."""
 
     saved: list[tuple[Value, Value]] = field(default_factory=list[tuple[Value, Value]])
     state: list[Value] = field(default_factory=list[Value])

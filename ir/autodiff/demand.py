@@ -11,6 +11,7 @@ The backward sweep of one iteration of a loop needs less: only what its own adjo
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
+from itertools import takewhile
 from typing import Any
 
 from weft.ir import ops
@@ -52,6 +53,7 @@ class Demand:
     def __init__(self, kernel: ops.Kernel, companions: Companions, fast_math: bool) -> None:
         self.kernel, self.companions, self.fast_math = kernel, companions, fast_math
         self.ops = ops_of(kernel.body)
+        self.numbers = {op: number for number, op in enumerate(self.ops)}
         self.writes: dict[Value, list[Any]] = {}
         for op in self.ops:
             if isinstance(op, (ops.Store, ops.Atomic)) and isinstance(root_of(op.ptr), LOCALS):
@@ -127,14 +129,27 @@ class Demand:
                     break
                 pending += self._decides(outer)
             if isinstance(op, LOCALS):
-                pending += self.writes.get(op, ())
+                pending += self.writes.get(op, ()) if scope is None else ()
             elif isinstance(op, (ops.Load, ops.Store, ops.Atomic)):
-                pending += (*indices_of(op.ptr), *op.operands[1:])
+                pending += (*indices_of(op.ptr), *op.operands[1:], *self._reaching(op, scope))
                 if isinstance(root_of(op.ptr), LOCALS):
-                    pending += (root_of(op.ptr), *self.writes.get(root_of(op.ptr), ()))
+                    pending.append(root_of(op.ptr))
             else:
                 pending += op.operands
         return found
+
+    def _reaching(self, op: Op, scope: Op | None) -> list[Op]:
+        """The writes to a local that an access reads, if the ops in `scope` run once."""
+        if isinstance(op, ops.Store) or scope is None:
+            return []
+        writes = self.writes.get(root_of(op.operands[0]), ())
+        around = list(takewhile(lambda outer: outer is not scope, op.around()))
+        loops = [outer for outer in around if isinstance(outer, (ops.For, ops.While))]
+        return [write for write in writes if self.before(write, op) or any(map(write.within, loops))]
+
+    def before(self, op: Op, other: Op) -> bool:
+        """Whether an op comes before another one in the program."""
+        return self.numbers[op] < self.numbers[other]
 
     def reversal(self, op: Op) -> set[Value]:
         """What the backward sweep of the blocks of an op needs from inside of it. They begin with the locals that the

@@ -50,8 +50,8 @@ _PARALLEL = (ops.ParallelFor, ops.StructFor)
 
 
 class Reverse:
-    """One run over a kernel. `shared`: values and locals that parallel loops use from outside. `needed`: what the forward
-    sweep that is being emitted computes."""
+    """One run over a kernel. `shared`: values and locals that parallel loops use from outside. `needed`: what the
+    forward sweep that is being emitted computes."""
 
     def __init__(self, kernel: ops.Kernel, fast_math: bool) -> None:
         self.kernel, self.fast_math = kernel, fast_math
