@@ -115,12 +115,6 @@ def _synchronizing(demand: Demand, op: Any) -> None:
         _refuse(op, f"a kernel that needs {op.opname}")
 
 
-@refusals(ops.Random)
-def _random(demand: Demand, op: ops.Random) -> None:
-    if op in demand.needed:
-        _refuse(op, "a kernel whose gradient needs a random number: store the random numbers in a field first")
-
-
 @refusals(ops.Simt, ops.Shared)
 def _blocks(demand: Demand, op: Op) -> None:
     _refuse(op, f"a kernel with {op.opname}, in which the threads of a block cooperate")

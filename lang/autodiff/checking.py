@@ -14,6 +14,8 @@ from weft.lang.autodiff.memory import Copy
 from weft.lang.autodiff.memory_use import Uses, uses_of
 from weft.lang.autodiff.tape import Tape
 from weft.lang.errors import ArgumentError
+from weft.lang.kernels.draws import next_key, numbers_from
+from weft.lang.program.init import program
 
 __all__ = ["Check", "check"]
 
@@ -62,7 +64,7 @@ def check(kernel: Any, *args: Any, seed: int = 0) -> Check:
         kept = [(one, one.to_numpy()) for v in variables for one in (v.value, *v.value.companions.values())]
         written = [Copy.of(uses.memory(place, launch.flat)) for place in {one.place for one in uses.writes}]
         try:
-            _test(report, lambda: bound(*owner, *args), bound, (*owner, *args), variables, written)
+            _test(report, bound, (*owner, *args), variables, written)
         finally:
             for copy in written:
                 copy.put_back()
@@ -85,9 +87,14 @@ def _variables(uses: Uses, flat: Sequence[Any], random: np.random.Generator) -> 
     return found
 
 
-def _test(
-    report: Check, run: Callable[[], Any], kernel: Any, args: Any, variables: list[_Variable], written: list[Copy]
-) -> None:
+def _test(report: Check, kernel: Any, args: Any, variables: list[_Variable], written: list[Copy]) -> None:
+    present, key = program(), next_key(program())
+
+    def run(one: Any) -> None:
+        """With the same random numbers each time."""
+        with numbers_from(present, key):
+            one(*args)
+
     def restart() -> None:
         for copy in written:
             copy.put_back()
@@ -98,24 +105,24 @@ def _test(
         restart()
         for k, move in moves.items():
             variables[k].value.from_numpy(variables[k].start + move)
-        run()
+        run(kernel)
         return float(sum((one.weights.astype(np.float64) * one.value.to_numpy()).sum() for one in variables))
 
     tape = Tape(clear_gradients=False)
     with tape:
-        kernel(*args)
+        run(kernel)
     for one in variables:
         one.value.grad.from_numpy(one.weights)
     tape.grad()
     for one in variables:
         one.gradient = one.value.grad.to_numpy()
-    _dot_product(report, kernel, args, variables, restart)
+    _dot_product(report, lambda: run(kernel.derivative("jvp")), variables, restart)
     for k, one in enumerate(variables):
         compare_with_differences(report, one.name, one.gradient, one.direction, lambda move, k=k: loss_at({k: move}))  # type: ignore[misc]
 
 
 def _dot_product(
-    report: Check, kernel: Any, args: Any, variables: list[_Variable], restart: Callable[[], None]
+    report: Check, forward_mode: Callable[[], None], variables: list[_Variable], restart: Callable[[], None]
 ) -> None:
     """Compare <weights, J direction>, by forward mode, with <J^T weights, direction>, by reverse mode."""
     lacking = [one.name for one in variables if "dual" not in one.value.companions]
@@ -125,7 +132,7 @@ def _dot_product(
     restart()
     for one in variables:
         one.value.dual.from_numpy(one.direction)
-    kernel.derivative("jvp")(*args)
+    forward_mode()
     duals = [one.value.dual.to_numpy().astype(np.float64) for one in variables]
     forward = float(sum((one.weights * dual).sum() for one, dual in zip(variables, duals, strict=True)))
     terms = [one.gradient.astype(np.float64) * one.direction for one in variables]

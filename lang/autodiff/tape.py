@@ -16,6 +16,7 @@ from weft.lang.autodiff.tape_check import check_records
 from weft.lang.autodiff.variables import called, companion_if_any, companion_of, elements_of, zeroed
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.errors import ArgumentError
+from weft.lang.kernels.draws import last_key
 
 __all__ = ["Tape"]
 
@@ -113,6 +114,10 @@ class Tape(Block):
         self._versions.know([*writes, *reads])
         self._versions.keep(record, name, writes)
         result = call(*args, **keywords)
+        if gradient.instance.facts is not None and gradient.instance.facts.draws:
+            gradient.key = last_key(kernel, args, keywords)
+            if again is not None:
+                again.key = gradient.key
         self._losses.follow(kernel.__name__, gradient.instance, uses, gradient.flat)
         self._versions.need(name, reads)
         self._records.append(record)

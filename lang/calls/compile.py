@@ -74,6 +74,8 @@ class Instance:
         self.plans: dict[Any, Any] = {}  # how native code calls it, by the classes of the arguments, see `direct.py`
         self.plans_made = 0
         self.facts: GradientFacts | None = None  # of a gradient
+        self.loaded: Any = None  # what launches it, without instrumentation
+        self.key = 0  # with arch=python, the key of the random numbers of the last launch
         self.recorded: Any = None  # what tapes know about it, see `autodiff/memory_use.py`
         self.careful: Instance | None = None  # the variant for overlapping arguments, from the first such call on
 
@@ -106,6 +108,11 @@ class Instance:
         self.plans = {}
         if self.careful is not None:
             self.careful.plans = {}
+
+    @property
+    def drawn(self) -> int:
+        """The key of the random numbers of the last launch; 0 before the first one."""
+        return self.key or int(getattr(self.loaded, "drawn", 0))
 
     def __call__(self, args: Sequence[Any]) -> Any:
         """Launch the kernel. If arguments overlap that must not, raise Overlapping before anything runs."""
@@ -165,13 +172,16 @@ def compile_instance(
             artifact = run.artifact
     if CACHE.on and entry is not None:
         CACHE.info("%s: %s", function.__name__, "found" if found else "not found, compiled")
+    loaded = run
+    while hasattr(loaded, "inner"):
+        loaded = loaded.inner
     if program.profiling and program.backend.times_tasks:
         run = measured(translation.tree.name if mode else function.__name__, run)
     if program.chosen.get("nvtx"):
         run = named(function, run)
     given = results_of(results, mode)
     made = Instance(run, translation.trees, parameters, arguments, given, Captures(translation.captures))
-    made.facts = artifact.facts if mode == "vjp" else None
+    made.loaded, made.facts = loaded, artifact.facts if mode == "vjp" else None
     return made
 
 
@@ -317,7 +327,8 @@ def _with_facts(artifact: Artifact, facts: GradientFacts | None) -> Artifact:
     """The artifact of a gradient kernel, with the facts about it."""
     if facts is None:
         return artifact
-    return replace(artifact, reads=facts.reads, saved=facts.saved, sites=(*artifact.sites, *facts.lost))
+    sites = (*artifact.sites, *facts.lost)
+    return replace(artifact, reads=facts.reads, saved=facts.saved, draws_again=facts.draws, sites=sites)
 
 
 def _code_of(

@@ -24,7 +24,6 @@ from weft.ir.types import exposed as exposed_type
 from weft.lang.calls.companions import companion_parameters, with_companions
 from weft.lang.calls.compile import FieldDropped, Instance, compile_instance, counts_on_nothing, rehearse
 from weft.lang.calls.direct import kinds_of, plan_for, write_records
-from weft.lang.calls.gradient_warnings import warn_of_old_values
 from weft.lang.calls.instances import Instances
 from weft.lang.calls.parameters import Parameter, Template, make_parameter
 from weft.lang.calls.recipe import ON_COMPILED, Recipe
@@ -34,6 +33,7 @@ from weft.lang.functions.func import check_function
 from weft.lang.functions.lost_source import find_lost
 from weft.lang.functions.source import source_of
 from weft.lang.kernels.bound import BoundKernel
+from weft.lang.kernels.draws import launching_gradient
 from weft.lang.kernels.launch import Launch
 from weft.lang.logs.topics import LAUNCH
 from weft.lang.measure import launch_log, recording, watching
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from weft.lang.stages import Stages
 
-__all__ = ["Kernel", "data_oriented", "kernel", "warm"]
+__all__ = ["Kernel", "data_oriented", "kernel"]
 
 C = TypeVar("C", bound=type)
 
@@ -71,6 +71,7 @@ class Kernel(DirectCallable):
 
     is_kernel = True
     class_instance: Any = None
+    primal: Kernel | None = None  # of a derivative: the kernel that it is one of
 
     @property
     def grad(self) -> Kernel:
@@ -85,7 +86,8 @@ class Kernel(DirectCallable):
             self._fail(f"'{self.__name__}' is a derivative: derivatives of derivatives are not supported yet")
         with self._lock:
             if mode not in self._derivatives:
-                self._derivatives[mode] = type(self)(self.function, mode)
+                made = self._derivatives[mode] = type(self)(self.function, mode)
+                made.primal = self
             return self._derivatives[mode]
 
     def __init__(self, function: Callable[..., Any], mode: str = "") -> None:
@@ -194,9 +196,10 @@ class Kernel(DirectCallable):
         flat = self._unpacked(args)
         try:
             instance = self._instance(program, owner, flat)
-            if instance.facts is not None and instance.facts.saved:
-                warn_of_old_values(self, instance)
-            return self._launched(program, instance, owner, args, flat)
+            if instance.facts is None:
+                return self._launched(program, instance, owner, args, flat)
+            with launching_gradient(self, program, instance, (owner, *args) if self._has_self else args):
+                return self._launched(program, instance, owner, args, flat)
         except FieldDropped:  # another thread dropped the field: the name refers to another field now
             return self.call_on(owner, args, {})
 
@@ -408,12 +411,15 @@ class Kernel(DirectCallable):
         return with_companions(self.__name__, self.mode, flat, self._arrays) if self._arrays else flat
 
     def _interpret(self, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
+        from weft.lang.interpret.random import draws
         from weft.lang.interpret.run import InterpretedKernel, interpret_kernel
 
         for parameter, value in zip(self._parameters, flat, strict=True):
             # raises an error for an argument that no arch accepts
             _ = parameter.argument(value) if parameter.keyed else parameter.pack(value)
-        return interpret_kernel(InterpretedKernel(self.function, self.params, owner, instance.choices), args)
+        result = interpret_kernel(InterpretedKernel(self.function, self.params, owner, instance.choices), args)
+        instance.key = draws().key
+        return result
 
     def _compile(self, instances: Instances, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
         instance = self._make(program, self._arguments(owner, args, exposed=counts_on_nothing(program)))
@@ -475,21 +481,6 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     find_lost(function, 1)
     make: type[Kernel] = native_type(Kernel, _is_method(function))
     return make(function)
-
-
-def warm(*calls: Any) -> None:
-    """Compile several kernels in parallel, before their first use: `ti.warm(step, (draw, image), (solver.solve, 0.1))`.
-
-    Each of `calls` is a kernel without parameters, or a tuple of a kernel and arguments as in `Kernel.compile`. Returns
-    when all of them are compiled. Raises the first error in the order of `calls`."""
-    asked = [call if isinstance(call, tuple) else (call,) for call in calls]
-    for one, *_ in asked:
-        if not getattr(one, "is_kernel", False):
-            raise ArgumentError(f"warm takes kernels, and tuples of a kernel and its arguments, not {one!r}")
-    futures = [one.compile_async(*args) for one, *args in asked]
-    for error in [future.exception() for future in futures]:  # waits for all of them
-        if error is not None:
-            raise error
 
 
 def data_oriented(cls: C) -> C:
