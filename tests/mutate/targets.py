@@ -73,6 +73,14 @@ _REVERSE = (
     "tests/ir/test_reverse_arrays.py",
     "tests/ir/test_reverse_mode.py",
 )
+_TAPE = (
+    "tests/lang/behaviour/test_tape.py",
+    "tests/lang/behaviour/test_tape_aliases.py",
+    "tests/lang/behaviour/test_tape_python.py",
+    "tests/lang/behaviour/test_tape_saves.py",
+    "tests/lang/behaviour/test_lost_derivatives.py",
+    "tests/lang/behaviour/test_gradient_checks.py",
+)
 _JUDGE = (
     "tests/ir/test_judge_parts.py",
     "tests/ir/test_adversary.py",
@@ -224,6 +232,14 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.stencils": ("tests/ir/test_gather_adjoints.py",),
     "weft.ir.transforms.gather_adjoints": ("tests/ir/test_gather_adjoints.py",),
     "weft.ir.transforms.differentiate": _DERIVATIVES,
+    "weft.lang.autodiff.contexts": _TAPE,
+    "weft.lang.autodiff.forward_mode": ("tests/lang/behaviour/test_forward_mode.py",),
+    "weft.lang.autodiff.lost": ("tests/lang/behaviour/test_lost_derivatives.py",),
+    "weft.lang.autodiff.memory": _TAPE,
+    "weft.lang.autodiff.memory_use": _TAPE,
+    "weft.lang.autodiff.replacing": _TAPE,
+    "weft.lang.autodiff.tape": _TAPE,
+    "weft.lang.autodiff.versions": _TAPE,
     "weft.ir.mapping.layouts": _VECTORS,
     "weft.ir.mapping.vectorize.state": ("tests/ir/test_vector_control.py", *_LANES),
     "weft.ir.mapping.vectorize.memory_state": _VECTORS,
