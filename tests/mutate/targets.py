@@ -69,6 +69,7 @@ _DERIVATIVES = (
     "tests/lang/translate/test_duals.py",
 )
 _REVERSE = (
+    "tests/ir/test_reverse_promotion.py",
     "tests/ir/test_reverse_memory.py",
     "tests/ir/test_reverse_arrays.py",
     "tests/ir/test_reverse_mode.py",
@@ -263,6 +264,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "tests/codegen/test_scalar_ops.py",
         *_LANES,
     ),
+    "weft.codegen.llvm.late_loads": ("tests/lang/behaviour/test_branch_swaps.py", *_LANES),
     "weft.codegen.llvm.cold_versions": ("tests/codegen/test_apart.py", "tests/codegen/test_outline.py", *_RUN),
     "weft.ir.mapping.joined_trees": ("tests/codegen/test_joined_trees.py", *_RUN),
     "weft.ir.transforms.mapping.join_scopes": ("tests/codegen/test_joined_trees.py", *_RUN),
