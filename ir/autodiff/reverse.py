@@ -38,9 +38,10 @@ from weft.ir.autodiff.companions import Companions
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
 from weft.ir.autodiff.draws import number_draws
 from weft.ir.autodiff.hoisting import hoist_loads
+from weft.ir.autodiff.lost import lost_derivatives
 from weft.ir.autodiff.promotion import promote
 from weft.ir.autodiff.pullbacks import PULLBACKS
-from weft.ir.autodiff.refusals import lost_derivatives, refuse_reverse
+from weft.ir.autodiff.refusals import refuse_reverse
 from weft.ir.autodiff.structure import split_atomics, structure, test_of
 from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
 from weft.ir.types import Pointer
@@ -67,7 +68,7 @@ class Reverse:
         """Replace the body of the kernel."""
         kernel, demand = self.kernel, self.demand
         refuse_reverse(kernel, demand)
-        kernel.lost = lost_derivatives(kernel, demand, self.returned)
+        kernel.lost = lost_derivatives(kernel, demand.varied, self.companions, self.returned)
         kernel.saved = self.clobbers.hold()
         old = kernel.body
         kernel.body = Block()

@@ -17,6 +17,7 @@ from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.forward_mode import FwdMode
 from weft.lang.autodiff.replacing import grad_for, grad_replaced, no_grad
 from weft.lang.autodiff.tape import Tape
+from weft.lang.autodiff.transforms import grad, hvp, jvp, value_and_grad, vjp
 
 __all__ = [
     "Check",
@@ -24,7 +25,12 @@ __all__ = [
     "Tape",
     "check",
     "clear_all_gradients",
+    "grad",
     "grad_for",
     "grad_replaced",
+    "hvp",
+    "jvp",
     "no_grad",
+    "value_and_grad",
+    "vjp",
 ]

@@ -181,7 +181,7 @@ def compile_instance(
         run = named(function, run)
     given = results_of(results, mode)
     made = Instance(run, translation.trees, parameters, arguments, given, Captures(translation.captures))
-    made.loaded, made.facts = loaded, artifact.facts if mode == "vjp" else None
+    made.loaded, made.facts = loaded, artifact.facts if mode else None
     return made
 
 
@@ -315,8 +315,8 @@ def make_artifact(
 
 
 def _facts_of(root: tree.KernelTree, kernel: Kernel) -> GradientFacts | None:
-    """The facts of lowered CHI, if it is a gradient."""
-    if root.mode != "vjp":
+    """The facts of lowered CHI, if it is a derivative."""
+    if not root.mode:
         return None
     from weft.ir.autodiff.facts import facts_of
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -53,16 +53,26 @@ __all__ = [
 
 
 @dataclass(eq=False)
+class Whole:
+    """All components of a field of vectors or matrices. `made`: see `derived.py`."""
+
+    inner: tuple[int, ...]
+    slots: list[Slot] = field(default_factory=list["Slot"])
+    made: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(eq=False)
 class Slot:
     """One scalar component of a field: its type, and its place once it has one. `whole` is the same for all components
-    of a field; None if the field has only one."""
+    of a field; None if the field has only one. `made`: see `derived.py`."""
 
     dtype: Prim
     name: str
-    whole: object = None
+    whole: Whole | None = None
     node: Node | None = None
     tree: FieldTree | None = None
     offset: tuple[int, ...] | None = None
+    made: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
         """Put this component into the cell of `node`. Raises FieldError if it has a place already."""
@@ -389,8 +399,9 @@ class MatrixField(Field):
         if not isinstance(inner, tuple) or not isinstance(dtype, Prim):
             raise TypeMismatch("create a field of vectors or matrices with ti.Vector.field or ti.Matrix.field")
         self.n, self.m = inner[0], inner[1] if len(inner) > 1 else 1
-        whole = object()
-        super().__init__(dtype, inner, [Slot(dtype, name, whole) for _ in range(self.n * self.m)], name)
+        whole = Whole(inner)
+        whole.slots = [Slot(dtype, name, whole) for _ in range(self.n * self.m)]
+        super().__init__(dtype, inner, whole.slots, name)
 
     def __getitem__(self, key: Any) -> Matrix:
         position = self._position(key)

@@ -88,6 +88,7 @@ class Ndarray(Recorded, Marked, Lender):
         self.element_shape: tuple[int, ...] = dtype.shape if compound else ()
         self.shape = shape
         self._zeros = (0,) * len(shape)
+        self.made: dict[str, Ndarray] = {}  # see `derived.py`
         self._gone = ""
         self._program: Program = program()
         self._program.adopt(self)

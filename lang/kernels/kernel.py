@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from weakref import WeakMethod, ref
 
 from weft.ir.errors import CompilationError, WeftError
-from weft.ir.symbols import COMPANIONS
 from weft.ir.types import Array
 from weft.ir.types import exposed as exposed_type
+from weft.lang.calls.boxes import Boxes
 from weft.lang.calls.companions import companion_parameters, with_companions
 from weft.lang.calls.compile import FieldDropped, Instance, compile_instance, counts_on_nothing, rehearse
 from weft.lang.calls.direct import kinds_of, plan_for, write_records
 from weft.lang.calls.instances import Instances
 from weft.lang.calls.parameters import Parameter, Template, make_parameter
 from weft.lang.calls.recipe import ON_COMPILED, Recipe
+from weft.lang.data.derived import suffix_of
 from weft.lang.errors import ArgumentError, UnknownName, without_compiler
 from weft.lang.functions.annotations import MISSING, annotation_of, evaluate_annotations, result_annotations
 from weft.lang.functions.func import check_function
@@ -79,22 +80,25 @@ class Kernel(DirectCallable):
         the same arguments."""
         return self.derivative("vjp")
 
-    def derivative(self, mode: str) -> Kernel:
+    def derivative(self, mode: str, boxed: tuple[str, ...] = ()) -> Kernel:
         """The derivative of this kernel: a kernel that takes the same arguments. In mode "jvp" it also computes duals,
-        which follow its results. In mode "vjp" it computes gradients, and has no results."""
+        which follow its results. In mode "vjp" it computes gradients, and has no results. In mode "vjp.jvp" it computes
+        the duals of gradients, too. `boxed` are the numbers that have derivatives (see `calls/boxes.py`), and a mode
+        that ends with `*` is one of `data/derived.py`."""
         if self.mode:
-            self._fail(f"'{self.__name__}' is a derivative: derivatives of derivatives are not supported yet")
+            self._fail(f"'{self.__name__}' is a derivative, and has no '.grad' itself: use ti.ad.hvp")
         with self._lock:
-            if mode not in self._derivatives:
-                made = self._derivatives[mode] = type(self)(self.function, mode)
+            if (mode, boxed) not in self._derivatives:
+                made = self._derivatives[mode, boxed] = type(self)(self.function, mode, boxed)
                 made.primal = self
-            return self._derivatives[mode]
+            return self._derivatives[mode, boxed]
 
-    def __init__(self, function: Callable[..., Any], mode: str = "") -> None:
+    def __init__(self, function: Callable[..., Any], mode: str = "", boxed: tuple[str, ...] = ()) -> None:
         functools.update_wrapper(self, function)
-        self.__name__ = f"{function.__name__}.{COMPANIONS[mode]}" if mode else function.__name__
-        self.function, self.mode = function, mode
-        self._derivatives: dict[str, Kernel] = {}
+        self.__name__ = f"{function.__name__}.{suffix_of(mode)}" if mode else function.__name__
+        self.function, self.mode, self._boxed = function, mode, boxed
+        self.boxes: Boxes | None = None  # once it is prepared for a program
+        self._derivatives: dict[tuple[str, tuple[str, ...]], Kernel] = {}
         self._signature = inspect.signature(function)
         self._has_self = _is_method(function)
         self._generation = -1
@@ -377,6 +381,10 @@ class Kernel(DirectCallable):
         self._arrays = [(position, kind) for position, kind, _ in companions]
         self._has_plans = self._has_plans and not companions  # native code does not know hidden arguments
         self._parameters = [*own, *(parameter for _, _, parameter in companions)]
+        if self._boxed:
+            self.boxes = Boxes(self._boxed, own, self.results, self.mode)
+            self._parameters += self.boxes.parameters()
+            self._has_plans = False
         self._keyed = [(position, p) for position, p in enumerate(self._parameters) if p.keyed]
         self._generation = program.generation  # set last: other threads read it first
 
@@ -408,7 +416,9 @@ class Kernel(DirectCallable):
 
     def _unpacked(self, args: Sequence[Any]) -> Sequence[Any]:
         flat = unpacked(self.params, args) if self._packs else args
-        return with_companions(self.__name__, self.mode, flat, self._arrays) if self._arrays else flat
+        if self._arrays:
+            flat = with_companions(self.__name__, self.mode, flat, self._arrays)
+        return flat if self.boxes is None else [*flat, *self.boxes.arguments(flat)]
 
     def _interpret(self, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
         from weft.lang.interpret.random import draws
@@ -454,7 +464,7 @@ class Kernel(DirectCallable):
         return self.function.__qualname__
 
     def __repr__(self) -> str:
-        return f"<kernel {self.function.__qualname__}{self.mode and '.' + COMPANIONS[self.mode]}>"
+        return f"<kernel {self.function.__qualname__}{self.mode and '.' + suffix_of(self.mode)}>"
 
 
 def _stages_of(recipe: Recipe) -> Stages:

@@ -1,0 +1,216 @@
+"""Reverse mode for the transforms of functions: a block that records launches, and runs their gradients.
+
+In contrast to `Tape`, all memory of floats has a gradient (`data/derived.py`), and the numbers that kernels take and
+return can have one. With a `Propagation`, the launches compute duals too, and the gradients get duals: that is forward
+mode over reverse mode, which gives second derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from weft.ir.artifact import Site
+from weft.ir.errors import WeftError
+from weft.lang.autodiff.contexts import Block, suspended
+from weft.lang.autodiff.lost import Losses
+from weft.lang.autodiff.memory import Copy, Memory, memory_of
+from weft.lang.autodiff.memory_use import Touch, uses_of
+from weft.lang.autodiff.propagation import Propagation, float_results, owners_of
+from weft.lang.autodiff.selection import Number
+from weft.lang.autodiff.versions import Record, Versions, run_back
+from weft.lang.calls.gradient_warnings import warn_at
+from weft.lang.data.derived import at_path, derived, is_derived, kinds_of
+
+__all__ = ["Recording"]
+
+
+@dataclass
+class _Result:
+    """A value that a kernel has returned, the box of its gradient, and the place of a derivative that it carries."""
+
+    value: Any
+    box: Any
+    kernel: str
+    site: Site | None
+
+
+class Recording(Block):
+    """The block. `kernel` is the kernel of whose `numbers` the gradients are wanted, by name. `duals`: the forward mode
+    of second derivatives."""
+
+    records = True
+
+    def __init__(self, kernel: Any = None, numbers: Sequence[str] = (), duals: Propagation | None = None) -> None:
+        self.kernel, self._numbers, self._duals = kernel, tuple(numbers), duals
+        self._mode = "vjp*" if duals is None else "vjp.jvp*"
+        self._paths = [path for path in kinds_of(self._mode) if path.startswith("grad")]
+        self._records = list[Record]()
+        self._versions, self._losses = Versions(save=True), Losses(strict=True, results=True)
+        self._results = list[_Result]()
+        self._boxes: dict[str, Any] = {}
+        self._owners: dict[Hashable, Any] = {}  # the memory whose gradients are used
+        self._read: dict[Hashable, Memory] = {}  # what the gradients read
+
+    # -- recording -----------------------------------------------------------------------------------------------------
+
+    def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Record and run a launch. (A `Context`.)"""
+        if kernel.mode:
+            raise WeftError(
+                f"{kernel.__name__}() is launched in a function that is differentiated: launch the kernel, and let "
+                "ti.ad compute its gradient, or use @ti.ad.grad_replaced"
+            )
+        numbers = self._numbers if kernel is self.kernel else ()
+        gradient = kernel.derivative(self._mode, (*numbers, *float_results(kernel))).bind(args, keywords)
+        uses, name = uses_of(gradient.instance), f"kernel '{kernel.__name__}'"
+        for owner in owners_of(gradient):
+            self.meet(owner)
+        # the duals of all that a kernel reads may matter to the duals of its gradients
+        needed = uses.reads if self._duals is None else uses.every_read
+        writes, reads = (self._touched(uses.touched(one, gradient.flat)) for one in (uses.writes, needed))
+        record = Record(gradient)
+        self._versions.know([*writes, *reads])
+        self._versions.keep(record, name, writes)
+        result = self._run(kernel, call, args, keywords)
+        self._losses.follow(kernel.__name__, gradient.instance, uses, gradient.flat)
+        self._versions.need(name, reads)
+        self._read.update({touch.memory.key: touch.memory for touch in reads})
+        self._records.append(record)
+        self._note(kernel, gradient, result)
+        return result
+
+    def _run(self, kernel: Any, call: Callable[..., Any], args: Any, keywords: Any) -> Any:
+        if self._duals is None:
+            return call(*args, **keywords)
+        return self._duals.launch(kernel, call, args, keywords)
+
+    def _touched(self, touched: Sequence[Touch]) -> list[Touch]:
+        """These touches, and those of the duals."""
+        found = list(touched)
+        if self._duals is not None:
+            for touch in touched:
+                dual = derived(touch.memory.owner, "dual")
+                if dual is not None:
+                    found.append(replace(touch, memory=memory_of(dual)))
+        return found
+
+    def _note(self, kernel: Any, gradient: Any, result: Any) -> None:
+        """Note the results and the boxes of a launch."""
+        boxes = {} if gradient.kernel.boxes is None else gradient.kernel.boxes.found(gradient.flat)
+        for name, box in boxes.items():
+            if self._duals is not None and name in self._duals.numbers:
+                derived(box, "dual").from_numpy(np.asarray(self._duals.numbers[name]))
+        site = next((site for site in gradient.instance.facts.lost if site.text[0] == "return"), None)
+        values = result if isinstance(result, tuple) else (result,)
+        for k, value in enumerate(values):
+            if f"return.{k}" in boxes:
+                self._results.append(_Result(value, boxes[f"return.{k}"], kernel.__name__, site))
+        if kernel is self.kernel:
+            self._boxes.update(boxes)
+
+    def meet(self, memory: Any) -> None:
+        """Note memory whose gradient is used."""
+        key = memory_of(memory).key
+        if key not in self._owners:
+            self._owners[key] = memory
+            if self._duals is not None:
+                self._duals.know(derived(memory, "grad"))  # `pull` sets its dual to 0
+
+    def insert(self, gradient: Callable[[], Any]) -> None:
+        """Record a call that has this gradient. The launches in it are recorded by `beside`. (A `Context`.)"""
+        if self._duals is None:
+            self._records.append(Record(gradient))
+            return
+        duals = self._duals
+
+        def differentiated() -> None:
+            with duals.resumed():
+                gradient()
+
+        self._records.append(Record(differentiated))
+
+    def beside(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run a launch that is not recorded itself. What it overwrites may be needed. (A `Context`.)"""
+        launch = kernel.bind(args, keywords)
+        record, uses = Record(None), uses_of(launch.instance)
+        writes = self._touched(uses.touched(uses.writes, launch.flat))
+        self._versions.know(writes)
+        self._versions.keep(record, f"kernel '{kernel.__name__}'", writes)
+        result = self._run(kernel, call, args, keywords)
+        if record.after:
+            self._records.append(record)
+        return result
+
+    def write(self, target: Any, source: Any, again: Callable[[], None]) -> None:
+        """Record what Python writes: the gradient of the source takes that of the target. (A `Listener`.)"""
+        if is_derived(target):
+            return
+        for one in (target, source):
+            if derived(one, "grad") is not None:
+                self.meet(one)
+        self._overwrite(Record(partial(self._hand_on, target, source)), target, source, again)
+
+    def overwrite(self, target: Any, source: Any, again: Callable[[], None]) -> None:
+        """Keep what Python overwrites, if gradients need it. (A `Context`.)"""
+        if not is_derived(target):
+            self._overwrite(Record(None), target, source, again)
+
+    def _overwrite(self, record: Record, target: Any, source: Any, again: Callable[[], None]) -> None:
+        writes = self._touched([Touch(memory_of(target), (), None, saved=False)])
+        self._versions.keep(record, "Python", writes)
+        if record.gradient is not None or record.after:
+            self._records.append(record)
+        if self._duals is not None:
+            self._duals.write(target, source, again)
+
+    def _hand_on(self, target: Any, source: Any) -> None:
+        """The gradient of writing `source` to all elements of `target`."""
+        for path in self._paths:
+            grad, into = at_path(target, path), None if source is None else at_path(source, path)
+            if grad is None:
+                continue
+            numbers = grad.to_numpy()
+            grad.fill(0)
+            if into is not None:
+                into.from_numpy(into.to_numpy() + numbers)
+
+    # -- gradients -----------------------------------------------------------------------------------------------------
+
+    def box_of_result(self, value: Any) -> Any:
+        """The box of what a kernel has returned. None if `value` is no such object."""
+        return next((one.box for one in reversed(self._results) if one.value is value), None)
+
+    def warn_of_results(self, used: Sequence[Any]) -> None:
+        """Warn of the results of kernels that carry a derivative, and that Python took, except for these objects."""
+        for one in self._results:
+            if one.site is not None and not any(one.value is value for value in used):
+                warn_at(
+                    one.site.span,
+                    f"the result of kernel '{one.kernel}' carries a derivative, which is lost in Python: let the "
+                    "kernel store it in a field, or return ti.stop_grad(value) if this is what you want",
+                )
+
+    def pull(self, outputs: Sequence[tuple[Any, Any]]) -> None:
+        """Compute the gradients of all memory, from those of `outputs`: memory, each with the gradient of it."""
+        with suspended():
+            every = [*self._owners.values(), *(one.box for one in self._results), *self._boxes.values()]
+            for memory in every:
+                for path in self._paths:
+                    at_path(memory, path).fill(0)
+            for memory, weights in outputs:
+                grad = derived(memory, "grad")
+                grad.from_numpy(grad.to_numpy() + weights)
+            run_back(self._records)
+
+    def gradient(self, variable: Any, path: str = "grad") -> Any:
+        """The gradient of a variable, or the dual of it, after `pull`: a Python number or a numpy array."""
+        memory = self._boxes.get(variable.name) if isinstance(variable, Number) else variable
+        return at_path(memory, path).to_numpy()
+
+    def values(self) -> list[Copy]:
+        """Copies of all memory that the gradients read, with the values at the end of the block."""
+        return [Copy.of(memory) for memory in self._read.values()]
