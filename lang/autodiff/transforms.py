@@ -154,13 +154,8 @@ def jvp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
             forward = _forward(call, chosen, direction)
             with forward:
                 returned = call.run()
-            if out is None and _is_number(returned):
-                dual = forward.dual_of_result(returned)
-                if dual is None:
-                    raise _foreign(returned, function)
-                return returned, dual
-            memories, values = outputs.of(returned, lambda value: None, function)
-            duals = [numbers_of(forward.dual(memory)) for memory in memories]
+            found, values = outputs.of(returned, forward.dual_of_result, function)
+            duals = [numbers_of(forward.dual(one)) if is_memory(one) else one for one in found]
             return outputs.joined(values, returned), outputs.joined(duals, returned)
 
     return _named(value_and_derivative, function, "derivative along a direction")
@@ -310,15 +305,15 @@ class _Outputs:
         out = returned if self._out is None else self._out
         return list(out) if isinstance(out, (list, tuple)) else [out]
 
-    def of(self, returned: Any, box_of: Callable[[Any], Any], function: Any) -> tuple[list[Any], list[Any]]:
-        """The memory of each output, and its value."""
+    def of(self, returned: Any, of_number: Callable[[Any], Any], function: Any) -> tuple[list[Any], list[Any]]:
+        """The memory of each output, or for a number what `of_number` gives, and the value of each output."""
         memories, values = list[Any](), list[Any]()
         for one in self.listed(returned):
             if _is_number(one):
-                box = box_of(one)
-                if box is None:
+                known = of_number(one)
+                if known is None:
                     raise _foreign(one, function)
-                memories.append(box)
+                memories.append(known)
                 values.append(one)
                 continue
             if one is None:
