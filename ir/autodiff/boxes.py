@@ -1,4 +1,4 @@
-"""Numbers that a kernel takes or returns by value, in memory that can have a gradient: a hidden array with one element.
+"""Numbers that a kernel takes or returns by value, in memory that can have a gradient: hidden arrays of one element.
 
     kernel @k(a: f64, a.box: [f64; 0] hidden=box, return.0.box: [f64; 0] hidden=box)
 
@@ -6,8 +6,8 @@
     return %y                        =>       store array_ptr (arg 2)[], %y
                                               return %y
 
-A derivative then treats them as all memory. The launch puts the argument into its box. Nothing else writes to the box of
-a parameter, so every load gives the value of the argument.
+A derivative then treats them as all memory. The launch puts the argument into its box. Nothing else writes to the box
+of a parameter, so every load gives the value of the argument.
 """
 
 from __future__ import annotations

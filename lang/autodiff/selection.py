@@ -175,7 +175,7 @@ def _no_variable(function: Any, name: str, value: Any) -> str:
     what = f"'{name}' of '{name_of(function)}' is {type(value).__name__} {value!r}"
     if isinstance(value, (float, Matrix)) and not getattr(function, "is_kernel", False):
         return (
-            f"{what}: derivatives by numbers exist only for kernels. Pass it in a field or ndarray, as ti.field(ti.f64, "
-            "())"
+            f"{what}: derivatives by numbers exist only for kernels. Pass it in a field or ndarray, as "
+            "ti.field(ti.f64, ())"
         )
     return f"{what}, and a derivative by it does not exist: name a field or ndarray of floats"

@@ -32,7 +32,6 @@ from weft.lang.autodiff.selection import (
     numbers_of,
 )
 from weft.lang.autodiff.variables import called, elements_of
-from weft.lang.data.derived import derived
 from weft.lang.errors import ArgumentError
 from weft.lang.values.matrix import Matrix
 from weft.runtime.forks import forkable
@@ -287,8 +286,8 @@ def _number(gradient: Any) -> Any:
 
 def _foreign(returned: Any, function: Any) -> TypeMismatch:
     return TypeMismatch(
-        f"'{name_of(function)}' returns {returned!r}, which Python has computed, so its derivative is not known: return "
-        "what a kernel has returned, or let a kernel store it in a field"
+        f"'{name_of(function)}' returns {returned!r}, which Python has computed, so its derivative is not known: "
+        "return what a kernel has returned, or let a kernel store it in a field"
     )
 
 

@@ -294,7 +294,9 @@ class Translator:
         """Make the tree of the kernel."""
         results: tuple[Type, ...] = tuple(to_ir(result) for result in self.unit.results)
         unit = self.unit
-        return tree.KernelTree(unit.name, tuple(unit.params), results, unit.fields, self.out, mode=ir_mode(unit.mode), span=span)
+        return tree.KernelTree(
+            unit.name, tuple(unit.params), results, unit.fields, self.out, mode=ir_mode(unit.mode), span=span
+        )
 
     def bind(self, name: str, value: Any, role: str) -> None:
         """Bind `name` to `value` in the current scope. See `Binding` for roles."""
