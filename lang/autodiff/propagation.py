@@ -68,6 +68,10 @@ class Propagation(Block):
             dual.fill(0)
         return dual
 
+    def derivative(self, kernel: Any) -> Any:
+        """What the block runs in the place of a kernel."""
+        return kernel.derivative("jvp*", tuple(self.numbers) if kernel is self.kernel else ())
+
     @contextmanager
     def resumed(self) -> Generator[None]:
         """See the launches of this thread, and let no other block see them."""
@@ -85,13 +89,12 @@ class Propagation(Block):
                 f"{kernel.__name__}() is launched where its derivative is needed: launch a kernel that computes the "
                 "same, or use ti.ad.hvp without a gradient by hand"
             )
-        numbers = self.numbers if kernel is self.kernel else {}
         with suspended():
-            launch = kernel.derivative("jvp*", tuple(numbers)).bind(args, keywords)
+            launch = self.derivative(kernel).bind(args, keywords)
             for owner in owners_of(launch):
                 self._meet(owner)
             for name, box in _boxes(launch).items():
-                derived(box, "dual").from_numpy(np.asarray(numbers[name]))
+                derived(box, "dual").from_numpy(np.asarray(self.numbers[name]))
             given = launch()
             self._losses.follow(kernel.__name__, launch.instance, uses_of(launch.instance), launch.flat)
         return self._split(kernel, given)

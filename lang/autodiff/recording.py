@@ -24,6 +24,7 @@ from weft.lang.autodiff.selection import Number
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.calls.gradient_warnings import warn_at
 from weft.lang.data.derived import at_path, derived, is_derived, kinds_of
+from weft.lang.kernels.draws import last_key
 
 __all__ = ["Recording"]
 
@@ -76,6 +77,9 @@ class Recording(Block):
         self._versions.know([*writes, *reads])
         self._versions.keep(record, name, writes)
         result = self._run(kernel, call, args, keywords)
+        if gradient.instance.facts is not None and gradient.instance.facts.draws:
+            launched = kernel if self._duals is None else self._duals.derivative(kernel)
+            gradient.key = last_key(launched, args, keywords)
         self._losses.follow(kernel.__name__, gradient.instance, uses, gradient.flat)
         self._versions.need(name, reads)
         self._read.update({touch.memory.key: touch.memory for touch in reads})
