@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.lang.autodiff.contexts import suspended
+from weft.lang.autodiff.cutting import pieces_or_gradient
 from weft.lang.autodiff.differences import DUAL_TOLERANCES, Check, compare_with_differences
 from weft.lang.autodiff.memory import Copy
 from weft.lang.autodiff.memory_use import Uses, uses_of
@@ -53,16 +54,18 @@ def check(kernel: Any, *args: Any, seed: int = 0) -> Check:
     bound = getattr(kernel, "kernel", kernel)
     owner = () if bound is kernel else (kernel.class_instance,)
     with suspended():
-        launch = bound.grad.bind((*owner, *args), {})
-        uses = uses_of(launch.instance)
-        variables = _variables(uses, launch.flat, np.random.default_rng(seed))
+        pieces, whole = pieces_or_gradient(None, bound, (*owner, *args), {})
+        gradients = [piece.grad.bind((*owner, *args), {}) for piece, _ in pieces] or [whole]
+        flat, every = gradients[0].flat, [uses_of(one.instance) for one in gradients]  # the pieces number memory alike
+        variables = _variables(every, flat, np.random.default_rng(seed))
         if not variables:
             raise ArgumentError(
                 f"kernel '{bound.__name__}' uses no memory that has a gradient: needs_grad=True makes it"
             )
         report = Check(bound.__name__)
         kept = [(one, one.to_numpy()) for v in variables for one in (v.value, *v.value.companions.values())]
-        written = [Copy.of(uses.memory(place, launch.flat)) for place in {one.place for one in uses.writes}]
+        places = {one.place for uses in every for one in uses.writes}
+        written = [Copy.of(every[0].memory(place, flat)) for place in places]
         try:
             _test(report, bound, (*owner, *args), variables, written)
         finally:
@@ -74,8 +77,8 @@ def check(kernel: Any, *args: Any, seed: int = 0) -> Check:
     return report
 
 
-def _variables(uses: Uses, flat: Sequence[Any], random: np.random.Generator) -> list[_Variable]:
-    places = sorted({one.place for one in (*uses.every_read, *uses.writes)})
+def _variables(every: Sequence[Uses], flat: Sequence[Any], random: np.random.Generator) -> list[_Variable]:
+    uses, places = every[0], sorted({one.place for uses in every for one in (*uses.every_read, *uses.writes)})
     found: list[_Variable] = []
     for place in filter(uses.has_gradient, places):
         value = uses.memory(place, flat).owner

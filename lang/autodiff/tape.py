@@ -9,6 +9,7 @@ from typing import Any
 
 from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.contexts import Block, suspended
+from weft.lang.autodiff.cutting import pieces_or_gradient
 from weft.lang.autodiff.lost import Losses
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of
@@ -107,7 +108,9 @@ class Tape(Block):
         """Record and run a launch. (A `Context`.)"""
         if kernel.mode:
             return call(*args, **keywords)
-        gradient = kernel.grad.bind(args, keywords)
+        pieces, gradient = pieces_or_gradient(self, kernel, args, keywords)
+        if pieces:
+            return [self.launch(piece, run, args, keywords) for piece, run in pieces][-1]
         again = kernel.bind(args, keywords) if self._checked else None
         record, uses, name = Record(gradient, again), uses_of(gradient.instance), f"kernel '{kernel.__name__}'"
         writes, reads = (uses.touched(accesses, gradient.flat) for accesses in (uses.writes, uses.reads))

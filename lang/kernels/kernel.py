@@ -1,4 +1,4 @@
-"""`@kernel`, `@func`, `@pyfunc`, `@data_oriented`: decorators that turn Python functions into Weft functions.
+"""`@kernel`: a decorator that turns a Python function into a kernel.
 
 A `Kernel` is compiled at its first call, and again for each new combination of compile-time values: the values of
 `template()` parameters, the types of array arguments, and the object whose method it is. Such an *instance* is kept as
@@ -14,7 +14,7 @@ from contextvars import copy_context
 from dataclasses import replace
 from itertools import chain
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakMethod, ref
 
 from weft.ir.errors import CompilationError, WeftError
@@ -41,7 +41,6 @@ from weft.lang.measure import launch_log, recording, watching
 from weft.lang.program import init as program_state
 from weft.lang.translate.entry import Argument
 from weft.lang.values.argpack import ArgPackType, unpacked
-from weft.lang.values.struct import check_class
 from weft.lang.values.types import to_ir
 from weft.runtime.direct import Callable as DirectCallable
 from weft.runtime.direct import Plan, Signature, follow, native_type
@@ -54,9 +53,7 @@ if TYPE_CHECKING:
 
     from weft.lang.stages import Stages
 
-__all__ = ["Kernel", "data_oriented", "kernel"]
-
-C = TypeVar("C", bound=type)
+__all__ = ["Kernel", "kernel"]
 
 _MOST_PLANS = 16  # the most plans that are made for one instance, if its plans become invalid repeatedly
 _MOST_FOLLOWED = 32
@@ -72,7 +69,9 @@ class Kernel(DirectCallable):
 
     is_kernel = True
     class_instance: Any = None
-    primal: Kernel | None = None  # of a derivative: the kernel that it is one of
+    primal: Kernel | None = None  # of a derivative or a piece: the kernel that it is one of
+    is_torn = False  # whether the gradient of an instance needs values between its pieces
+    piece: int | None = None  # the number of the piece of the kernel that this is (`ir/pieces.py`)
 
     @property
     def grad(self) -> Kernel:
@@ -87,18 +86,23 @@ class Kernel(DirectCallable):
         that ends with `*` is one of `data/derived.py`."""
         if self.mode:
             self._fail(f"'{self.__name__}' is a derivative, and has no '.grad' itself: use ti.ad.hvp")
+        return self.related(mode, boxed, self.piece)
+
+    def related(self, mode: str, boxed: tuple[str, ...], piece: int | None) -> Kernel:
+        """The kernel that is this one in a mode, or a piece of this one."""
+        key = mode, boxed, piece
         with self._lock:
-            if (mode, boxed) not in self._derivatives:
-                made = self._derivatives[mode, boxed] = type(self)(self.function, mode, boxed)
-                made.primal = self
-            return self._derivatives[mode, boxed]
+            if key not in self._derivatives:
+                made = self._derivatives[key] = type(self)(self.function, mode, boxed)
+                made.primal, made.piece = self, piece
+            return self._derivatives[key]
 
     def __init__(self, function: Callable[..., Any], mode: str = "", boxed: tuple[str, ...] = ()) -> None:
         functools.update_wrapper(self, function)
         self.__name__ = f"{function.__name__}.{suffix_of(mode)}" if mode else function.__name__
         self.function, self.mode, self._boxed = function, mode, boxed
         self.boxes: Boxes | None = None  # once it is prepared for a program
-        self._derivatives: dict[tuple[str, tuple[str, ...]], Kernel] = {}
+        self._derivatives: dict[tuple[str, tuple[str, ...], int | None], Kernel] = {}
         self._signature = inspect.signature(function)
         self._has_self = _is_method(function)
         self._generation = -1
@@ -373,7 +377,8 @@ class Kernel(DirectCallable):
         self._generation = -1  # until the end of this method, the state belongs to no program
         self._instances = Instances(WeakMethod(self._follow))
         self._follow()
-        self._interpreted = program.interprets and not self.mode  # (derivatives are compiled on every arch)
+        # derivatives and pieces are compiled on every arch
+        self._interpreted = program.interprets and not self.mode and self.piece is None
         self._packs = [(name, pack) for name, pack in self.params if isinstance(pack, ArgPackType)]
         self._has_plans = self._is_native and all(type(pack) is ArgPackType for _, pack in self._packs)
         own = self._make_parameters()
@@ -447,7 +452,7 @@ class Kernel(DirectCallable):
     def _make(self, program: Any, arguments: Sequence[Argument]) -> Instance:
         make = rehearse if self._interpreted else compile_instance
         try:
-            instance = make(program, self.function, arguments, self._parameters, self.results, self.mode)
+            instance = make(program, self.function, arguments, self._parameters, self.results, self.mode, self.piece)
         except RecursionError:
             self._fail(
                 f"kernel '{self.__name__}' is nested too deeply to be compiled within Python's recursion limit "
@@ -455,7 +460,7 @@ class Kernel(DirectCallable):
                 "'elif' and each term of a sum is one more level)"
             )
         instance.program = ref(program)
-        instance.recipe = Recipe(program, self.function, arguments, self.results, self.mode)
+        instance.recipe = Recipe(program, self.function, arguments, self.results, self.mode, self.piece)
         if (told := ON_COMPILED.get()) is not None:
             told(instance.recipe)
         return instance
@@ -491,10 +496,3 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     find_lost(function, 1)
     make: type[Kernel] = native_type(Kernel, _is_method(function))
     return make(function)
-
-
-def data_oriented(cls: C) -> C:
-    """Mark a class whose methods are kernels and `@func`s. In them, `self` is a compile-time constant."""
-    check_class(cls, "data_oriented")
-    setattr(cls, "_data_oriented", True)  # noqa: B010 - type checkers do not know the attribute
-    return cls

@@ -34,6 +34,7 @@ from tests.fuzz.execute import Judge, Outcome, prepared
 from tests.fuzz.machines import Machine
 from tests.fuzz.places import PLACES
 from tests.fuzz.program import Program
+from tests.fuzz.torn import gradients_of
 from weft.ir.adversary import Schedule
 from weft.ir.autodiff import checkpoints
 from weft.ir.autodiff.companions import carries
@@ -219,7 +220,7 @@ class Subject:
     def __init__(self, judge: Judge, seed: str, config: CompileConfig, machine: Machine | None = None) -> None:
         chi, self.functions = judge.lowered()
         judge.data.fill()
-        self.text, self.config, self.machine = chi, config, machine
+        self.text, self.config, self.machine, self.judge = chi, config, machine, judge
         self.saved = frozenset[str]()  # the fields and arrays whose old values reverse mode needs
         unpacked = judge.kernel._unpacked(judge.data.arguments())
         args = [value.to_dict() if hasattr(value, "to_dict") else value for value in unpacked]
@@ -381,8 +382,7 @@ def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
     Memory holds what the kernel has left, except for the fields and arrays that the derivative names in `saved`."""
     space, random = subject.space, subject.random
     direction = random.uniform(-1, 1, subject.base.size) * space.in_memory(subject.start)
-    ways = runs(subject, "vjp", seed)
-    first = next(ways)
+    ways = gradients_of(subject, subject.judge, lambda one: runs(one, "vjp", seed))
     numbers, others = subject.start.copy(), subject.companions(direction, True)
     subject.launch("jvp", next(runs(subject, "jvp", seed))[1], numbers, others)
     duals = space.read(others, False)
@@ -390,10 +390,10 @@ def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
     weights = random.uniform(-1, 1, duals.size) * space.ordered(duals.size)
     weights[held:] = 0  # results have no gradient in memory
     terms = duals * weights
-    for name, run in chain((first,), ways):  # one after the other: each says what must be `saved`
-        after, gradients = subject.before(numbers), subject.companions(weights[:held], False)
+    for name, back_from in ways:  # one after the other: each says what must be `saved`
+        gradients = subject.companions(weights[:held], False)
         try:
-            subject.launch("vjp", run, after, gradients)
+            back_from(numbers, gradients)
         except Fault as fault:
             return f"{name}: reverse mode faults: {fault.message}"
         back = space.read(gradients, True) * direction
