@@ -30,7 +30,8 @@ __all__ = ["Propagation", "float_results", "owners_of"]
 class Propagation(Block):
     """The block. `kernel` is the kernel whose `numbers` have a direction of their own, by name."""
 
-    records = False
+    records, has_duals = False, True
+    _plain = False
 
     def __init__(self, kernel: Any = None) -> None:
         self.kernel = kernel
@@ -83,7 +84,8 @@ class Propagation(Block):
 
     def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the derivative of the kernel in its place. (A `Context`.)"""
-        del call
+        if self._plain:
+            return call(*args, **keywords)
         if kernel.mode:
             raise WeftError(
                 f"{kernel.__name__}() is launched where its derivative is needed: launch a kernel that computes the "
@@ -113,6 +115,18 @@ class Propagation(Block):
                     self.results.append((value, dual))
         return own[0] if count == 1 else own
 
+    @contextmanager
+    def plainly(self, launch: Any) -> Generator[None]:
+        """In the block, launches compute no duals. (A `Context`.)"""
+        with suspended():
+            for owner in owners_of(launch):
+                self._meet(owner)
+        self._plain = True
+        try:
+            yield
+        finally:
+            self._plain = False
+
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Forward mode records nothing. (A `Context`.)"""
 
@@ -127,7 +141,7 @@ class Propagation(Block):
     def write(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """Set the dual of what Python writes: to that of the source, or to 0. (A `Listener`.)"""
         del again
-        if is_derived(target):
+        if self._plain or is_derived(target):
             return
         with suspended():
             dual = self._meet(target)

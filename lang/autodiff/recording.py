@@ -7,6 +7,7 @@ mode over reverse mode, which gives second derivatives."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -47,6 +48,7 @@ class Recording(Block):
 
     def __init__(self, kernel: Any = None, numbers: Sequence[str] = (), duals: Propagation | None = None) -> None:
         self.kernel, self._numbers, self._duals = kernel, tuple(numbers), duals
+        self.has_duals = duals is not None
         self._mode = "vjp*" if duals is None else "vjp.jvp*"
         self._paths = [path for path in kinds_of(self._mode) if path.startswith("grad")]
         self._records = list[Record]()
@@ -123,6 +125,21 @@ class Recording(Block):
             self._owners[key] = memory
             if self._duals is not None:
                 self._duals.know(derived(memory, "grad"))  # `pull` sets its dual to 0
+
+    def plainly(self, launch: Any) -> AbstractContextManager[None]:
+        """In the block, launches compute no duals. (A `Context`.)"""
+        return nullcontext() if self._duals is None else self._duals.plainly(launch)
+
+    def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
+        """Record a launch whose gradient the program has written. (A `Context`.)"""
+        uses = uses_of(launch.instance)
+        for owner in owners_of(launch):
+            self.meet(owner)
+        touched = self._touched(uses.touched([*uses.every_read, *uses.writes], launch.flat))
+        self._versions.know(touched)
+        self._versions.need(f"kernel '{launch.kernel.__name__}'", touched)
+        self._read.update({touch.memory.key: touch.memory for touch in touched})
+        self.insert(gradient)
 
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Record a call that has this gradient. The launches in it are recorded by `beside`. (A `Context`.)"""

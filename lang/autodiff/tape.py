@@ -126,6 +126,15 @@ class Tape(Block):
         self._records.append(record)
         return result
 
+    def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
+        """Record a launch whose gradient the program has written. It may need all that the kernel accesses. (A
+        `Context`.)"""
+        uses = uses_of(launch.instance)
+        touched = uses.touched([*uses.every_read, *uses.writes], launch.flat)
+        self._versions.know(touched)
+        self._versions.need(f"kernel '{launch.kernel.__name__}'", touched)
+        self._records.append(Record(gradient))
+
     def write(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """Record what Python writes: the gradient of the source takes that of the target. (A `Listener`.)"""
         if companion_if_any(target) is None:
