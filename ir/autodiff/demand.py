@@ -169,7 +169,7 @@ class Demand:
             elif isinstance(op, ops.Store):
                 if isinstance(op.ptr, LOCALS):
                     stored.add(op.ptr)
-            elif isinstance(op, ops.Load) and root_of(op.ptr) not in stored:
+            elif isinstance(op, (ops.Load, ops.Atomic)) and root_of(op.ptr) not in stored:
                 found[root_of(op.ptr)] = None
         return stored
 

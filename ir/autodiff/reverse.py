@@ -132,7 +132,7 @@ class Reverse:
         for op in reversed(block):
             found[op] = set(reads)
             for inner in op.walk():
-                if isinstance(inner, ops.Load) and inner in self.demand.needed:
+                if isinstance(inner, (ops.Load, ops.Atomic)) and inner in self.demand.needed:
                     reads.add(root_of(inner.ptr))
         return found
 

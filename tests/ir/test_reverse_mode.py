@@ -93,6 +93,13 @@ MORE: dict[str, str] = {
     "an extreme of a local": "%s = shared_local : *f64  %f0 = const 0.5 : f64  store %s, %f0\n"
     + _loop("%b = atomic max %s, %y : f64")
     + "%r = load %s : f64  %q = unary sqrt %r : f64  %t = field_ptr @total[] : *f64  store %t, %q",
+    "an extreme of a local that no iteration reaches": "%s = shared_local : *f64  %f0 = const 2.0 : f64 store %s, %f0 "
+    + _loop("%b = atomic max %s, %y : f64")
+    + "%r = load %s : f64  %t = field_ptr @total[] : *f64  store %t, %r",
+    "extremes of a local that begins with an element": """%s = shared_local : *f64  %g = field_ptr @x[%c1] : *f64
+        %f0 = load %g : f64  store %s, %f0 """
+    + _loop("%b = atomic min %s, %y : f64")
+    + "%r = load %s : f64  %t = field_ptr @total[] : *f64  store %t, %r",
     "random numbers": """%q = field_ptr @x[%c1] : *f64  %s = load %q : f64  %f = const 0.5 : f64
         %r0 = random : f64  %5 = binary mul %s, %r0 : f64
         %w = field_ptr @z[%c0] : *f64  store %w, %5 """
