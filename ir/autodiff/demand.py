@@ -164,12 +164,15 @@ class Demand:
             elif op.regions:
                 for region in op.regions:
                     self._exposed(region, set(stored), found)
+                if isinstance(op, (ops.ParallelFor, ops.StructFor)):  # it updates locals that it does not load
+                    updates = [root_of(one.ptr) for one in op.all_of(ops.Atomic) if one in self.needed]
+                    found.update((local, None) for local in updates if local not in stored)
             elif op not in self.needed:
                 continue
             elif isinstance(op, ops.Store):
                 if isinstance(op.ptr, LOCALS):
                     stored.add(op.ptr)
-            elif isinstance(op, (ops.Load, ops.Atomic)) and root_of(op.ptr) not in stored:
+            elif isinstance(op, ops.Load) and root_of(op.ptr) not in stored:
                 found[root_of(op.ptr)] = None
         return stored
 
