@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Protocol, TypeVar, cast
 
 from weft.ir.errors import WeftError
+from weft.lang.data.elements import hear
 from weft.lang.data.writes import LISTENERS, Listener
 from weft.lang.measure import watching
 from weft.lang.program.init import Program, program
@@ -87,6 +88,7 @@ class Block(Context):
         self.begin()
         _Watch.start(program())
         self._token = LISTENERS.set((*active(), self))
+        hear(1)
         return self
 
     def __exit__(
@@ -94,6 +96,7 @@ class Block(Context):
     ) -> None:
         assert self._token is not None
         LISTENERS.reset(self._token)
+        hear(-1)
         self.finish(error is None)
 
 
@@ -124,7 +127,7 @@ class _Beside:
 
     def __init__(self, tape: Context) -> None:
         self.launch = self.beside = tape.beside
-        self.write = tape.overwrite
+        self.write, self.write_element = tape.overwrite, tape.write_element
         self.has_duals, self.plainly = tape.has_duals, tape.plainly
 
     def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:

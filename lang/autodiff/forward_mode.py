@@ -84,6 +84,9 @@ class FwdMode(Block):
             else:
                 dual.copy_from(other)
 
+    def write_element(self, target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
+        """Keep the dual of an element that Python writes: it may be the beginning. (A `Listener`.)"""
+
     def overwrite(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """Forward mode records everything. (A `Context`.)"""
         self.write(target, source, again)

@@ -18,6 +18,7 @@ from weft.lang.autodiff.lost import Losses
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import uses_of
 from weft.lang.autodiff.selection import Number
+from weft.lang.autodiff.variables import clear_element
 from weft.lang.calls.boxes import can_box
 from weft.lang.data.derived import derived, is_derived
 from weft.lang.data.ndarray import Ndarray
@@ -150,6 +151,13 @@ class Propagation(Block):
                 dual.fill(0)
             elif dual is not None:
                 dual.copy_from(other)
+
+    def write_element(self, target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
+        """Set the dual of an element that Python writes to 0, if a launch has used that memory. (A `Listener`.)"""
+        del again
+        if not is_derived(target) and memory_of(target).key in self._known:
+            with suspended():
+                clear_element(derived(target, "dual"), index, part)
 
 
 def owners_of(launch: Any) -> list[Any]:

@@ -16,12 +16,14 @@ import numpy as np
 
 from weft.ir.artifact import Site
 from weft.ir.errors import WeftError
-from weft.lang.autodiff.contexts import Block, suspended
+from weft.lang.autodiff.contexts import suspended
 from weft.lang.autodiff.lost import Losses
 from weft.lang.autodiff.memory import Copy, Memory, memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of
 from weft.lang.autodiff.propagation import Propagation, float_results, owners_of
+from weft.lang.autodiff.recorder import Recorder
 from weft.lang.autodiff.selection import Number
+from weft.lang.autodiff.variables import clear_element
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.calls.gradient_warnings import warn_at
 from weft.lang.data.derived import at_path, derived, is_derived, kinds_of
@@ -40,19 +42,17 @@ class _Result:
     site: Site | None
 
 
-class Recording(Block):
+class Recording(Recorder):
     """The block. `kernel` is the kernel of whose `numbers` the gradients are wanted, by name. `duals`: the forward mode
     of second derivatives."""
-
-    records = True
 
     def __init__(self, kernel: Any = None, numbers: Sequence[str] = (), duals: Propagation | None = None) -> None:
         self.kernel, self._numbers, self._duals = kernel, tuple(numbers), duals
         self.has_duals = duals is not None
         self._mode = "vjp*" if duals is None else "vjp.jvp*"
         self._paths = [path for path in kinds_of(self._mode) if path.startswith("grad")]
-        self._records = list[Record]()
-        self._versions, self._losses = Versions(save=True), Losses(strict=True, results=True)
+        super().__init__(Versions(save=True), bounds=duals is None)
+        self._losses = Losses(strict=True, results=True)
         self._results = list[_Result]()
         self._boxes: dict[str, Any] = {}
         self._owners: dict[Hashable, Any] = {}  # the memory whose gradients are used
@@ -75,17 +75,18 @@ class Recording(Block):
         # the duals of all that a kernel reads may matter to the duals of its gradients
         needed = uses.reads if self._duals is None else uses.every_read
         writes, reads = (self._touched(uses.touched(one, gradient.flat)) for one in (uses.writes, needed))
-        record = Record(gradient)
-        self._versions.know([*writes, *reads])
-        self._versions.keep(record, name, writes)
+        record, versions = Record(gradient, self._repeated(kernel.bind, args, keywords)), self._now
+        versions.know([*writes, *reads])
+        self._will_read(name, uses, gradient.flat)
+        versions.keep(record, name, writes)
         result = self._run(kernel, call, args, keywords)
         if gradient.instance.facts is not None and gradient.instance.facts.draws:
             launched = kernel if self._duals is None else self._duals.derivative(kernel)
             gradient.key = last_key(launched, args, keywords)
         self._losses.follow(kernel.__name__, gradient.instance, uses, gradient.flat)
-        self._versions.need(name, reads)
+        versions.need(name, reads)
         self._read.update({touch.memory.key: touch.memory for touch in reads})
-        self._records.append(record)
+        self._append(record)
         self._note(kernel, gradient, result)
         return result
 
@@ -118,6 +119,10 @@ class Recording(Block):
         if kernel is self.kernel:
             self._boxes.update(boxes)
 
+    def _will_read_again(self, name: str, reads: Sequence[Touch]) -> None:
+        super()._will_read_again(name, reads)
+        self._read.update({touch.memory.key: touch.memory for touch in reads})
+
     def meet(self, memory: Any) -> None:
         """Note memory whose gradient is used."""
         key = memory_of(memory).key
@@ -136,15 +141,15 @@ class Recording(Block):
         for owner in owners_of(launch):
             self.meet(owner)
         touched = self._touched(uses.touched([*uses.every_read, *uses.writes], launch.flat))
-        self._versions.know(touched)
-        self._versions.need(f"kernel '{launch.kernel.__name__}'", touched)
+        self._now.know(touched)
+        self._now.need(f"kernel '{launch.kernel.__name__}'", touched)
         self._read.update({touch.memory.key: touch.memory for touch in touched})
         self.insert(gradient)
 
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Record a call that has this gradient. The launches in it are recorded by `beside`. (A `Context`.)"""
         if self._duals is None:
-            self._records.append(Record(gradient))
+            self._append(Record(gradient))
             return
         duals = self._duals
 
@@ -152,18 +157,19 @@ class Recording(Block):
             with duals.resumed():
                 gradient()
 
-        self._records.append(Record(differentiated))
+        self._append(Record(differentiated))
 
     def beside(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run a launch that is not recorded itself. What it overwrites may be needed. (A `Context`.)"""
         launch = kernel.bind(args, keywords)
-        record, uses = Record(None), uses_of(launch.instance)
+        record, uses, name = Record(None, launch), uses_of(launch.instance), f"kernel '{kernel.__name__}'"
         writes = self._touched(uses.touched(uses.writes, launch.flat))
-        self._versions.know(writes)
-        self._versions.keep(record, f"kernel '{kernel.__name__}'", writes)
+        self._now.know(writes)
+        self._will_read(name, uses, launch.flat)
+        self._now.keep(record, name, writes)
         result = self._run(kernel, call, args, keywords)
-        if record.after:
-            self._records.append(record)
+        if self._series is not None or record.after:
+            self._append(record)
         return result
 
     def write(self, target: Any, source: Any, again: Callable[[], None]) -> None:
@@ -173,20 +179,38 @@ class Recording(Block):
         for one in (target, source):
             if derived(one, "grad") is not None:
                 self.meet(one)
-        self._overwrite(Record(partial(self._hand_on, target, source)), target, source, again)
+        self._overwrite(Record(partial(self._hand_on, target, source), again), target, source, again)
 
     def overwrite(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """Keep what Python overwrites, if gradients need it. (A `Context`.)"""
         if not is_derived(target):
-            self._overwrite(Record(None), target, source, again)
+            self._overwrite(Record(None, again), target, source, again)
 
     def _overwrite(self, record: Record, target: Any, source: Any, again: Callable[[], None]) -> None:
+        self._will_read_source(source)
         writes = self._touched([Touch(memory_of(target), (), None, saved=False)])
-        self._versions.keep(record, "Python", writes)
-        if record.gradient is not None or record.after:
-            self._records.append(record)
+        self._now.know(writes)
+        self._now.keep(record, "Python", writes)
+        if self._series is not None or record.gradient is not None or record.after:
+            self._append(record)
         if self._duals is not None:
             self._duals.write(target, source, again)
+
+    def write_element(self, target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
+        """Record that Python writes an element, if a launch has used that memory before. (A `Listener`.)"""
+        memory = memory_of(target)
+        if is_derived(target) or not self._versions.knows(memory):
+            return
+        record = Record(partial(self._clear_element, target, index, part), again)
+        self._now.keep(record, "Python", self._touched([Touch(memory, () if memory.whole else index, None, False)]))
+        self._append(record)
+        if self._duals is not None:
+            self._duals.write_element(target, index, part, again)
+
+    def _clear_element(self, target: Any, index: tuple[int, ...], part: Any) -> None:
+        """The gradient of writing a number to an element, or to a part of it."""
+        for path in self._paths:
+            clear_element(at_path(target, path), index, part)
 
     def _hand_on(self, target: Any, source: Any) -> None:
         """The gradient of writing `source` to all elements of `target`."""
@@ -217,6 +241,7 @@ class Recording(Block):
 
     def pull(self, outputs: Sequence[tuple[Any, Any]]) -> None:
         """Compute the gradients of all memory, from those of `outputs`: memory, each with the gradient of it."""
+        self.end_loops()
         with suspended():
             every = [*self._owners.values(), *(one.box for one in self._results), *self._boxes.values()]
             for memory in every:

@@ -31,7 +31,7 @@ from weft.lang.data.elements import (
 from weft.lang.data.export import Lender
 from weft.lang.data.marked import Marked
 from weft.lang.data.snode_api import FieldError, FieldTree, SNode
-from weft.lang.data.writes import LISTENERS, tell
+from weft.lang.data.writes import LISTENERS, tell, tell_element
 from weft.lang.values.makers import MAKERS
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.numbers import array_of
@@ -376,7 +376,10 @@ class ScalarField(ScalarElements, Field):
 
     def _set(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        self._window()[position] = scalar_value(value, self._dtype, self._label())
+        number = scalar_value(value, self._dtype, self._label())
+        if LISTENERS.get():
+            tell_element(self, element_index(key), None, partial(self._set, key, number))
+        self._window()[position] = number
         self._mark(position)
 
     def load(self, key: Any) -> Any:
@@ -409,7 +412,10 @@ class MatrixField(Field):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        self._window()[position] = element_value(value, self._dtype, self._inner, self._label())
+        element = element_value(value, self._dtype, self._inner, self._label())
+        if LISTENERS.get():
+            tell_element(self, element_index(key), None, partial(self.__setitem__, key, element.copy()))
+        self._window()[position] = element
         self._mark(position)
 
     load = __getitem__
