@@ -31,6 +31,7 @@ from weft.lang.data.elements import (
 from weft.lang.data.export import Lender
 from weft.lang.data.marked import Marked
 from weft.lang.data.snode_api import FieldError, FieldTree, SNode
+from weft.lang.data.strides import component_strides
 from weft.lang.data.writes import LISTENERS, tell, tell_element
 from weft.lang.values.makers import MAKERS
 from weft.lang.values.matrix import Matrix
@@ -201,7 +202,7 @@ class Field(Differentiable, Marked, Lender):
             parts.tree.read_by(self)
             memory, buffer, marks = parts.tree.program.device.memory, parts.tree.buffer(), parts.tree.shadow("marks")
             first, shape = parts.components[0], (*found.shape, *self._inner)
-            inner = _component_strides(parts.components, self._inner, self._label())
+            inner = component_strides(parts.components, self._inner, self._label())
             strides = (*found.strides, *inner)
             if marks is not None and self.shadowed:
                 self._marks = memory.view(marks.buffer(), self._dtype.np, shape, first, strides)
@@ -454,21 +455,6 @@ class MatrixField(Field):
 
     def __repr__(self) -> str:
         return _repr(self, self.ir.text)
-
-
-def _component_strides(components: tuple[int, ...], inner: tuple[int, ...], label: str) -> tuple[int, ...]:
-    """The byte strides along the component axes. Raises FieldError if the components are not evenly spaced."""
-    if not inner:
-        return ()
-    table = np.array(components, np.int64).reshape(inner)
-    strides = tuple(int(table.take(1, axis).flat[0] - table.flat[0]) if n > 1 else 0 for axis, n in enumerate(inner))
-    steps = sum(
-        np.arange(n).reshape([-1 if a == axis else 1 for a in range(len(inner))]) * strides[axis]
-        for axis, n in enumerate(inner)
-    )
-    if not np.array_equal(table, components[0] + steps):
-        raise FieldError(f"the components of {label} must be placed at even distances")
-    return strides
 
 
 def _remake(dtype: Prim, inner: tuple[int, ...], shape: tuple[int, ...], options: dict[str, Any]) -> Any:
