@@ -1,8 +1,9 @@
 """Serial loops in reverse mode: their iterations in reverse order, each with the locals that it began with.
 
-The *state* of a loop is the needed locals from outside of it that an iteration reads before it writes them, and that
-the loop writes. A loop without a state needs nothing: its iterations are recomputed in reverse order. Otherwise the
-forward sweep saves states in *slots*, which are local arrays:
+The *state* of a loop is the locals from outside of it that the loop writes, and that the backward sweep of an iteration
+needs as the iteration found them. If iterations run again, it is what that needs, too. A loop without a state needs
+nothing: its iterations are recomputed in reverse order. Otherwise the forward sweep saves states in *slots*, which are
+local arrays:
 
     a known number of iterations, few      one slot for each
     else                                   SLOTS slots; when they are full, every second one is dropped, so that the
@@ -16,7 +17,7 @@ run more often.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
 from weft.ir import ops
@@ -81,10 +82,13 @@ class Slots:
 @dataclass
 class Tape:
     """What the forward sweep of a block leaves for the backward sweep of an op in it. `saved`: the values that locals
-    had before the op. `slots`: of a loop with a state. `count`: the number of iterations. `shift`: the logarithm of the
-    distance between saved iterations, if it is not 0 always."""
+    had before the op. `state`: that of a loop. `advance`: the ops that compute the next state from a state. `slots`: of
+    a loop with a state. `count`: the number of iterations. `shift`: the logarithm of the distance between saved
+    iterations, if it is not 0 always."""
 
     saved: list[tuple[Value, Value]] = field(default_factory=list[tuple[Value, Value]])
+    state: list[Value] = field(default_factory=list[Value])
+    advance: Set[Value] = frozenset()
     slots: Slots | None = None
     count: Value | None = None
     shift: Value | None = None
@@ -203,12 +207,18 @@ class Spaced:
     def step(self, frame: Frame) -> None:
         """At the beginning of an iteration: save the state if it is the turn of the iteration."""
         add = frame.build.add
-        count, shift = add(ops.Load(self.count)), add(ops.Load(self.shift))
+        count = add(ops.Load(self.count))
+        if self.slots.state:
+            self._save_if_due(frame, count)
+        add(ops.Store(self.count, _binary(frame, "add", count, 1)))
+
+    def _save_if_due(self, frame: Frame, count: Value) -> None:
+        add = frame.build.add
+        shift = add(ops.Load(self.shift))
         mask = _binary(frame, "sub", _binary(frame, "shl", _const(frame, 1), shift), 1)
         due = _binary(frame, "eq", _binary(frame, "and", count, mask), 0)
         branch = add(ops.If(due))
         self._save(frame.inner(branch.then, frame.build.span), count, shift)
-        add(ops.Store(self.count, _binary(frame, "add", count, 1)))
 
     def _save(self, frame: Frame, count: Value, shift: Value) -> None:
         slot = _binary(frame, "shr", count, shift)
@@ -223,10 +233,11 @@ class Spaced:
         self.slots.copy(frame, _binary(frame, "mul", number, 2), number)
 
     def tape(self, frame: Frame, tape: Tape) -> None:
-        """After the loop: note the number of iterations and the distance."""
-        tape.slots = self.slots
+        """After the loop: note the number of iterations, and the distance if there is a state."""
         tape.count = frame.build.add(ops.Load(self.count))
-        tape.shift = frame.build.add(ops.Load(self.shift))
+        if self.slots.state:
+            tape.slots = self.slots
+            tape.shift = frame.build.add(ops.Load(self.shift))
 
 
 _NAMES = ("count", "shift")

@@ -16,7 +16,7 @@ from memory of the program are loaded again: `clobbers.py` proves that they are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
@@ -52,7 +52,8 @@ _PARALLEL = (ops.ParallelFor, ops.StructFor)
 
 
 class Reverse:
-    """One run over a kernel. `shared`: values and locals that parallel loops use from outside."""
+    """One run over a kernel. `shared`: values and locals that parallel loops use from outside. `needed`: what the
+    forward sweep that is being emitted computes."""
 
     def __init__(self, kernel: ops.Kernel, fast_math: bool) -> None:
         self.kernel, self.fast_math = kernel, fast_math
@@ -62,6 +63,7 @@ class Reverse:
         self.companions = Companions(kernel)
         self.demand, self.clobbers = self._settled()
         self.shared = self._shared()
+        self.needed: Set[Value] = self.demand.needed
         self.tapes: list[dict[Op, Tape]] = []
 
     def run(self) -> None:
@@ -73,7 +75,7 @@ class Reverse:
         old = kernel.body
         kernel.body = Block()
         kernel.body.owner = kernel
-        self.sweep(old, Frame(Builder(kernel.body, None, kernel.span), self.companions))
+        self.sweep(old, Frame(Builder(kernel.body, None, kernel.span), self.companions), self.demand.needed)
         for op in reversed(old):
             op.erase()
         kernel.results = ()
@@ -96,12 +98,14 @@ class Reverse:
                 found.update(root_of(value) for value in op.operands if isinstance(value.type, Pointer))
         return found
 
-    def sweep(self, block: Block, frame: Frame) -> None:
-        """Emit the forward and the backward sweep of a block."""
+    def sweep(self, block: Block, frame: Frame, needed: Set[Value]) -> None:
+        """Emit the forward and the backward sweep of a block, of which its adjoints need these ops."""
+        outer, self.needed = self.needed, needed
         self.tapes.append({})
         self.forward(block, frame, self.tapes[-1])
         self.backward(block, frame)
         self.tapes.pop()
+        self.needed = outer
 
     # ---- forward -----------------------------------------------------------------------------------------------------
 
@@ -113,7 +117,7 @@ class Reverse:
             frame.build.span = op.span or frame.build.span
             if op.regions:
                 self._region(op, frame, tapes, later)
-            elif op not in self.demand.needed or isinstance(op, (ops.Const, ops.Arg)):
+            elif op not in self.needed or isinstance(op, (ops.Const, ops.Arg)):
                 continue
             elif isinstance(op, (ops.Store, ops.Atomic)):
                 if later is None or root_of(op.ptr) in later[op]:
@@ -132,7 +136,7 @@ class Reverse:
         for op in reversed(block):
             found[op] = set(reads)
             for inner in op.walk():
-                if isinstance(inner, (ops.Load, ops.Atomic)) and inner in self.demand.needed:
+                if isinstance(inner, (ops.Load, ops.Atomic)) and inner in self.needed:
                     reads.add(root_of(inner.ptr))
         return found
 
@@ -142,7 +146,7 @@ class Reverse:
         return [one for one in found if one in demand.acts and one.kind in EXTREMES and one.ptr in demand.needed]
 
     def _region(self, op: Op, frame: Frame, tapes: dict[Op, Tape] | None, later: dict[Op, set[Value]] | None) -> None:
-        written = self.demand.written(op)
+        written = self.demand.written(op, self.needed)
         wanted = bool(written) if later is None or self._extremes(op) else not written.isdisjoint(later[op])
         if tapes is not None and op in self.demand.acts:
             self.note(op, frame, tapes)
@@ -165,18 +169,15 @@ class Reverse:
             changed |= self.demand.written(following)
             following = following.next
         tape = tapes[op] = Tape()
-        for local in self.demand.exposed(op):
-            if local in changed and local not in self.state(op):
+        used = self.demand.reversal(op)
+        if isinstance(op, (ops.For, ops.While)):
+            tape.state = self.demand.state(op, used)
+            if tape.state and not (isinstance(op, ops.For) and is_short(op, tape.state)):
+                tape.state, tape.advance = self.demand.advance(op, tape.state)
+        for local in self.demand.exposed(op, used | tape.advance):
+            if local in changed and local not in tape.state:
                 value = frame.build.add(ops.Load(frame.value(local), name=local.name))
                 tape.saved.append((local, value))
-
-    def state(self, op: Op) -> list[Value]:
-        """The locals that change from iteration to iteration of a serial loop, and that iterations need."""
-        if not isinstance(op, (ops.For, ops.While)):
-            return []
-        written = self.demand.written(op)
-        run = test_of(op)[0].ptr if isinstance(op, ops.While) else None
-        return [local for local in self.demand.exposed(op) if local in written and local is not run]
 
     def _plain(self, op: Op, frame: Frame) -> None:
         """Emit what is needed of an op with regions."""
@@ -222,7 +223,7 @@ class Reverse:
 
     def _taped_loop(self, op: ops.For | ops.While, frame: Frame, tape: Tape, wanted: bool) -> bool:
         """Emit the forward sweep of a loop that is reversed later. False: it needs no tape."""
-        state = self.state(op)
+        state = tape.state
         if isinstance(op, ops.While):
             spaced = Spaced(frame, state)
             self._while(op, frame, spaced.step)
@@ -255,7 +256,7 @@ class Reverse:
         if isinstance(op, ops.For):
             frame.values[op.body.args[0]] = index_at(op, frame, number)
         if sweep:
-            self.sweep(op.body, frame)
+            self.sweep(op.body, frame, self.demand.reversal(op))
         else:
             self.forward(op.body, frame)
 
@@ -288,15 +289,17 @@ class Reverse:
         if isinstance(op, ops.If):
             made = frame.build.add(ops.If(frame.value(op.condition)))
             for side, block in ((op.then, made.then), (op.orelse, made.orelse)):
-                self.sweep(side, frame.inner(block, op.span))
+                self.sweep(side, frame.inner(block, op.span), self.demand.reversal(op))
         elif isinstance(op, (ops.For, ops.While)):
             self._back_loop(op, frame, tape)
         else:
-            self.sweep(op.regions[0], self.parallel(op, frame))
+            self.sweep(op.regions[0], self.parallel(op, frame), self.demand.reversal(op))
 
     def _back_loop(self, op: ops.For | ops.While, frame: Frame, tape: Tape) -> None:
         def run(inner: Frame, number: Value) -> None:
+            outer, self.needed = self.needed, tape.advance
             self.iteration(op, inner, number)
+            self.needed = outer
 
         def sweep(inner: Frame, number: Value) -> None:
             self.iteration(op, inner, number, sweep=True)

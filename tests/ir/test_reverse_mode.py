@@ -62,6 +62,19 @@ MORE: dict[str, str] = {
         """for %c0, %c4, %c1 (%k: i32) { %p = field_ptr @y[%k] : *f64  %1 = load %p : f64  %2 = binary mul %1, %x : f64
         %3 = load %l : f64  %4 = binary add %3, %2 : f64  store %l, %4 }  %r = load %l : f64 store %pz, %r"""
     ),
+    "a sum that only a later op needs": _loop(
+        """for %c0, %c4, %c1 (%k: i32) { %s = alloca : *f64  %f = const 0.5 : f64  store %s, %f
+        for %c0, %k, %c1 (%j: i32) { %p = field_ptr @y[%j] : *f64  %1 = load %p : f64  %2 = binary mul %1, %x : f64
+        %3 = load %s : f64  %4 = binary add %3, %2 : f64  store %s, %4 }
+        %5 = load %s : f64  %6 = load %l : f64  %7 = binary mul %5, %6 : f64  store %l, %7 }
+        %r = load %l : f64 store %pz, %r"""
+    ),
+    "a state that only the next state needs": _loop(
+        """%n = binary mul %i, %many : i32  %b = alloca : *f64  store %b, %y  %f0 = const 0.001 : f64
+        for %c0, %n, %c1 (%k: i32) { %1 = load %l : f64  %2 = unary sin %1 : f64  %3 = load %b : f64
+        %4 = binary add %2, %3 : f64  store %l, %4  %5 = binary mul %1, %f0 : f64  %6 = binary add %3, %5 : f64
+        store %b, %6 }  %r = load %l : f64 store %pz, %r"""
+    ),
     "two loops": _loop("%1 = binary mul %x, %y : f64  store %pz, %1")
     + """parallel_for begins=[%c0], ends=[%c4] (%j: i32) { %p = field_ptr @z[%j] : *f64  %2 = load %p : f64
         %q = field_ptr @x[%j] : *f64  %3 = load %q : f64  %4 = binary mul %2, %3 : f64
