@@ -98,15 +98,16 @@ class Demand:
         for op in self.ops:
             if self._has_adjoint(op):
                 self.acts.update((op, *op.around()))
-        self.needed = self.closure(self.ops, self._uses(self.ops), None)
+        self.needed = self.closure(self.numbers, self.uses(), None)
 
     def _has_adjoint(self, op: Op) -> bool:
         if isinstance(op, (ops.Store, ops.Atomic)):
             return self.takes(op.ptr) and carries(op.value.type)
         return op in self.active and not isinstance(op, (*LOCALS, ops.Arg))
 
-    def _uses(self, inside: Iterable[Op]) -> list[Value]:
-        """What the adjoints of these ops use."""
+    def uses(self, *within: Op) -> list[Value]:
+        """What the adjoints of the ops in an op use; without one, those of the kernel."""
+        inside = ops_of(*within[0].regions) if within else self.ops
         acting = [op for op in inside if op in self.acts]
         used = [value for op in acting if not op.regions for value in NEEDS[type(op)](self, op)]
         return used + [value for op in acting if op.regions for value in self._decides(op)]
@@ -157,7 +158,7 @@ class Demand:
         known = self._reversals.get(op)
         if known is None:
             inside = dict.fromkeys(ops_of(*op.regions))
-            known = self._reversals[op] = self.closure(inside, self._uses(inside), op)
+            known = self._reversals[op] = self.closure(inside, self.uses(op), op)
         return known
 
     def advance(self, loop: Op, state: list[Value]) -> tuple[list[Value], set[Value]]:

@@ -26,8 +26,8 @@ from weft.ir.autodiff.checkpoints import (
     Spaced,
     Tape,
     counted,
+    has_slots,
     index_at,
-    is_short,
     loop_of,
     reverse_each,
     reverse_spaced,
@@ -38,6 +38,7 @@ from weft.ir.autodiff.companions import Companions
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
 from weft.ir.autodiff.draws import number_draws
 from weft.ir.autodiff.hoisting import hoist_loads
+from weft.ir.autodiff.keeping import Kept, kept_of
 from weft.ir.autodiff.lost import lost_derivatives
 from weft.ir.autodiff.promotion import promote
 from weft.ir.autodiff.pullbacks import PULLBACKS
@@ -149,8 +150,8 @@ class Reverse:
         written = self.demand.written(op, self.needed)
         wanted = bool(written) if later is None or self._extremes(op) else not written.isdisjoint(later[op])
         if tapes is not None and op in self.demand.acts:
-            self.note(op, frame, tapes)
-            if isinstance(op, (ops.For, ops.While)) and self._taped_loop(op, frame, tapes[op], wanted):
+            tapes[op] = self.note(op, frame, wanted)
+            if isinstance(op, (ops.For, ops.While)) and self._taped_loop(op, frame, tapes[op]):
                 return
         if wanted:
             self._plain(op, frame)
@@ -158,9 +159,10 @@ class Reverse:
             for extreme in self._extremes(op):  # what a local holds after the loop
                 frame.values[extreme] = frame.build.add(ops.Load(frame.value(extreme.ptr)))
 
-    def note(self, op: Op, frame: Frame, tapes: dict[Op, Tape]) -> None:
-        """Note the values that locals have before an op, which will run again after other values were stored."""
-        block = op.block
+    def note(self, op: Op, frame: Frame, wanted: bool) -> Tape:
+        """Note the values that locals have before an op, which will run again after other values were stored. `wanted`:
+        the forward sweep runs it."""
+        block, tape = op.block, Tape()
         assert block is not None
         own = self.demand.written(op)
         changed = set() if isinstance(op, (ops.For, ops.While)) else set(own)
@@ -168,16 +170,25 @@ class Reverse:
         while following is not None:
             changed |= self.demand.written(following)
             following = following.next
-        tape = tapes[op] = Tape()
-        used = self.demand.reversal(op)
         if isinstance(op, (ops.For, ops.While)):
-            tape.state = self.demand.state(op, used)
-            if tape.state and not (isinstance(op, ops.For) and is_short(op, tape.state)):
-                tape.state, tape.advance = self.demand.advance(op, tape.state)
-        for local in self.demand.exposed(op, used | tape.advance):
-            if local in changed and local not in tape.state:
+            self._choose(op, tape, wanted, not frame.parallel)
+        for local in self.demand.exposed(op, self.demand.reversal(op) | tape.advance):
+            if local in changed and local not in tape.kept.state:
                 value = frame.build.add(ops.Load(frame.value(local), name=local.name))
                 tape.saved.append((local, value))
+        return tape
+
+    def _choose(self, op: ops.For | ops.While, tape: Tape, wanted: bool, shared: bool) -> None:
+        """Choose what is kept of the iterations of a loop."""
+        used = self.demand.reversal(op)
+        tape.kept = Kept(self.demand.state(op, used), again=used)
+        if isinstance(op, ops.For) and (wanted or tape.kept.state):
+            cheapest = kept_of(self.demand, op)
+            if has_slots(op, cheapest, shared):
+                tape.kept = cheapest
+        if tape.kept.state and not (isinstance(op, ops.For) and has_slots(op, tape.kept, shared)):
+            state, tape.advance = self.demand.advance(op, tape.kept.state)
+            tape.kept = Kept(state, again=used)
 
     def _plain(self, op: Op, frame: Frame) -> None:
         """Emit what is needed of an op with regions."""
@@ -221,27 +232,27 @@ class Reverse:
             each(inner)
         self.forward(op.body, inner)
 
-    def _taped_loop(self, op: ops.For | ops.While, frame: Frame, tape: Tape, wanted: bool) -> bool:
+    def _taped_loop(self, op: ops.For | ops.While, frame: Frame, tape: Tape) -> bool:
         """Emit the forward sweep of a loop that is reversed later. False: it needs no tape."""
-        state = tape.state
         if isinstance(op, ops.While):
-            spaced = Spaced(frame, state)
+            spaced = Spaced(frame, tape.kept)
             self._while(op, frame, spaced.step)
             spaced.tape(frame, tape)
             return True
         tape.count = counted(op, frame)
-        if not state:
+        if not tape.kept.scalars:
             return False
-        if is_short(op, state):
-            slots = tape.slots = slots_of(op, frame, state)
+        if has_slots(op, tape.kept, not frame.parallel):
+            slots = tape.slots = slots_of(op, frame, tape.kept)
 
             def saved(inner: Frame, number: Value) -> None:
                 slots.save(inner, number)
                 self.iteration(op, inner, number)
+                slots.keep(inner, number)
 
             loop_of(frame, tape.count, saved)
             return True
-        spaced = Spaced(frame, state)
+        spaced = Spaced(frame, tape.kept)
 
         def one(inner: Frame, number: Value) -> None:
             spaced.step(inner)
@@ -251,12 +262,12 @@ class Reverse:
         spaced.tape(frame, tape)
         return True
 
-    def iteration(self, op: ops.For | ops.While, frame: Frame, number: Value, sweep: bool = False) -> None:
-        """Emit iteration `number` of a serial loop: what is needed of it, or its whole sweep."""
+    def iteration(self, op: ops.For | ops.While, frame: Frame, number: Value, again: Set[Value] | None = None) -> None:
+        """Emit iteration `number` of a serial loop: what is needed of it, or its whole sweep with `again` in it."""
         if isinstance(op, ops.For):
             frame.values[op.body.args[0]] = index_at(op, frame, number)
-        if sweep:
-            self.sweep(op.body, frame, self.demand.reversal(op))
+        if again is not None:
+            self.sweep(op.body, frame, again)
         else:
             self.forward(op.body, frame)
 
@@ -302,7 +313,7 @@ class Reverse:
             self.needed = outer
 
         def sweep(inner: Frame, number: Value) -> None:
-            self.iteration(op, inner, number, sweep=True)
+            self.iteration(op, inner, number, tape.kept.again)
 
         if tape.shift is None:
             reverse_each(frame, tape, sweep)
