@@ -36,7 +36,7 @@ from tests.fuzz.places import PLACES
 from tests.fuzz.program import Program
 from tests.fuzz.torn import gradients_of
 from weft.ir.adversary import Schedule
-from weft.ir.autodiff import checkpoints
+from weft.ir.autodiff import checkpoints, keeping
 from weft.ir.autodiff.companions import carries
 from weft.ir.config import CompileConfig
 from weft.ir.core import ops_of
@@ -48,6 +48,7 @@ from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.symbols import COMPANIONS, FieldSymbol, Param
 from weft.ir.text import print_ir
+from weft.ir.transforms import offload
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, f64, flatten
 
 __all__ = ["Numbers", "Subject", "execute_derivatives", "with_companions"]
@@ -414,11 +415,19 @@ CHECKS: dict[str, Callable[[Subject, int, Counter[str]], str]] = {"jvp": check_f
 
 @contextmanager
 def few_slots(seed: str) -> Iterator[None]:
-    """Loops of a few iterations need several levels of checkpoints."""
+    """Loops of a few iterations need several levels of checkpoints. Values are kept that are cheap to compute, too."""
     random = randomness.Random(f"slots {seed}")
+    few, keep = checkpoints._FEW, keeping._KEEP
+    chosen: list[tuple[object, str, float]] = [
+        (checkpoints, "SLOTS", random.choice((4, 4, 8, checkpoints.SLOTS))),
+        (checkpoints, "_FEW", random.choice((0, 8, few))),
+        (checkpoints, "_MANY", random.choice((0, 8, few, checkpoints._MANY))),
+        (keeping, "_KEEP", random.choice((0.1, 0.6, keep, 100 * keep))),
+        (offload, "_ON_STACK", random.choice((16, offload._ON_STACK))),
+    ]
     with ExitStack() as stack:
-        stack.enter_context(patch.object(checkpoints, "SLOTS", random.choice((4, 4, 8, checkpoints.SLOTS))))
-        stack.enter_context(patch.object(checkpoints, "_SHORT", random.choice((0, 8, checkpoints._SHORT))))
+        for module, name, value in chosen:
+            stack.enter_context(patch.object(module, name, value))
         yield
 
 
