@@ -14,7 +14,6 @@ from weft.lang.compat import types
 from weft.lang.compat.finder import name_modules as _name_modules
 from weft.lang.compat.later import later as _later
 from weft.lang.compat.types import (
-    NDArray,
     Template,
     f16,
     f32,
@@ -53,6 +52,20 @@ from weft.lang.data.struct_field import StructField
 from weft.lang.library import mathlib as math
 from weft.lang.library.decompose import eig, polar_decompose, solve, svd, sym_eig
 from weft.lang.library.indices import rescale_index
+from weft.lang.library.mathlib import (
+    ivec2,
+    ivec3,
+    ivec4,
+    mat2,
+    mat3,
+    mat4,
+    uvec2,
+    uvec3,
+    uvec4,
+    vec2,
+    vec3,
+    vec4,
+)
 from weft.lang.logs.levels import CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, is_logging_effective, set_logging_level
 from weft.lang.logs.topics import set_logs
 from weft.lang.program.init import (
@@ -77,6 +90,7 @@ from weft.lang.program.init import (
     x86_64,
 )
 from weft.lang.values.argpack import ArgPack, ArgPackType
+from weft.lang.values.brackets import Array, Array1, Array2, Array3, Array4, NDArray
 from weft.lang.values.builtins import (
     abs,
     acos,
@@ -178,9 +192,7 @@ if TYPE_CHECKING:
     )
     from weft.lang.exports.recorder import Recorder
     from weft.lang.functions.func import func, real_func
-    from weft.lang.kernels.data_oriented import data_oriented
-    from weft.lang.kernels.kernel import kernel
-    from weft.lang.kernels.warm import warm
+    from weft.lang.kernels.kernel import data_oriented, kernel, warm
     from weft.lang.measure.launch_progress import progress
 
 __version__ = "0.1.0"
@@ -230,9 +242,7 @@ _LAZY: dict[str, str] = {
     "progress": "weft.lang.measure.launch_progress",
     **dict.fromkeys(("AutotuneError", "Config", "autotune"), "weft.lang.tuning.autotune"),
     **dict.fromkeys(("func", "real_func"), "weft.lang.functions.func"),
-    "data_oriented": "weft.lang.kernels.data_oriented",
-    "kernel": "weft.lang.kernels.kernel",
-    "warm": "weft.lang.kernels.warm",
+    **dict.fromkeys(("data_oriented", "kernel", "warm"), "weft.lang.kernels.kernel"),
     **dict.fromkeys(
         (
             *("CompilationError", "WeftError", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError"),
@@ -282,6 +292,11 @@ __all__ = [
     "ArgPack",
     "ArgPackType",
     "ArgumentError",
+    "Array",
+    "Array1",
+    "Array2",
+    "Array3",
+    "Array4",
     "AutotuneError",
     "CheckpointError",
     "CompilationError",
@@ -408,6 +423,9 @@ __all__ = [
     "is_logging_effective",
     "isinf",
     "isnan",
+    "ivec2",
+    "ivec3",
+    "ivec4",
     "j",
     "jk",
     "jkl",
@@ -423,6 +441,9 @@ __all__ = [
     "logical_not",
     "logical_or",
     "loop_config",
+    "mat2",
+    "mat3",
+    "mat4",
     "math",
     "max",
     "metal",
@@ -489,6 +510,12 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "uvec2",
+    "uvec3",
+    "uvec4",
+    "vec2",
+    "vec3",
+    "vec4",
     "views",
     "vulkan",
     "warm",

@@ -4,6 +4,8 @@ Each ball is projected onto the picture, and onto a second one as the sun sees i
 minimum of (depth, number) packed into one integer, so that no order of the threads matters. Then each pixel is lit.
 """
 
+from typing import Any
+
 import numpy as np
 
 import weft as ti
@@ -27,7 +29,7 @@ class Balls:
 
     The floor is at y = 0. `span` is the radius of what the sun lights around `target`."""
 
-    def __init__(self, x, color, radius, normal=None, eye=(1.5, 1.15, 2.1), target=(0.5, 0.28, 0.5), span=1.0):
+    def __init__(self, x, color, radius, normal: Any = None, eye=(1.5, 1.15, 2.1), target=(0.5, 0.28, 0.5), span=1.0):
         self.x, self.color, self.radius, self.normal = x, color, radius, normal
         self.eye, self.target, self.span = ti.Vector(list(eye)), ti.Vector(list(target)), span
         self.axes = frame_of(np.subtract(target, eye))
@@ -59,7 +61,7 @@ class Balls:
         return ti.Vector([at.x, at.y, d.dot(self.sun_axes[2]) + 2 * self.span, scale])
 
     @ti.func
-    def splat(self, picture: ti.template(), where, i):
+    def splat(self, picture: ti.Field[ti.i32], where, i):
         """Mark the disc of ball i where nothing nearer is."""
         reach, extent = self.radius * where.w, ti.Vector(picture.shape)
         low = ti.max(ti.floor(where.xy - reach, ti.i32), 0)

@@ -28,8 +28,7 @@ class Cloth:
         self.x, self.old, self.v, self.moved = (ti.Vector.field(3, ti.f32, (n, n)) for _ in range(4))
         self.shown, self.normal, self.color = (ti.Vector.field(3, ti.f32, 4 * n * n + POINTS) for _ in range(3))
         self.rest, self.dt = SIDE / (n - 1), 1 / 60 / SUBSTEPS
-        place = {"eye": (1.5, 1.05, 2.2), "target": (0.5, 0.34, 0.5)}
-        self.view = Balls(self.shown, self.color, 0.40 * self.rest, self.normal, **place)
+        self.view = Balls(self.shown, self.color, 0.40 * self.rest, self.normal, (1.5, 1.05, 2.2), (0.5, 0.34, 0.5))
         self.centre = ti.Vector(list(BALL))
         self.start()
 

@@ -9,6 +9,7 @@ by chance, and those that go on count for more: no light is lost. Colours are cl
 import numpy as np
 
 import weft as ti
+from weft import vec3
 from weft.demos.runner import play
 
 FRAMES = 120
@@ -18,7 +19,6 @@ LAMP, GLOW = (0.26, 0.74, 0.28, 0.76), (5.4, 4.3, 2.9)  # x and z of the lamp in
 BALL, RADIUS = (0.70, 0.19, 0.33), 0.19
 BLOCK, HALF, TURN = (0.32, 0.30, 0.66), (0.15, 0.30, 0.15), 0.32
 MATT, MIRROR, LIGHT = 0, 1, 2
-vec3 = ti.types.vector(3, ti.f32)
 
 
 @ti.dataclass

@@ -59,7 +59,7 @@ class Ring:
         self.prepare()
 
     @ti.func
-    def edges(self, t, q: ti.template()):
+    def edges(self, t, q: ti.Field[ti.vec2]):
         a, b, c = q[self.corner[t].x], q[self.corner[t].y], q[self.corner[t].z]
         return ti.Matrix.cols([b - a, c - a])
 
@@ -109,8 +109,8 @@ class Ring:
         for i, j in self.canvas:
             p = (ti.Vector([i, j]) + 0.5) / FINE
             self.canvas[i, j] = ti.Vector([0.93, 0.94, 0.96]) * (0.90 + 0.1 * p.y)
-            for a, b, radius in ti.static(PEGS):
-                if (p - ti.Vector([a, b])).norm() < radius:
+            for x, y, radius in ti.static(PEGS):
+                if (p - ti.Vector([x, y])).norm() < radius:
                     self.canvas[i, j] = ti.Vector([0.27, 0.30, 0.36])
             if p.y < 0.02 or p.x < 0.02 or p.x > 0.98:
                 self.canvas[i, j] = ti.Vector([0.27, 0.30, 0.36])

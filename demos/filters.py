@@ -14,8 +14,8 @@ def photograph():
     from matplotlib import cbook
     from PIL import Image
 
-    with cbook.get_sample_data("grace_hopper.jpg") as file:
-        return np.asarray(Image.open(file).convert("RGB"), np.float32)[:500] / 255
+    file = cbook.get_sample_data("grace_hopper.jpg", asfileobj=False)
+    return np.asarray(Image.open(str(file)).convert("RGB"), np.float32)[:500] / 255
 
 
 @ti.data_oriented
@@ -30,18 +30,18 @@ class Filters:
         self.spoil(np.ascontiguousarray(clean), 0.45)
 
     @ti.func
-    def clamped(self, q: ti.template(), i, j):
+    def clamped(self, q: ti.Field[ti.vec3], i, j):
         return q[ti.max(0, ti.min(self.height - 1, i)), ti.max(0, ti.min(self.width - 1, j))]
 
     @ti.kernel
-    def spoil(self, source: ti.types.ndarray(dtype=ti.math.vec3, ndim=2), amount: ti.f32):
+    def spoil(self, source: ti.Array2[ti.vec3], amount: ti.f32):
         """Add noise of that amount."""
         for i, j in self.noisy:
             grain = ti.Vector([ti.random(), ti.random(), ti.random()]) - 0.5
             self.noisy[i, j] = ti.max(0.0, ti.min(1.0, source[i, j] + amount * grain))
 
     @ti.kernel
-    def gauss(self, source: ti.template(), out: ti.template(), sigma: ti.f32, di: ti.i32, dj: ti.i32):
+    def gauss(self, source: ti.Field[ti.vec3], out: ti.Field[ti.vec3], sigma: ti.f32, di: ti.i32, dj: ti.i32):
         """A blur along one axis; two of them, one after the other, are one in the plane."""
         for i, j in out:
             total, weights = ti.Vector([0.0, 0.0, 0.0]), 0.0

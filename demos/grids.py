@@ -4,7 +4,7 @@ import weft as ti
 
 
 @ti.func
-def sample(q: ti.template(), p):
+def sample(q: ti.Template, p):
     """q at p, in units of q's own grid, linear between its elements, clamped at its border."""
     low = ti.math.clamp(p, 0.0, ti.Vector(q.shape) - 1.001)
     k = ti.floor(low, ti.i32)

@@ -19,14 +19,14 @@ class Heat:
         self.image = ti.Vector.field(3, ti.f32, (N, N))
 
     @ti.kernel
-    def diffuse(self, a: ti.template(), b: ti.template()):
+    def diffuse(self, a: ti.Field[ti.f32], b: ti.Field[ti.f32]):
         """One step of a to b; a little warmth is lost to the air."""
         for i, j in ti.ndrange((1, N - 1), (1, N - 1)):
             around = a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1]
             b[i, j] = (a[i, j] + KAPPA * (around - 4 * a[i, j])) * 0.9997
 
     @ti.kernel
-    def feed(self, a: ti.template(), time: ti.f32):
+    def feed(self, a: ti.Field[ti.f32], time: ti.f32):
         """Embers, on circles, each at its speed."""
         for i, j in a:
             p = ti.Vector([i, j]) / N - 0.5
@@ -36,7 +36,7 @@ class Heat:
                 a[i, j] = ti.max(a[i, j], 1.25 * ti.exp(-(p - where).norm_sqr() * 9000))
 
     @ti.kernel
-    def draw(self, a: ti.template()):
+    def draw(self, a: ti.Field[ti.f32]):
         for i, j in self.image:
             t = ti.min(ti.sqrt(a[i, j]), 1.0)
             red = ti.min(1.0, 2.4 * t)

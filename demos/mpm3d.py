@@ -10,6 +10,7 @@ point method for snow simulation", ACM TOG 32(4), 2013.
 """
 
 import weft as ti
+from weft import mat3
 from weft.demos.balls import Balls
 from weft.demos.runner import play
 
@@ -20,7 +21,6 @@ JELLY, SNOW, WATER = 0, 1, 2
 STIFF, POISSON, BULK, HARDENING = 900.0, 0.25, 700.0, 8.0
 CORNERS = ((0.14, 0.36, 0.34), (0.38, 0.56, 0.42), (0.60, 0.08, 0.36))  # of the three cubes, the lowest one
 COLORS = ((0.80, 0.07, 0.11), (0.88, 0.90, 0.93), (0.02, 0.20, 0.60))
-mat3 = ti.types.matrix(3, 3, ti.f32)
 
 
 @ti.data_oriented

@@ -54,7 +54,7 @@ class _Player:
         self.name, self.number, self.saved = name, 0, 0
         self.paused = self.single = self.restarts = self.helps = False
 
-    def press(self, key: str, window: Any) -> None:
+    def press(self, key: str | None, window: Any) -> None:
         """React to a key."""
         if key == weft.ui.ESCAPE:
             window.running = False

@@ -39,7 +39,9 @@ class Rasterizer:
 
     def __init__(self, points=None, triangles=None, samples=SAMPLES):
         self.samples = samples
-        points, triangles = knot(LONG, ROUND, THICK, TURNS) if points is None else (points, triangles)
+        points, triangles = (
+            knot(LONG, ROUND, THICK, TURNS) if points is None or triangles is None else (points, triangles)
+        )
         self.width, self.height = WIDTH * samples, HEIGHT * samples
         # `seen`: x and y in samples, and the depth.
         self.place, self.seen, self.normal, self.tint = (ti.Vector.field(3, ti.f32, len(points)) for _ in range(4))
@@ -52,7 +54,7 @@ class Rasterizer:
         self.smooth()
 
     @ti.kernel
-    def transform(self, turn: ti.math.mat3):
+    def transform(self, turn: ti.mat3):
         """Turn the corners and see them from the front."""
         for i in self.place:
             p = turn @ self.place[i]
@@ -108,7 +110,7 @@ class Rasterizer:
         return color * (0.18 + 0.1 * n.y + 0.95 * diffuse) + 0.45 * gloss + 0.22 * rim * ti.Vector([0.5, 0.65, 1.0])
 
     @ti.kernel
-    def resolve(self, turn: ti.math.mat3):
+    def resolve(self, turn: ti.mat3):
         """Light each pixel's samples, and average them."""
         for i, j in self.image:
             total, color, latest = ti.Vector([0.0, 0.0, 0.0]), ti.Vector([0.0, 0.0, 0.0]), -1

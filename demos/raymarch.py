@@ -3,12 +3,12 @@
 import numpy as np
 
 import weft as ti
+from weft import vec3
 from weft.demos.runner import play
 
 FRAMES = 120
 WIDTH, HEIGHT = 640, 360
 TETRAHEDRON = ((1, -1, -1), (-1, -1, 1), (-1, 1, -1), (1, 1, 1))
-vec3 = ti.types.vector(3, ti.f32)
 
 
 @ti.func

@@ -40,7 +40,7 @@ class GrayScott:
                     self.now[i, j] = [0.5, 0.25]
 
     @ti.kernel
-    def step(self, a: ti.template(), b: ti.template()):
+    def step(self, a: ti.Field[ti.vec2], b: ti.Field[ti.vec2]):
         for i, j in a:
             left, right = (i + self.n - 1) % self.n, (i + 1) % self.n
             low, high = (j + self.n - 1) % self.n, (j + 1) % self.n
@@ -52,7 +52,7 @@ class GrayScott:
             b[i, j] = a[i, j] + ti.Vector([DU, DV]) * laplacian + gain
 
     @ti.kernel
-    def draw(self, a: ti.template()):
+    def draw(self, a: ti.Field[ti.vec2]):
         for i, j in self.image:
             v = a[i, j].y
             across = a[(i + 1) % self.n, j].y - a[(i + self.n - 1) % self.n, j].y

@@ -71,7 +71,8 @@ def play(
     title, clock, path = title or Path(sys.argv[0]).stem, Clock(), None
     if not out and (has_display() or in_notebook()):
         print("\n".join(f"  {key:<8}{what}" for key, what in KEYS), flush=True)
-        show(frame, frames, again or type(frame), title, clock)
+        anew: Any = type(frame)
+        show(frame, frames, again or anew, title, clock)
     else:
         path = Path(out) if out else Path("out") / f"{title.split()[0]}.png"
         if not out:

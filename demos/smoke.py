@@ -28,8 +28,8 @@ class Smoke:
         self.u, self.u2 = (ti.field(ti.f32, (width + 1, height)) for _ in range(2))  # to the right, through left faces
         self.v, self.v2 = (ti.field(ti.f32, (width, height + 1)) for _ in range(2))  # upward, through low faces
         self.air, self.air2 = (ti.Vector.field(2, ti.f32, (width, height)) for _ in range(2))  # smoke, heat
-        velocities = (self.u, self.u2, [0.0, 0.5], 1.0), (self.v, self.v2, [0.5, 0.0], 1.0)
-        self.carried = (*velocities, (self.air, self.air2, [0.5, 0.5], 0.9975))  # as `advect` takes it
+        velocities = (self.u, self.u2, ti.vec2(0.0, 0.5), 1.0), (self.v, self.v2, ti.vec2(0.5, 0.0), 1.0)
+        self.carried = (*velocities, (self.air, self.air2, ti.vec2(0.5), 0.9975))  # as `advect` takes it
         self.pressure, self.room = (ti.field(ti.f32, (width + 2, height + 2), offset=(-1, -1)) for _ in range(2))
         self.curl, self.push = ti.field(ti.f32, (width, height)), ti.Vector.field(2, ti.f32, (width, height))
         self.image, self.fire = ti.Vector.field(3, ti.f32, (width * SCALE, height * SCALE)), Palette("afmhot")
@@ -49,7 +49,7 @@ class Smoke:
             self.room[i, j] = 0 <= i < self.width and j >= 0 and away > self.radius
 
     @ti.kernel
-    def advect(self, q: ti.template(), out: ti.template(), at: ti.math.vec2, keep: ti.f32):
+    def advect(self, q: ti.Template, out: ti.Template, at: ti.vec2, keep: ti.f32):
         """`q` one step later, of which `keep` stays; its elements lie `at` a place of their cells."""
         for i, j in q:
             p = ti.Vector([i, j]) + at

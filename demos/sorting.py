@@ -19,7 +19,7 @@ def stages(n):
 
 
 @ti.func
-def exchange(a: ti.template(), r, low, high, rising):
+def exchange(a: ti.Field[ti.f32], r, low, high, rising):
     if (a[r, low] > a[r, high]) == rising:
         a[r, low], a[r, high] = a[r, high], a[r, low]
 
@@ -38,7 +38,7 @@ class Race:
         self.steps = 0
 
     @ti.kernel
-    def start(self, a: ti.template()):
+    def start(self, a: ti.Field[ti.f32]):
         """Each row in an order of its own."""
         for r in range(self.rows):
             for i in range(self.n):
@@ -48,7 +48,7 @@ class Race:
                 a[r, i], a[r, other] = a[r, other], a[r, i]
 
     @ti.kernel
-    def transpose(self, a: ti.template(), odd: ti.i32):
+    def transpose(self, a: ti.Field[ti.f32], odd: ti.i32):
         """Exchange neighbours: pairs that begin at even places, or at odd ones."""
         for r, pair in ti.ndrange(self.rows, self.n // 2):
             low = 2 * pair + odd
@@ -56,7 +56,7 @@ class Race:
                 exchange(a, r, low, low + 1, True)
 
     @ti.kernel
-    def merge(self, a: ti.template(), run: ti.i32, distance: ti.i32):
+    def merge(self, a: ti.Field[ti.f32], run: ti.i32, distance: ti.i32):
         """A step of the bitonic network: runs of that length, pairs so far apart."""
         for r, pair in ti.ndrange(self.rows, self.n // 2):
             low = pair // distance * 2 * distance + pair % distance  # without the bit that is `distance`

@@ -15,12 +15,12 @@ N, DT, SWEEPS, OVER, JETS = 512, 0.03, 30, 1.9, 3
 
 
 @ti.func
-def at(q: ti.template(), i, j):
+def at(q: ti.Template, i, j):
     return q[ti.max(0, ti.min(N - 1, i)), ti.max(0, ti.min(N - 1, j))]
 
 
 @ti.func
-def sample(q: ti.template(), p):
+def sample(q: ti.Template, p):
     s = p - 0.5
     i, j = int(ti.floor(s.x)), int(ti.floor(s.y))
     fx, fy = s.x - i, s.y - j
@@ -39,7 +39,7 @@ class StableFluids:
         self.pressure, self.divergence, self.curl = (ti.field(ti.f32, (N, N)) for _ in range(3))
 
     @ti.kernel
-    def advect(self, v: ti.template(), q: ti.template(), out: ti.template(), decay: ti.f32):
+    def advect(self, v: ti.Field[ti.vec2], q: ti.Template, out: ti.Template, decay: ti.f32):
         """`q` one step later: each place takes what the flow brings there."""
         for i, j in q:
             p = ti.Vector([i, j]) + 0.5
@@ -47,7 +47,7 @@ class StableFluids:
             out[i, j] = sample(q, p - DT * N * sample(v, middle)) * decay
 
     @ti.kernel
-    def inject(self, v: ti.template(), dye: ti.template(), time: ti.f32):
+    def inject(self, v: ti.Field[ti.vec2], dye: ti.Field[ti.vec3], time: ti.f32):
         """Jets of ink around the middle, which aim at it and sway."""
         for i, j in v:
             p = (ti.Vector([i, j]) + 0.5) / N
@@ -61,7 +61,7 @@ class StableFluids:
                 dye[i, j] += 0.5 * strength * (0.55 + 0.45 * ti.cos(hue))
 
     @ti.kernel
-    def measure(self, v: ti.template()):
+    def measure(self, v: ti.Field[ti.vec2]):
         """Divergence and curl."""
         for i, j in v:
             left, right, low, high = at(v, i - 1, j), at(v, i + 1, j), at(v, i, j - 1), at(v, i, j + 1)
@@ -69,7 +69,7 @@ class StableFluids:
             self.curl[i, j] = 0.5 * (right.y - left.y - high.x + low.x)
 
     @ti.kernel
-    def swirl(self, v: ti.template()):
+    def swirl(self, v: ti.Field[ti.vec2]):
         """Vorticity confinement: strengthens the little whirls that advection smears."""
         for i, j in v:
             slope = ti.Vector([abs(at(self.curl, i + 1, j)) - abs(at(self.curl, i - 1, j)),
@@ -78,7 +78,7 @@ class StableFluids:
             v[i, j] += DT * 6.0 * self.curl[i, j] * ti.Vector([slope.y, -slope.x])
 
     @ti.kernel
-    def relax(self, p: ti.template(), color: ti.i32):
+    def relax(self, p: ti.Field[ti.f32], color: ti.i32):
         """A Gauss-Seidel step of laplacian p = divergence, over-relaxed, for one colour of a chessboard."""
         for i, j in p:
             if (i + j) % 2 == color:
@@ -86,7 +86,7 @@ class StableFluids:
                 p[i, j] += OVER * (0.25 * (around - self.divergence[i, j]) - p[i, j])
 
     @ti.kernel
-    def project(self, v: ti.template(), p: ti.template()):
+    def project(self, v: ti.Field[ti.vec2], p: ti.Field[ti.f32]):
         """Subtract the gradient of the pressure: as much flows in as out."""
         for i, j in v:
             slope = ti.Vector([at(p, i + 1, j) - at(p, i - 1, j), at(p, i, j + 1) - at(p, i, j - 1)])

@@ -100,7 +100,7 @@ class Superpixels:
                 self.patch[seed] = self.number(c)
 
     @ti.kernel
-    def grow(self, patch: ti.template(), grown: ti.template(), strays: ti.i32) -> ti.i32:
+    def grow(self, patch: ti.Field[ti.i32], grown: ti.Field[ti.i32], strays: ti.i32) -> ti.i32:
         """Patches take the pixels next to them: their own, or, in the end, `strays`. How many were taken."""
         taken = 0
         for p in ti.grouped(patch):
@@ -122,7 +122,7 @@ class Superpixels:
                 self.patch, self.grown = self.grown, self.patch
 
     @ti.kernel
-    def draw(self, patch: ti.template(), middle: ti.i32):
+    def draw(self, patch: ti.Field[ti.i32], middle: ti.i32):
         """The photograph with the patches' outlines on the left, the patches' colours on the right."""
         for i, j in self.image:
             k, below, right = patch[i, j], ti.min(i + 1, self.size[0] - 1), ti.min(j + 1, self.size[1] - 1)

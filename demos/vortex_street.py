@@ -56,7 +56,7 @@ class VortexStreet:
             self.f[i, j] = equilibrium(1.0, self.speed * ti.Vector([1.0, tilt]))
 
     @ti.kernel
-    def step(self, a: ti.template(), b: ti.template()):
+    def step(self, a: ti.Field[ti.Vector[ti.f32]], b: ti.Field[ti.Vector[ti.f32]]):
         for i, j in a:
             here = populations(0)
             for k in ti.static(range(9)):  # what streams in, or comes back from a wall

@@ -42,7 +42,7 @@ class Waves:
         return 1 - 0.16 * depth**3
 
     @ti.kernel
-    def step(self, a: ti.template(), b: ti.template(), c: ti.template()):
+    def step(self, a: ti.Field[ti.f32], b: ti.Field[ti.f32], c: ti.Field[ti.f32]):
         """c from b, now, and a, before."""
         for i, j in ti.ndrange((1, self.width - 1), (1, self.height - 1)):
             sides = b[i - 1, j] + b[i + 1, j] + b[i, j - 1] + b[i, j + 1]
@@ -52,14 +52,14 @@ class Waves:
             c[i, j] = 0.0 if self.solid(i, j) else wave
 
     @ti.kernel
-    def source(self, a: ti.template(), phase: ti.f32, strength: ti.f32):
+    def source(self, a: ti.Field[ti.f32], phase: ti.f32, strength: ti.f32):
         """A beam that enters from the left."""
         for j in range(self.height):
             beam = ti.exp(-(((j + 0.5 - self.height / 2) / (0.3 * self.height)) ** 8))
             a[ti.max(2, self.sponge + 2), j] += strength * beam * ti.sin(phase)
 
     @ti.kernel
-    def draw(self, a: ti.template()):
+    def draw(self, a: ti.Field[ti.f32]):
         for i, j in self.image:
             u = a[i, j] * (0.55 if i < self.wall else 1.5)
             slope = 0.0

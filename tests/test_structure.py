@@ -26,11 +26,16 @@ def _declared_packages() -> list[str]:
 
 
 def test_the_list_of_packages_is_the_tree() -> None:
-    found = {"weft"} | {
-        "weft." + ".".join(path.parent.relative_to(ROOT).parts)
-        for folder in FLOORS
-        for path in (ROOT / folder).rglob("__init__.py")
-    }
+    for_checkers = {"weft.stubs"} | {f"weft.{path.parent.name}" for path in ROOT.glob("stubs/modules/*/__init__.pyi")}
+    found = (
+        {"weft"}
+        | for_checkers
+        | {
+            "weft." + ".".join(path.parent.relative_to(ROOT).parts)
+            for folder in FLOORS
+            for path in (ROOT / folder).rglob("__init__.py")
+        }
+    )
     assert set(_declared_packages()) == found
     assert (ROOT / "py.typed").exists()
 

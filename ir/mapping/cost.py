@@ -24,7 +24,6 @@ from weft.ir.ops import (
     Invoke,
     Load,
     Random,
-    RandomAt,
     Store,
     Task,
     Unary,
@@ -106,7 +105,6 @@ PRICES: dict[type[Op], float | Callable[[Any], float]] = {
     Fence: 50.0,
     Invoke: 60.0,
     Random: 60.0,
-    RandomAt: 60.0,
     Binary: _operator,
     Unary: _operator,
 }

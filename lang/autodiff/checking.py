@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 
 from weft.lang.autodiff.contexts import suspended
-from weft.lang.autodiff.cutting import pieces_or_gradient
 from weft.lang.autodiff.differences import DUAL_TOLERANCES, Check, compare_with_differences
 from weft.lang.autodiff.memory import Copy
 from weft.lang.autodiff.memory_use import Uses, uses_of
 from weft.lang.autodiff.tape import Tape
 from weft.lang.errors import ArgumentError
-from weft.lang.kernels.draws import next_key, numbers_from
-from weft.lang.program.init import program
 
 __all__ = ["Check", "check"]
 
@@ -54,20 +51,18 @@ def check(kernel: Any, *args: Any, seed: int = 0) -> Check:
     bound = getattr(kernel, "kernel", kernel)
     owner = () if bound is kernel else (kernel.class_instance,)
     with suspended():
-        pieces, whole = pieces_or_gradient(None, bound, (*owner, *args), {})
-        gradients = [piece.grad.bind((*owner, *args), {}) for piece, _ in pieces] or [whole]
-        flat, every = gradients[0].flat, [uses_of(one.instance) for one in gradients]  # the pieces number memory alike
-        variables = _variables(every, flat, np.random.default_rng(seed))
+        launch = bound.grad.bind((*owner, *args), {})
+        uses = uses_of(launch.instance)
+        variables = _variables(uses, launch.flat, np.random.default_rng(seed))
         if not variables:
             raise ArgumentError(
                 f"kernel '{bound.__name__}' uses no memory that has a gradient: needs_grad=True makes it"
             )
         report = Check(bound.__name__)
         kept = [(one, one.to_numpy()) for v in variables for one in (v.value, *v.value.companions.values())]
-        places = {one.place for uses in every for one in uses.writes}
-        written = [Copy.of(every[0].memory(place, flat)) for place in places]
+        written = [Copy.of(uses.memory(place, launch.flat)) for place in {one.place for one in uses.writes}]
         try:
-            _test(report, bound, (*owner, *args), variables, written)
+            _test(report, lambda: bound(*owner, *args), bound, (*owner, *args), variables, written)
         finally:
             for copy in written:
                 copy.put_back()
@@ -77,8 +72,8 @@ def check(kernel: Any, *args: Any, seed: int = 0) -> Check:
     return report
 
 
-def _variables(every: Sequence[Uses], flat: Sequence[Any], random: np.random.Generator) -> list[_Variable]:
-    uses, places = every[0], sorted({one.place for uses in every for one in (*uses.every_read, *uses.writes)})
+def _variables(uses: Uses, flat: Sequence[Any], random: np.random.Generator) -> list[_Variable]:
+    places = sorted({one.place for one in (*uses.every_read, *uses.writes)})
     found: list[_Variable] = []
     for place in filter(uses.has_gradient, places):
         value = uses.memory(place, flat).owner
@@ -90,14 +85,9 @@ def _variables(every: Sequence[Uses], flat: Sequence[Any], random: np.random.Gen
     return found
 
 
-def _test(report: Check, kernel: Any, args: Any, variables: list[_Variable], written: list[Copy]) -> None:
-    present, key = program(), next_key(program())
-
-    def run(one: Any) -> None:
-        """With the same random numbers each time."""
-        with numbers_from(present, key):
-            one(*args)
-
+def _test(
+    report: Check, run: Callable[[], Any], kernel: Any, args: Any, variables: list[_Variable], written: list[Copy]
+) -> None:
     def restart() -> None:
         for copy in written:
             copy.put_back()
@@ -108,24 +98,24 @@ def _test(report: Check, kernel: Any, args: Any, variables: list[_Variable], wri
         restart()
         for k, move in moves.items():
             variables[k].value.from_numpy(variables[k].start + move)
-        run(kernel)
+        run()
         return float(sum((one.weights.astype(np.float64) * one.value.to_numpy()).sum() for one in variables))
 
     tape = Tape(clear_gradients=False)
     with tape:
-        run(kernel)
+        kernel(*args)
     for one in variables:
         one.value.grad.from_numpy(one.weights)
     tape.grad()
     for one in variables:
         one.gradient = one.value.grad.to_numpy()
-    _dot_product(report, lambda: run(kernel.derivative("jvp")), variables, restart)
+    _dot_product(report, kernel, args, variables, restart)
     for k, one in enumerate(variables):
         compare_with_differences(report, one.name, one.gradient, one.direction, lambda move, k=k: loss_at({k: move}))  # type: ignore[misc]
 
 
 def _dot_product(
-    report: Check, forward_mode: Callable[[], None], variables: list[_Variable], restart: Callable[[], None]
+    report: Check, kernel: Any, args: Any, variables: list[_Variable], restart: Callable[[], None]
 ) -> None:
     """Compare <weights, J direction>, by forward mode, with <J^T weights, direction>, by reverse mode."""
     lacking = [one.name for one in variables if "dual" not in one.value.companions]
@@ -135,7 +125,7 @@ def _dot_product(
     restart()
     for one in variables:
         one.value.dual.from_numpy(one.direction)
-    forward_mode()
+    kernel.derivative("jvp")(*args)
     duals = [one.value.dual.to_numpy().astype(np.float64) for one in variables]
     forward = float(sum((one.weights * dual).sum() for one, dual in zip(variables, duals, strict=True)))
     terms = [one.gradient.astype(np.float64) * one.direction for one in variables]

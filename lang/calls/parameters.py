@@ -16,11 +16,13 @@ from weft.ir.scalar import cast_value, range_of
 from weft.ir.types import Prim, Struct, Tensor, Type, u1
 from weft.lang.data.borrow import view_of
 from weft.lang.data.direct_tensors import is_packed
+from weft.lang.data.field_annotations import FieldAnnotation
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_ndarray import StructNdarray, current_layout
 from weft.lang.errors import ArgumentError
 from weft.lang.functions.annotations import is_template
 from weft.lang.translate.entry import Argument
+from weft.lang.values.brackets import meant
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.numbers import array_of
 from weft.lang.values.struct import Struct as PyStruct
@@ -302,6 +304,8 @@ class Template(Parameter):
         return template_key(value)
 
     def argument(self, value: Any) -> Argument:
+        if isinstance(self.annotation, FieldAnnotation) and not self.annotation.accepts(value):
+            raise self.refuse(value, f"a field, as {self.annotation!r} says")
         return Argument(self.name, value=value)
 
     def pack(self, value: Any) -> Any:
@@ -354,10 +358,7 @@ def make_parameter(name: str, annotation: Any) -> Parameter:
         )
     if is_template(annotation):
         return Template(name, annotation)
-    if annotation is NdarrayType or annotation is np.ndarray:
-        return ArrayParameter(name, NdarrayType())
-    if isinstance(annotation, type) and issubclass(annotation, NdarrayType):
-        return ArrayParameter(name, annotation())
+    annotation = meant(annotation)
     if isinstance(annotation, NdarrayType):
         return ArrayParameter(name, annotation)
     kind = to_ir(annotation)

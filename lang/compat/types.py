@@ -14,9 +14,10 @@ from typing import Any
 from weft.lang.compat.later import later
 from weft.lang.values import types
 from weft.lang.values.argpack import ArgPackType
+from weft.lang.values.brackets import NDArray
 from weft.lang.values.types import *  # noqa: F403
 
-__all__ = ["argpack", "sparse_matrix_builder"]
+__all__ = ["NDArray", "argpack", "sparse_matrix_builder"]
 __all__ += types.__all__
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from weft.ir.errors import TypeMismatch
 from weft.ir.storage.snode import SNode as Node
 from weft.lang.data.field import Field, Slot, all_slots
+from weft.lang.data.field_annotations import Subscripted
 from weft.lang.data.snode_api import FieldTree, SNode
 from weft.lang.values.struct import Struct, convert
 from weft.lang.values.types import StructType
@@ -90,7 +91,7 @@ class StructContainer:
         return {name: member.to_torch(device) for name, member in self.members.items()}
 
 
-class StructField(StructContainer):
+class StructField(Subscripted, StructContainer):
     """A field of structs. `S[i]` is a struct whose writes go to the field. `S.a` (or `S.members["a"]`) is the field of
     member `a`. The members are stored together in each cell, or separately with `layout=Layout.SOA`. `S.grad` and
     `S.dual` are fields of structs with the gradients and duals of the members (`S.grad.a` is `S.a.grad`), or None."""
@@ -106,6 +107,15 @@ class StructField(StructContainer):
         self.name = name
         self.members: dict[str, Any] = dict(members)
         self.grad, self.dual = self._companion("grad"), self._companion("dual")
+
+    @property
+    def element_type(self) -> Any:
+        """The type of an element."""
+        return self.struct_type
+
+    def is_a(self, kind: type) -> bool:
+        """Whether this is a field of that class."""
+        return kind is Field or isinstance(self, kind)
 
     @property
     def companions(self) -> dict[str, StructField]:

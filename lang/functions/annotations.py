@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, get_args, get_origin
 
+from weft.lang.data.field_annotations import FieldAnnotation, Subscripted
 from weft.lang.errors import UnknownName
+from weft.lang.values.brackets import meant
 from weft.lang.values.types import Template
 
 __all__ = ["MISSING", "annotation_of", "evaluate_annotations", "is_template", "result_annotations"]
@@ -33,7 +35,11 @@ def evaluate_annotations(function: Callable[..., Any], depth: int) -> None:
 def annotation_of(function: Callable[..., Any], name: str) -> Any:
     """The evaluated annotation of parameter `name` (or "return"). MISSING if there is none."""
     annotation = function.__annotations__.get(name, MISSING)
-    return _evaluated(function, name, annotation, {}) if isinstance(annotation, str) else annotation
+    if isinstance(annotation, str):
+        annotation = _evaluated(function, name, annotation, {})
+    if isinstance(annotation, type) and issubclass(annotation, Subscripted):
+        return FieldAnnotation(annotation)
+    return meant(annotation)
 
 
 def _evaluated(function: Callable[..., Any], name: str, annotation: str, names: Mapping[str, Any]) -> Any:

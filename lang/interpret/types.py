@@ -87,7 +87,7 @@ def fit(x: Any, annotation: Any) -> Any:
     unchanged."""
     if is_template(annotation):
         return x
-    if isinstance(annotation, NdarrayType) or annotation is NdarrayType:
+    if isinstance(annotation, NdarrayType):
         return as_array(x, annotation)
     if isinstance(annotation, MatrixType):
         values = array_of(x)

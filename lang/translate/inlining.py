@@ -15,6 +15,7 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import VOID, Array, Prim, Tensor, Type, struct, with_element
+from weft.lang.data.field_annotations import FieldAnnotation, Subscripted
 from weft.lang.functions.annotations import MISSING, annotation_of, is_template, result_annotations
 from weft.lang.functions.source import Source, source_of
 from weft.lang.translate.endings import refuse_open_end
@@ -143,8 +144,7 @@ def _bind(
 ) -> Any:
     """Bind one parameter. Returns its part of the key that identifies this instance of the function."""
     template = by_reference or is_template(annotation)
-    if isinstance(annotation, Ref):
-        check_reference(t, child.source.name, name, value, annotation, c)
+    check_template(t, child.source.name, name, value, annotation, c)
     if template and is_number(value):
         child.bind(name, value, "template parameter")
         return (type(value), value)
@@ -194,7 +194,25 @@ def _by_value(
     return expr.type
 
 
-def check_reference(t: Translator, function: str, name: str, value: Any, annotation: Ref, c: Call) -> None:
+def check_template(t: Translator, function: str, name: str, value: Any, annotation: Any, c: Call) -> None:
+    """Raise TypeMismatch unless the argument is what its annotation asks for: an lvalue for `ref`, a field of such
+    elements for `Field[element]`. Other annotations are accepted."""
+    if isinstance(annotation, Ref):
+        _check_reference(t, function, name, value, annotation, c)
+    if isinstance(annotation, FieldAnnotation) and not annotation.accepts(value):
+        given = f"{value!r}" if isinstance(value, Subscripted) else f"a value of type {_kind(value)}"
+        raise t.error(
+            f"argument '{name}' of '{function}' must be a field, as {annotation!r} says, not {given}",
+            argument_node(c, name, value),
+            TypeMismatch,
+        )
+
+
+def _kind(value: Any) -> str:
+    return f"{value.type}" if isinstance(value, tree.Expr) else type(value).__name__
+
+
+def _check_reference(t: Translator, function: str, name: str, value: Any, annotation: Ref, c: Call) -> None:
     """Raise TypeMismatch unless the argument of a `ref` parameter is an lvalue of that type."""
     wanted, node = (
         f"argument '{name}' of '{function}' must be a reference to {annotation.dtype}",

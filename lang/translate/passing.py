@@ -20,13 +20,13 @@ from weft.ir.symbols import Param
 from weft.ir.types import Array, Prim, Tensor, Type, exposed, i32
 from weft.lang.functions.annotations import MISSING, is_template
 from weft.lang.translate.functions import Call
-from weft.lang.translate.inlining import argument_node, check_reference, declared_type
+from weft.lang.translate.inlining import argument_node, check_template, declared_type
 from weft.lang.translate.precision import warn_of_loss
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import Record, coerce, in_memory, is_number, settled_place, struct_kind, to_expr
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.struct import Struct as PyStruct
-from weft.lang.values.types import CompoundType, NdarrayType, Ref, StructType
+from weft.lang.values.types import CompoundType, NdarrayType, StructType
 
 __all__ = ["Passed", "Passing"]
 
@@ -67,8 +67,7 @@ class Passing:
             raise self.t.error(f"argument '{name}' of '{self.function}' must be an array", self.node, TypeMismatch)
         if isinstance(value, (list, tuple)) and not isinstance(annotation, CompoundType):
             return self.items(name, value, by_reference or is_template(annotation))
-        if isinstance(annotation, Ref):
-            check_reference(self.t, self.function, name, value, annotation, self.call)
+        check_template(self.t, self.function, name, value, annotation, self.call)
         if by_reference or is_template(annotation):
             return self.reference(name, value)
         if annotation is MISSING and _is_object(value):

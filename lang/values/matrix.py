@@ -16,6 +16,7 @@ from weft.ir.scalar import cast_value, promote
 from weft.ir.types import Prim, u1
 from weft.lang.arguments import is_several
 from weft.lang.errors import WrongIndex
+from weft.lang.values.brackets import Unsized
 from weft.lang.values.builtins import PyFunc, apply_binary, apply_unary, strong_type
 from weft.lang.values.makers import MAKERS
 from weft.lang.values.scope import number, typed
@@ -79,6 +80,9 @@ class Matrix(metaclass=_Methods):
                 f"a vector or matrix must have one or two axes, not {array.ndim}: pass a list or a list of rows"
             )
         self.values = array
+
+    def __class_getitem__(cls, dtype: Any) -> Unsized:
+        return Unsized(cls.__name__, 1 if issubclass(cls, Vector) else 2, dtype)
 
     @staticmethod
     def wrap(values: Any) -> Matrix:

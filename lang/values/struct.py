@@ -13,6 +13,7 @@ from weft.ir.errors import CompilationError, TypeMismatch
 from weft.ir.scalar import cast_value, range_of
 from weft.ir.types import Struct as StructIr
 from weft.ir.types import Type, element, f64, i64, shape_of, u1
+from weft.lang.values.brackets import meant
 from weft.lang.values.makers import MAKERS
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.types import MatrixType, StructType, VectorType, prim_of_numpy, primitive, to_ir
@@ -274,6 +275,7 @@ def dataclass(cls: type) -> StructType:
     for name in members:
         if name in vars(cls):
             raise CompilationError(f"{cls.__name__}.{name}: a member of a struct cannot have a default value")
+    members = {name: meant(annotation) for name, annotation in members.items()}
     made = StructType(members, _functions(cls), cls.__name__)
     made.__doc__, made.__module__ = cls.__doc__, cls.__module__
     return made

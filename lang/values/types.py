@@ -23,7 +23,6 @@ from weft.lang.values.numbers import array_of
 __all__ = [
     "CompoundType",
     "MatrixType",
-    "NDArray",
     "NdarrayType",
     "Ref",
     "StructType",
@@ -105,6 +104,8 @@ def _not_primitive(annotation: Any) -> str:
     name = getattr(annotation, "__name__", "")
     if isinstance(annotation, str) and annotation in PRIMS:
         return f"the string '{annotation}' is not a type: write ti.{annotation}"
+    if why := getattr(annotation, "not_of_values", ""):
+        return str(why)
     if name in ("Vector", "Matrix"):
         size = "n, dtype" if name == "Vector" else "n, m, dtype"
         return f"ti.{name} creates values; it is not a type: write ti.types.{name.lower()}({size})"
@@ -126,7 +127,7 @@ def to_ir(annotation: Any) -> Type:
     return primitive(annotation)
 
 
-def _check_number(annotation: Any) -> None:
+def check_number(annotation: Any) -> None:
     """Raise TypeMismatch unless this is a number type. A default type is accepted without resolving it."""
     if not any(annotation is known for known in (int, float, bool, unsigned)):
         primitive(annotation)
@@ -148,7 +149,7 @@ class MatrixType(CompoundType):
 
     def __init__(self, n: int, m: int, dtype: Any) -> None:
         self.n, self.m, self._dtype = extent_of(n), extent_of(m), dtype
-        _check_number(dtype)
+        check_number(dtype)
 
     @property
     def dtype(self) -> Prim:
@@ -317,7 +318,7 @@ class NdarrayType:
                 MatrixType(*element_shape, dtype) if len(element_shape) == 2 else VectorType(element_shape[0], dtype)
             )
         if dtype is not None and not isinstance(dtype, CompoundType | Type):
-            _check_number(dtype)
+            check_number(dtype)
         if ndim is not None:
             extent_of(ndim, "the number of an array's axes", 0)
         if boundary not in ("unsafe", "clamp"):
@@ -337,16 +338,6 @@ class NdarrayType:
 
     def __repr__(self) -> str:
         return f"ndarray(dtype={_type_name(self.dtype)}, ndim={self.ndim})"
-
-
-class _Subscriptable(type):
-    def __getitem__(cls, parameters: Any) -> NdarrayType:
-        pair = parameters if isinstance(parameters, tuple) else (parameters,)
-        return NdarrayType(*pair)
-
-
-class NDArray(NdarrayType, metaclass=_Subscriptable):
-    """`NDArray[ti.f32, 2]` is a short form of `ndarray(ti.f32, 2)`."""
 
 
 class Template:

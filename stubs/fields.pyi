@@ -1,0 +1,203 @@
+# pyright: reportOverlappingOverload=false, reportIncompatibleMethodOverride=false
+"""Fields and arrays, as type checkers see them. `Field[E]` is a field whose elements have the type E."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeAlias, TypeVar, overload
+
+from numpy.typing import NDArray as NumpyArray
+from typing_extensions import Self
+
+from weft.lang.data.snode_api import Layout, SNode
+from weft.stubs.loops import Index
+from weft.stubs.matrices import Matrix, Tensor, Vector
+
+E = TypeVar("E")
+Number = TypeVar("Number", int, float)
+Several = TypeVar("Several", bound=Tensor[Any])
+Shape: TypeAlias = int | Sequence[int]
+Place: TypeAlias = int | tuple[int | Vector[int], ...] | Vector[int] | None
+
+class _Elements(Generic[E]):
+    """What fields and ndarrays have."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of elements along each axis; () for a single element."""
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+    @property
+    def dtype(self) -> Any:
+        """The type of the numbers, such as `ti.f32`; the type of the structs of a field of structs."""
+    @property
+    def element_shape(self) -> tuple[int, ...]:
+        """The shape of an element: () for numbers."""
+    @property
+    def grad(self) -> Self:
+        """The gradient: of the same type and shape, if it was made with `needs_grad=True`. Otherwise None."""
+    @property
+    def dual(self) -> Self:
+        """The dual: of the same type and shape, if it was made with `needs_dual=True`. Otherwise None."""
+    def __getitem__(self, key: Place) -> E: ...
+    @overload
+    def __setitem__(self: _Elements[int], key: Place, value: int) -> None: ...
+    @overload
+    def __setitem__(self: _Elements[float], key: Place, value: float) -> None: ...
+    @overload
+    def __setitem__(
+        self: _Elements[Vector[int]] | _Elements[Vector[float]] | _Elements[Matrix[int]] | _Elements[Matrix[float]],
+        key: Place,
+        value: float | Tensor[float] | Sequence[float] | Sequence[Sequence[float]],
+    ) -> None: ...
+    @overload
+    def __setitem__(self, key: Place, value: E) -> None: ...
+    def __iter__(self) -> Iterator[Index]:
+        """In a kernel: a loop over all indices, `for i, j in x:`."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumpyArray[Any]: ...
+    @overload
+    def fill(self: _Elements[int], val: int) -> None: ...
+    @overload
+    def fill(self: _Elements[float], val: float) -> None: ...
+    @overload
+    def fill(self, val: Any) -> None:
+        """Set every element."""
+    def copy_from(self, other: _Elements[Any]) -> None:
+        """Set all elements from another one of the same shape. Raises ValueError for another shape."""
+    def to_torch(self, device: Any = None) -> Any:
+        """Copy all elements to a new torch tensor, on `device` if given."""
+    def from_torch(self, arr: Any) -> None:
+        """Set all elements from a torch tensor on any device."""
+
+class Field(_Elements[E]):
+    """A field: elements of type E that kernels read and write.
+
+    `x[i, j]` reads an element and `x[i, j] = v` sets it; `x[None]` is the element of a 0-D field. As the annotation of
+    a parameter, `ti.Field[ti.f32]` takes a field of such elements, as a compile-time constant."""
+
+    name: str
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """The index of the first element along each axis."""
+    @property
+    def placed(self) -> bool:
+        """Whether the field has a place in a tree."""
+    @property
+    def snode(self) -> SNode:
+        """The place of the (first) scalar component."""
+    def parent(self, levels: int = 1) -> SNode | None:
+        """The node `levels` above the field's place."""
+    def to_numpy(self, *, dtype: Any = None) -> NumpyArray[Any]:
+        """Copy all elements to a new numpy array; the axes of an element are the last ones."""
+    def from_numpy(self, arr: Any) -> None:
+        """Set all elements from an array, cast to the type of the field."""
+
+class ScalarField(Field[E]):
+    """A field of numbers."""
+
+    def to_numpy(self, dtype: Any = None) -> NumpyArray[Any]:
+        """Copy all elements to a new numpy array of the field's shape. `dtype` (numpy's or Weft's) converts them."""
+
+class MatrixField(Field[E]):
+    """A field of vectors or matrices. `x[i].y = 1` writes to the field."""
+
+    n: int
+    m: int
+    def to_numpy(self, keep_dims: bool = False, dtype: Any = None) -> NumpyArray[Any]:
+        """Copy all elements to a new numpy array of shape `(*shape, n)` for vectors, else `(*shape, n, m)`."""
+    def to_torch(self, device: Any = None, keep_dims: bool = False) -> Any:
+        """Copy all elements to a new torch tensor, as `to_numpy` does, on `device` if given."""
+    def get_scalar_field(self, *indices: int) -> ScalarField[Any]:
+        """The field of one scalar component. It shares the memory of this field."""
+
+class StructField(Field[E]):
+    """A field of structs. `S[i].a = 1` writes to the field, and `S.a` is the field of a member."""
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the members."""
+    def get_member_field(self, key: str) -> Any:
+        """The field of a member."""
+    def to_numpy(self, dtype: Any = None) -> dict[str, Any]:  # type: ignore[override]
+        """Copy all elements to a dict of numpy arrays, one for each member."""
+    def from_numpy(self, array_dict: Mapping[str, Any]) -> None:
+        """Set the members from a dict of arrays."""
+    def __setitem__(self, key: Place, value: E | Mapping[str, Any]) -> None: ...
+    def __getattr__(self, name: str) -> Any: ...
+
+class Ndarray(_Elements[E]):
+    """An array that kernels take as arguments, on the device of the program."""
+
+    def to_numpy(self) -> NumpyArray[Any]:
+        """Copy all elements to a new numpy array; the axes of an element are the last ones."""
+    def from_numpy(self, arr: Any) -> None:
+        """Set all elements from an array of the same shape."""
+
+class ScalarNdarray(Ndarray[E]):
+    """An ndarray of numbers."""
+
+class VectorNdarray(Ndarray[E]):
+    """An ndarray of vectors: `VectorNdarray(3, ti.f32, shape)`."""
+
+    def __init__(self, n: int, dtype: Any, shape: Shape) -> None: ...
+    n: int
+
+class MatrixNdarray(Ndarray[E]):
+    """An ndarray of matrices: `MatrixNdarray(2, 3, ti.f32, shape)`."""
+
+    def __init__(self, n: int, m: int, dtype: Any, shape: Shape) -> None: ...
+    n: int
+    m: int
+
+@overload
+def field(
+    dtype: type[Number],
+    shape: Shape | None = None,
+    *,
+    name: str = "",
+    order: str | None = None,
+    offset: Shape | None = None,
+    needs_grad: bool = False,
+    needs_dual: bool = False,
+    layout: Layout = ...,
+) -> ScalarField[Number]: ...
+@overload
+def field(
+    dtype: type[Several],
+    shape: Shape | None = None,
+    *,
+    name: str = "",
+    order: str | None = None,
+    offset: Shape | None = None,
+    needs_grad: bool = False,
+    needs_dual: bool = False,
+    layout: Layout = ...,
+) -> MatrixField[Several]: ...
+@overload
+def field(
+    dtype: type[E],
+    shape: Shape | None = None,
+    *,
+    name: str = "",
+    order: str | None = None,
+    offset: Shape | None = None,
+    needs_grad: bool = False,
+    needs_dual: bool = False,
+    layout: Layout = ...,
+) -> StructField[E]:
+    """Make a field. `dtype` is a primitive, `int`, `float`, or a vector, matrix or struct type.
+
+    `shape` is a number, a tuple, or () for a single element `x[None]`. With None, `root...place(x)` must place the
+    field. `order` is the memory order of the axes: "ij" (the last axis varies fastest, the default), "ji" and so on.
+    `offset` is the index of the first element on each axis. `needs_grad` makes the gradient `x.grad` and `needs_dual`
+    the dual `x.dual`, fields of the same type and shape (see `ti.ad`). `name` appears in messages. Raises
+    CompilationError for options that do not fit."""
+
+@overload
+def ndarray(
+    dtype: type[Number], shape: Shape, needs_grad: bool = False, needs_dual: bool = False
+) -> ScalarNdarray[Number]: ...
+@overload
+def ndarray(dtype: type[E], shape: Shape, needs_grad: bool = False, needs_dual: bool = False) -> Ndarray[E]:
+    """Make an ndarray of `shape` (a number or a tuple), filled with zeros. `dtype` is a primitive, vector, matrix or
+    struct type. `needs_grad` makes the gradient `x.grad` and `needs_dual` the dual `x.dual`, ndarrays of the same type
+    and shape (see `ti.ad`); `dtype` must have floats then. Raises TypeMismatch for another type."""

@@ -1,0 +1,3 @@
+"""`weft.math`, as type checkers see it."""
+
+from weft.stubs.math import *  # noqa: F403

@@ -1,0 +1,3 @@
+"""`weft.types`, as type checkers see it."""
+
+from weft.stubs.types import *  # noqa: F403

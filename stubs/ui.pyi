@@ -1,0 +1,35 @@
+"""`ti.ui`: windows, and what they draw (`ti.ui.Window`, `ti.ui.Scene`, `ti.GUI`)."""
+
+from weft.lang.ui.camera import Camera as Camera
+from weft.lang.ui.camera import ProjectionMode as ProjectionMode
+from weft.lang.ui.camera import make_camera as make_camera
+from weft.lang.ui.canvas import Canvas as Canvas
+from weft.lang.ui.events import ALT as ALT
+from weft.lang.ui.events import BACKSPACE as BACKSPACE
+from weft.lang.ui.events import CAPSLOCK as CAPSLOCK
+from weft.lang.ui.events import CTRL as CTRL
+from weft.lang.ui.events import DOWN as DOWN
+from weft.lang.ui.events import ESCAPE as ESCAPE
+from weft.lang.ui.events import EXIT as EXIT
+from weft.lang.ui.events import LEFT as LEFT
+from weft.lang.ui.events import LMB as LMB
+from weft.lang.ui.events import MMB as MMB
+from weft.lang.ui.events import MOTION as MOTION
+from weft.lang.ui.events import MOVE as MOVE
+from weft.lang.ui.events import PRESS as PRESS
+from weft.lang.ui.events import RELEASE as RELEASE
+from weft.lang.ui.events import RETURN as RETURN
+from weft.lang.ui.events import RIGHT as RIGHT
+from weft.lang.ui.events import RMB as RMB
+from weft.lang.ui.events import SHIFT as SHIFT
+from weft.lang.ui.events import SPACE as SPACE
+from weft.lang.ui.events import TAB as TAB
+from weft.lang.ui.events import UP as UP
+from weft.lang.ui.events import WHEEL as WHEEL
+from weft.lang.ui.gui import GUI as GUI
+from weft.lang.ui.gui import rgb_to_hex as rgb_to_hex
+from weft.lang.ui.panels import Gui as Gui
+from weft.lang.ui.scene import Scene as Scene
+from weft.lang.ui.view import View as View
+from weft.lang.ui.window import Window as Window
+from weft.lang.ui.window import check_ggui_availability as check_ggui_availability

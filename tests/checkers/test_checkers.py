@@ -1,0 +1,138 @@
+"""What pyright and mypy say about programs: nothing, where the annotations are types; of calls in annotations, that
+they are no types; of each mistake, the rule that its line names."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weft
+from tests.checkers.programs import arrays, fields
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(__file__).parent / "programs"
+CLEAN = ("arrays.py", "fields.py", "revealed.py")
+FORM = {"pyright": "reportInvalidTypeForm", "mypy": "valid-type"}  # an annotation that is a call
+
+MYPY = """
+[mypy]
+strict = true
+python_version = 3.10
+mypy_path = {site}
+
+[mypy-*.taichi_mpm]
+disallow_untyped_defs = false
+disallow_incomplete_defs = false
+disallow_untyped_calls = false
+
+[mypy-weft.stubs.*]
+disable_error_code = overload-overlap
+
+[mypy-weft.lang.*]  # its own types are checked by `make check`
+follow_imports = skip
+"""
+
+Found = dict[str, dict[int, set[str]]]  # of each file, the rules that complain of a line
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder with Weft as `pip` installs it."""
+    package = tmp_path / "site" / "weft"
+    package.mkdir(parents=True)
+    for name in ("__init__.py", "__init__.pyi", "py.typed", "codegen", "demos", "ir", "lang", "runtime", "stubs"):
+        (package / name).symlink_to(ROOT / name)
+    for module in (ROOT / "stubs" / "modules").iterdir():
+        (package / module.name).symlink_to(module)
+    return package.parent
+
+
+def _pyright(folder: Path, site: Path, mode: str) -> Found:
+    config = {
+        "include": [str(folder.relative_to(ROOT))],
+        "extraPaths": [str(site)],
+        "typeCheckingMode": mode,
+        "pythonVersion": "3.10",
+        "reportUnusedExpression": False,
+        "reportUnusedCallResult": False,
+    }
+    place = site.parent / "pyrightconfig.json"
+    (site.parent / "tests").symlink_to(ROOT / "tests")
+    (site.parent / "demos").symlink_to(ROOT / "demos")
+    place.write_text(json.dumps(config))
+    command = [sys.executable, "-m", "pyright", "--outputjson", "-p", str(place), "--pythonpath", sys.executable]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    report = json.loads(run.stdout)
+    assert report["summary"]["filesAnalyzed"] == len(list(folder.glob("*.py"))), run.stdout
+    found: Found = defaultdict(lambda: defaultdict(set))
+    for one in report["generalDiagnostics"]:
+        rule = one.get("rule", one["message"])
+        found[Path(one["file"]).name][one["range"]["start"]["line"] + 1].add(rule)
+    return found
+
+
+def _mypy(folder: Path, site: Path) -> Found:
+    config = site.parent / "mypy.ini"
+    config.write_text(MYPY.format(site=site))
+    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir", str(site.parent / "cache")]
+    files = sorted(map(str, folder.glob("*.py")))
+    run = subprocess.run([*command, *files], capture_output=True, text=True, check=False, cwd=site.parent)
+    assert not run.stderr, run.stderr
+    found: Found = defaultdict(lambda: defaultdict(set))
+    for line in run.stdout.splitlines():
+        if match := re.match(r"(.+?):(\d+): error: .*\[([\w-]+)\]$", line):
+            found[Path(match[1]).name][int(match[2])].add(match[3])
+        else:
+            assert ": note: " in line or line.startswith(("Found", "Success")), line
+    return found
+
+
+def _expected(checker: str) -> dict[int, set[str]]:
+    """The rules that the lines of `mistakes.py` name."""
+    expected: dict[int, set[str]] = {}
+    for number, line in enumerate((PROGRAMS / "mistakes.py").read_text().splitlines(), 1):
+        if match := re.search(r"  # (report[\w,]+) ([\w-]+)$", line):
+            rules = match[1] if checker == "pyright" else match[2]
+            expected |= {number: set(rules.split(","))} if rules != "-" else {}
+    return expected
+
+
+def _check(found: Found, checker: str) -> None:
+    assert {name: found[name] for name in CLEAN if found[name]} == {}
+    lines = (PROGRAMS / "taichi_mpm.py").read_text().splitlines()
+    calls = {number for number, line in enumerate(lines, 1) if re.search(r"# form( form)?$", line)}
+    assert found["taichi_mpm.py"] == {number: {FORM[checker]} for number in calls}
+    assert found["mistakes.py"] == _expected(checker)
+
+
+def test_pyright(site: Path) -> None:
+    _check(_pyright(PROGRAMS, site, "standard"), "pyright")
+
+
+def test_mypy(site: Path) -> None:
+    _check(_mypy(PROGRAMS, site), "mypy")
+
+
+@pytest.mark.exhaustive
+def test_pyright_finds_no_errors_in_the_demos(site: Path) -> None:
+    """(mypy checks them in `make check`.)"""
+    assert _pyright(ROOT / "demos", site, "standard") == {}
+
+
+@pytest.mark.parametrize("arch", [weft.cpu, weft.python])
+def test_the_programs_run(arch: str) -> None:
+    weft.init(arch=arch)
+    energy, count = fields.run()
+    assert energy == pytest.approx(10.683185, rel=1e-5)  # of eight balls that fell for 0.06 s: the same on each arch
+    assert count == 3 * sum(range(8))
+    blended, lit, total = arrays.run()
+    assert blended == pytest.approx(1 - 0.5 * 0.75 + 3 / 14**0.5, rel=1e-5)
+    sums = np.array([15, 1, 6]) + [1, 2, 3] + [4 + 5 - 1 - 2 - 3, 0, 0] + 4 * np.array([4, 8, 12]) + 1
+    assert (lit, total) == (2, sums[0] + sums[1])
