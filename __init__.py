@@ -192,7 +192,9 @@ if TYPE_CHECKING:
     )
     from weft.lang.exports.recorder import Recorder
     from weft.lang.functions.func import func, real_func
-    from weft.lang.kernels.kernel import data_oriented, kernel, warm
+    from weft.lang.kernels.data_oriented import data_oriented
+    from weft.lang.kernels.kernel import kernel
+    from weft.lang.kernels.warm import warm
     from weft.lang.measure.launch_progress import progress
 
 __version__ = "0.1.0"
@@ -242,7 +244,9 @@ _LAZY: dict[str, str] = {
     "progress": "weft.lang.measure.launch_progress",
     **dict.fromkeys(("AutotuneError", "Config", "autotune"), "weft.lang.tuning.autotune"),
     **dict.fromkeys(("func", "real_func"), "weft.lang.functions.func"),
-    **dict.fromkeys(("data_oriented", "kernel", "warm"), "weft.lang.kernels.kernel"),
+    "data_oriented": "weft.lang.kernels.data_oriented",
+    "kernel": "weft.lang.kernels.kernel",
+    "warm": "weft.lang.kernels.warm",
     **dict.fromkeys(
         (
             *("CompilationError", "WeftError", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError"),

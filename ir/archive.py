@@ -91,9 +91,16 @@ def _count(value: Any) -> int:
     return value
 
 
+def _truth(value: Any) -> bool:
+    if type(value) is not bool:
+        raise ArchiveError(f"expected true or false, not {value!r}")
+    return value
+
+
 _CHECKS: dict[str, Callable[[Any], Any]] = {
     "str": _text,
     "int": _count,
+    "bool": _truth,
     "tuple[str, ...]": lambda values: tuple(map(_text, values)),
     "tuple[int, ...]": lambda values: tuple(map(_count, values)),
 }

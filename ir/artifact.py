@@ -55,12 +55,13 @@ __all__ = [
 #                 calls body over [0, n) in chunks of `grain` or more on all workers; returns when all are done
 #   print         void (i64 site, i64 *values)  values: one 8-byte slot per scalar, as in the context
 #   pool          not a function: the pool handle that parallel_for takes
+#   drawn         not a function: the key of the random numbers of the last launch, which the launch stores here
 #   threads       not a function: the number of threads of the pool, the caller included
 #   scratch       void *(i64 pool, i64 bytes)  cache-aligned memory for the current launch; null if there is none
 #   stack         not a function: the bytes of stack that a launch may use on each thread
 #   poll          i1 (ptr record)  whether the launch with that error record must end; called if the record's first
 #                 word is not 0. Its calling convention is LLVM's preserve_allcc
-SERVICES: tuple[str, ...] = ("parallel_for", "print", "pool", "threads", "scratch", "stack", "poll")
+SERVICES: tuple[str, ...] = ("parallel_for", "print", "pool", "drawn", "threads", "scratch", "stack", "poll")
 
 # The error record, in 8-byte words: 0 state, 1 site, 2.. up to 14 values. The state is the low half of its word: 0 no,
 # 1 being written, 2 complete; 3: the CUDA driver failed, and word 1 is its status; 4: nothing ran, arguments overlap;
@@ -91,6 +92,7 @@ PRINT_END = 2**63 - 1
 #               cuLaunchKernel, cuMemsetD32Async, cuMemcpyDtoHAsync, cuStreamSynchronize, cuCtxGetCurrent,
 #               cuCtxSetCurrent
 #   pool        not a function, at the same index as in SERVICES: a block of memory with the word that a launch holds
+#   drawn       as in SERVICES, at the same index
 #   context, stream   those of the device
 #   queue, flush   the stream argument of `launch`; a function of it that submits the collected launches, or null
 #   state, prints   the addresses of the kernel's state and of the print buffer
@@ -101,6 +103,7 @@ CUDA_SERVICES: tuple[str, ...] = (
     "launch",
     "memset",
     "pool",
+    "drawn",
     "copy_out",
     "synchronize",
     "get_current",
@@ -184,11 +187,13 @@ class GradientFacts:
     part of it in which it needs the values from before the launch of the original kernel. It needs the values from
     after that launch in the rest. `lost`: the places where the original kernel stores a value that carries a derivative
     to memory without a gradient. Memory is written "field:2" or "param:0": the field or the parameter of the kernel
-    with that number."""
+    with that number. `draws`: it computes random numbers of the original kernel again, and so needs the key of that
+    launch."""
 
     reads: tuple[str, ...] = ()
     saved: tuple[str, ...] = ()
     lost: tuple[Site, ...] = ()
+    draws: bool = False
 
 
 @dataclass(frozen=True)
@@ -217,12 +222,14 @@ class Artifact:
     races: RaceTable | None = field(default=None, compare=False, repr=False)  # the meaning of the shadow of races
     reads: tuple[str, ...] = ()  # gradients: see `GradientFacts`
     saved: tuple[str, ...] = ()  # gradients: as `reads`
+    draws_again: bool = False  # gradients: `GradientFacts.draws`
     check: str = ""  # the function `i1 (ctx)` that tells whether arguments overlap; nothing if they may, or cannot
 
     @property
     def facts(self) -> GradientFacts:
         """What a tape has to know, if this is a gradient kernel."""
-        return GradientFacts(self.reads, self.saved, tuple(site for site in self.sites if site.kind == "lost"))
+        lost = tuple(site for site in self.sites if site.kind == "lost")
+        return GradientFacts(self.reads, self.saved, lost, self.draws_again)
 
     @property
     def functions(self) -> tuple[str, ...]:

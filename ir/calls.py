@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from weft.ir.core import Op
-from weft.ir.ops import Assert, Invoke, Kernel, LaneRandom, Random
+from weft.ir.ops import Assert, Invoke, Kernel, LaneRandom, Random, RandomAt
 
 __all__ = ["DRAWS", "FAILS", "RECURS", "called", "calls_itself", "closures", "draws", "may_fail", "note_effects"]
 
@@ -16,7 +16,7 @@ __all__ = ["DRAWS", "FAILS", "RECURS", "called", "calls_itself", "closures", "dr
 DRAWS, FAILS, RECURS = "draws", "fails", "recurs"
 
 _HOLDS: dict[str, Callable[[Op], bool]] = {
-    DRAWS: lambda op: isinstance(op, Random),
+    DRAWS: lambda op: isinstance(op, (Random, RandomAt)),
     FAILS: lambda op: isinstance(op, Assert),
 }
 
@@ -60,7 +60,8 @@ def note_effects(kernel: Kernel, functions: Sequence[Kernel]) -> None:
 def draws(root: Op) -> bool:
     """Whether ops in `root`, or functions called there, draw random numbers."""
     return any(
-        isinstance(op, (Random, LaneRandom)) or (isinstance(op, Invoke) and DRAWS in op.effects) for op in root.walk()
+        isinstance(op, (Random, RandomAt, LaneRandom)) or (isinstance(op, Invoke) and DRAWS in op.effects)
+        for op in root.walk()
     )
 
 

@@ -109,6 +109,12 @@ def _random(machine: Machine, op: ops.Random) -> Run:
     return lambda env: unflatten([machine.draw(part, stream) for part in flatten(type)], type)
 
 
+@runs(ops.RandomAt)
+def _random_at(machine: Machine, op: ops.RandomAt) -> Run:
+    prim, stream, draw = element(op.type), op.stream, machine.slot(op.draw)
+    return lambda env: machine.drawn(prim, stream, int(env[draw]))
+
+
 @runs(ops.MakeTensor)
 def _make_tensor(machine: Machine, op: ops.MakeTensor) -> Run:
     values, type = machine.slot_list(op.values), op.type

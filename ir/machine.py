@@ -254,6 +254,11 @@ class Machine:
         now.serial_draws += 1
         return number(prim, now.key, 0, now.serial_draws - 1, 0)
 
+    def drawn(self, prim: Prim, stream: int, draw: int) -> Any:
+        """The random number that the current iteration draws after so many others."""
+        now, stream = self.course, stream or self.course.stream
+        return number(prim, now.key, now.iteration if stream else 0, draw, stream)
+
 
 def regrouped(scalars: Sequence[Any], types: Sequence[Type]) -> list[Any]:
     """Values of these types from their scalars. An array is one item."""

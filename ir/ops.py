@@ -156,6 +156,14 @@ class Random(Op, name="random", reads=True, writes=True, effect="elsewhere", lan
     stream: int = attr(0)
 
 
+class RandomAt(Op, name="random_at", reads=True, effect="elsewhere"):
+    """Gives the random number that `random` gives this iteration after `draw` others (i32), and does not count as a
+    draw. A gradient computes the numbers of its kernel again. `stream` is as in `random`."""
+
+    draw: Value = operand()
+    stream: int = attr(0)
+
+
 class Splat(Op, name="splat", pure=True, steps_into=True, levels="chi tasks vectors"):
     """Builds a tensor or vector of the op's type in which every element equals `x`, a scalar. The elements of a vector
     may be addresses too."""

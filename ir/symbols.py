@@ -19,7 +19,18 @@ from weft.ir.storage.level import Space
 from weft.ir.storage.path import Path, dense_path
 from weft.ir.types import Type
 
-__all__ = ["COMPANIONS", "MODES", "FieldSymbol", "LoopConfig", "Lost", "Param", "places_of", "scopes_of", "shadow_of"]
+__all__ = [
+    "BOX",
+    "COMPANIONS",
+    "MODES",
+    "FieldSymbol",
+    "LoopConfig",
+    "Lost",
+    "Param",
+    "places_of",
+    "scopes_of",
+    "shadow_of",
+]
 
 # What a kernel shall become: itself; forward mode, which computes the duals of its outputs of those of its inputs;
 # reverse mode, which computes the gradients of its inputs of those of its outputs; or forward mode of reverse mode.
@@ -27,6 +38,8 @@ MODES = ("", "jvp", "vjp", "vjp.jvp")
 
 # What a field or parameter has in each mode beside its value.
 COMPANIONS = {"jvp": "dual", "vjp": "grad"}
+
+BOX = "box"  # the kind of a hidden parameter that holds a number of the program, see `autodiff/boxes.py`
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from weft.ir.core import LEVELS, Block, Op, Value, ops_at
 from weft.ir.errors import InternalError
 from weft.ir.ops import Kernel
 from weft.ir.storage.cell import SHADOWS
-from weft.ir.symbols import COMPANIONS, MODES, FieldSymbol
+from weft.ir.symbols import BOX, COMPANIONS, MODES, FieldSymbol
 from weft.ir.types import VOID, Array, Lanes, Pointer, Prim, Type
 from weft.ir.verify_schedule import verify_schedule
 from weft.ir.verify_types import CHECKS, require, show
@@ -178,7 +178,7 @@ def _companions(kernel: Kernel) -> None:
             same = (other.dtype, other.shape, other.space.first) == (symbol.dtype, symbol.shape, symbol.space.first)
             require(same, kernel, f"{name}, which has another type or shape")
         before.add(symbol)
-    own = {param.name: param.type for param in kernel.params if param.hidden in ("", *COMPANIONS.values())}
+    own = {param.name: param.type for param in kernel.params if param.hidden in ("", BOX, *COMPANIONS.values())}
     for param in kernel.params:
         if param.hidden not in COMPANIONS.values():
             continue

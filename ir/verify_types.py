@@ -128,6 +128,12 @@ def _arg(op: ops.Arg, kernel: Kernel) -> None:
     )
 
 
+@checks(ops.RandomAt)
+def _random_at(op: ops.RandomAt, _: Kernel) -> None:
+    require(op.draw.type is i32, op, f"has a draw of type {op.draw.type}; expected i32")
+    require(isinstance(op.type, Prim), op, f"has the type {op.type}; expected a scalar")
+
+
 @checks(ops.Unary)
 def _unary(op: ops.Unary, _: Kernel) -> None:
     require(op.kind in UNARY, op, f"has the unknown kind {op.kind!r}")

@@ -63,6 +63,7 @@ class CpuDevice(Launching):
             "parallel_for": pool.parallel_for,
             "print": print_address,
             "pool": pool.handle,
+            "drawn": 0,
             "threads": pool.threads,
             "scratch": pool.scratch,
             "stack": system.stack_bytes(),

@@ -236,6 +236,11 @@ class CudaKernel:
         """The data that a direct call needs, or None if direct calls are not possible now."""
         return None if self._printing or self._device.timer is not None else self._host.native
 
+    @property
+    def drawn(self) -> int:
+        """Return the key of the random numbers of the last launch, 0 before the first one."""
+        return self._host_now().drawn or self._host.drawn
+
     def _host_now(self) -> CpuKernel:
         """Return the host code for launches in the current mode."""
         timer = self._device.timer
@@ -252,7 +257,7 @@ class CudaKernel:
         driver = device.gpu.driver
         words = {name: driver.address(function) for name, function in _DRIVER_FUNCTIONS.items()} | launching
         words |= {"context": device.gpu.context, "stream": device.gpu.stream, "processors": device.gpu.processors}
-        words |= {"pool": device.locks.ctypes.data, "state": self._state.address, "prints": 0}
+        words |= {"pool": device.locks.ctypes.data, "state": self._state.address, "prints": 0, "drawn": 0}
         if self._printing or self._warns:
             words["prints"] = device.prints.address
         table = [*(words[name] for name in CUDA_SERVICES[:-1]), *self._functions, *self._resident]

@@ -207,6 +207,12 @@ class CudaMemory:
         """The number of allocated bytes."""
         return sum(size for _, size in list(self._held.values()))
 
+    @property
+    def free(self) -> int:
+        """The number of bytes of the device that nobody uses."""
+        with self._enter():
+            return self._driver.free_memory()[0]
+
     def holders(self) -> list[tuple[str, int]]:
         """Return (owner, bytes) of the live buffers, the largest first."""
         return sorted(self._held.values(), key=lambda held: (-held[1], held[0]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from weft.ir.artifact import Artifact, CudaTarget
@@ -56,6 +57,11 @@ class Device(Protocol):
 
     @random_key.setter
     def random_key(self, key: int) -> None: ...
+
+    def replaying(self, key: int) -> AbstractContextManager[None]:
+        """In the block, gradients that this thread launches compute the random numbers of the launch with that key
+        again."""
+        ...
 
     @property
     def memory(self) -> Memory | CudaMemory:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
 from itertools import chain
-from threading import Lock
+from threading import Lock, local
 from typing import Any
 
 import numpy as np
 
-from weft.ir.artifact import Artifact, Slots
+from weft.ir.artifact import SERVICES, Artifact, Slots
 from weft.ir.errors import InternalError
 from weft.ir.philox import launch_key
 from weft.ir.scalar import cast_value
@@ -111,6 +112,7 @@ class Launcher:
         self._method = _MethodDef(b"launch", code["launch"], _METH_FASTCALL, None)
         # Launches take consecutive keys; the streams of a counter-based generator differ by key alone.
         self._seeds = ctypes.c_uint64(key)
+        self._replayed = local()  # the key of the launch whose random numbers this thread draws again
         self.throw = raiser(code)
         self._new: Any = ctypes.pythonapi.PyCFunction_NewEx
         self._new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
@@ -130,23 +132,37 @@ class Launcher:
         """Where that key is."""
         return ctypes.addressof(self._seeds)
 
+    @contextmanager
+    def replaying(self, key: int) -> Generator[None]:
+        """In the block, gradients that this thread launches compute the random numbers of the launch with that key."""
+        self._replayed.key = key
+        try:
+            yield
+        finally:
+            del self._replayed.key
+
+    @property
+    def present_key(self) -> int:
+        """The key that a gradient which draws again takes."""
+        return int(getattr(self._replayed, "key", self.key))
+
     def native(self, entry: int, table: int, overlap: int, memory: int, slots: Slots, prints: bool) -> Native:
         """What calls of that kernel need that Python has no part in."""
         rules = _result_rules(slots)
         return Native(self._code["call"], entry, table, self.seeds, memory, slots, rules, overlap, prints)
 
     def function(
-        self, entry: int, table: int, overlap: int, memory: int, slots: Slots, kinds: Sequence[int]
+        self, entry: int, table: int, seeds: int, overlap: int, memory: int, slots: Slots, kinds: Sequence[int]
     ) -> Callable[..., Any]:
         """The native function that launches the kernel at `entry`, for arguments of those kinds behind the trees,
-        unless the function at `overlap`, if that is not 0, says that they overlap. It does not keep the kernel
-        alive."""
+        unless the function at `overlap`, if that is not 0, says that they overlap. Keys of random numbers are counted
+        at the address `seeds`. It does not keep the kernel alive."""
         inputs = [INTEGER] * slots.trees + list(kinds)
         outputs, rules = _flatten(slots.results), _result_rules(slots)
         descriptor = DESCRIPTOR.words(
             kernel=entry,
             table=table,
-            seeds=self.seeds,
+            seeds=seeds,
             memory=memory,
             slots=slots.count,
             inputs=len(inputs),
@@ -159,6 +175,21 @@ class Launcher:
             ctypes.addressof(self._method), struct.pack(f"={len(words)}Q", *words), None
         )
         return function
+
+
+class _OwnKey:
+    """The key of a gradient that draws again, which one thread at a time sets and launches with."""
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher, self._lock, self._key = launcher, forkable(Lock()), ctypes.c_uint64()
+        self.address = ctypes.addressof(self._key)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._key.value = self._launcher.present_key
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
 
 
 class Launching:
@@ -180,11 +211,15 @@ class Launching:
     @property
     def random_key(self) -> int:
         """The seed of the random numbers of the next launch."""
-        return self.launcher.key
+        return self.launcher.present_key
 
     @random_key.setter
     def random_key(self, key: int) -> None:
         self.launcher.reseed(key)
+
+    def replaying(self, key: int) -> AbstractContextManager[None]:
+        """In the block, gradients that this thread launches compute the random numbers of the launch with that key."""
+        return self.launcher.replaying(key)
 
     def reseed(self, random_seed: int) -> None:
         """Set the seed for the random numbers of later launches."""
@@ -225,9 +260,11 @@ class CpuKernel:
         watch()
         memory = DEVICE_LOCK if refused is not None else memory_of(slots, self._print.prints)
         self._overlap = code[artifact.check] if artifact.check else 0
-        place = code[artifact.entry], ctypes.addressof(self._table), self._overlap, memory, slots
-        small = slots.count <= ON_STACK
-        self.native = launcher.native(*place, self._print.prints) if small else None
+        entry, table, rest = code[artifact.entry], ctypes.addressof(self._table), (self._overlap, memory, slots)
+        self._again = _OwnKey(launcher) if artifact.draws_again else None
+        small = slots.count <= ON_STACK and self._again is None
+        self.native = launcher.native(entry, table, *rest, self._print.prints) if small else None
+        place = entry, table, launcher.seeds if self._again is None else self._again.address, *rest
         self._launch_flat = launcher.function(*place, [_KINDS.get(prim, INTEGER) for prim in _scalars(slots)])
         direct = [_direct_kind(param.type) for param in slots.params]
         if refused is not None:
@@ -237,7 +274,18 @@ class CpuKernel:
         self._spread = [_spreader(param.type) for param in slots.params]
         self._halves = [k for k, prim in enumerate(_flatten(slots.results)) if prim is f16]
 
+    @property
+    def drawn(self) -> int:
+        """The key of the random numbers of the last launch; 0 before the first one."""
+        return int(self._table[SERVICES.index("drawn")]) % 2**64
+
     def __call__(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
+        if self._again is None:
+            return self._call(trees, args)
+        with self._again:
+            return self._call(trees, args)
+
+    def _call(self, trees: Sequence[int], args: Sequence[Any]) -> tuple[Any, ...]:
         result: Any
         if self._launch is None:
             result = self._spread_out(trees, args)

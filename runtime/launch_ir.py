@@ -210,7 +210,9 @@ def run_kernel(
     """Fill the first slots of a context, and run the kernel when it may run, without Python's lock. Gives the state of
     the error record. Launches of the main thread are watched (see `interrupts.py`), but for those within another."""
     ctx.store(table)
-    ctx.at(2).store(seeds.atomic("add", 1, "monotonic"))
+    key = seeds.atomic("add", 1, "monotonic")
+    ctx.at(2).store(key)
+    table.at(SERVICES.index("drawn")).store(key)
     pool = table.at(SERVICES.index("pool")).load("ptr")
     thread, watched = f.call("PyEval_SaveThread"), f.variable("i1", True)
     main = f.symbol("main.watched").load("ptr", "monotonic")

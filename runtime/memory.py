@@ -81,6 +81,11 @@ class Memory:
         """The number of allocated bytes."""
         return sum(size for _, size in list(self._held.values()))
 
+    @property
+    def free(self) -> int:
+        """The number of bytes that the buffers leave of the limit."""
+        return max(0, (self._limit or system.physical_memory()) - self.total)
+
     def holders(self) -> list[tuple[str, int]]:
         """Return (owner, bytes) of the live buffers, the largest first."""
         return sorted(self._held.values(), key=lambda held: (-held[1], held[0]))

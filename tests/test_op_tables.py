@@ -107,7 +107,10 @@ TABLES = (
         _rows(infer_types.RULES),
         (
             ("it comes into being after `infer_types`", _not_at("chi")),
-            ("its type is given where it is made", _named("const arg random alloca shared_local shared scalar_arg")),
+            (
+                "its type is given where it is made",
+                _named("const arg random random_at alloca shared_local shared scalar_arg"),
+            ),
             ("its type follows from its declaration", _named("array_shape member_ptr load atomic_load invoke")),
             ("it takes what it is given", _named("print warn")),
             ("it holds other ops and has no operands of its own to convert", _named("kernel while struct_for")),
@@ -119,7 +122,7 @@ TABLES = (
         _rows(DUALS),
         (
             ("it comes into being after `differentiate`", _not_at("chi")),
-            ("its value is a constant", _named("const array_shape random scalar_arg")),
+            ("its value is a constant", _named("const array_shape random random_at scalar_arg")),
             ("its address is that of a dual where an access needs it", _named("array_ptr element_ptr member_ptr")),
             ("control flow stays", _named("kernel if for while parallel_for struct_for break continue")),
             ("it gives no value", _named("print assert warn fence")),
@@ -130,7 +133,7 @@ TABLES = (
         _rows(PULLBACKS),
         (
             ("it comes into being after `differentiate`", _not_at("chi")),
-            ("its value has no derivative", _named("const arg array_shape random scalar_arg")),
+            ("its value has no derivative", _named("const arg array_shape random random_at scalar_arg")),
             ("an access at its address has the row", lambda kind: kind.local or kind.place),
             ("`reverse` turns it around, or removed it before", _named("kernel if for while parallel_for struct_for")),
             ("`structure` removed it before", _named("break continue return")),
@@ -148,7 +151,7 @@ TABLES = (
             ("it comes into being after `scalarize`", lambda kind: _not_at("tasks")(kind) and _not_at("chi")(kind)),
             (
                 "its operands and its value are scalars",
-                _named(f"const simt scalar_arg store_result exit yield break continue {_SYNCHRONIZATION}"),
+                _named(f"const random_at simt scalar_arg store_result exit yield break continue {_SYNCHRONIZATION}"),
             ),
             ("`offload` has replaced it", _named("shared_local parallel_for struct_for")),
             ("its elements are cut up by the address of each scalar", _named("shared field_ptr array_ptr temp_ptr")),
@@ -164,7 +167,7 @@ TABLES = (
             ("its value is no tensor", lambda kind: kind.effect == "" and not kind.pure),
             (
                 "its value is a scalar or an address",
-                lambda kind: kind.place or kind.opname in ("scalar_arg", "array_shape"),
+                lambda kind: kind.place or kind.opname in ("scalar_arg", "array_shape", "random_at"),
             ),
             ("structs stay whole until `scalarize`", _named("make_struct member")),
             ("`scalarize` cuts its tensors up, which are small", _named("invoke print assert warn")),

@@ -168,7 +168,7 @@ def target_hooks(features: frozenset[str], fast_math: bool) -> TargetHooks:
     own = dict[tuple[str, Prim], Callable[..., str]](FLOAT_EXTREMES if fast_math else {})
     if "sse2" in features:
         own |= {("cast", type): saturated for type in (f32, f64)}
-    return TargetHooks(CpuMath(features, fast_math), own, look, _FLOOR, _attributes(features))
+    return TargetHooks(CpuMath(features, fast_math), own, look, _FLOOR, _attributes(features), vectorized=True)
 
 
 def _attributes(features: frozenset[str]) -> str:

@@ -17,6 +17,7 @@ from weft.codegen.cpu.vector_writer import (
     vector_of,
 )
 from weft.codegen.llvm.function import EMITTERS, spell
+from weft.codegen.llvm.late_loads import held
 from weft.codegen.llvm.memory_ops import access_tag
 from weft.codegen.llvm.spelling import in_memory
 from weft.ir.addresses import root_of
@@ -150,7 +151,7 @@ def _masked(f: VectorWriter, op: MaskedLoad | Gather, name: str) -> str:
     intrinsic = f.module.declare(f"{vector} @llvm.masked.{name}.{_suffix(type)}.{kind}({takes}, {vector})")
     tag = access_tag(f, op.ptr, group=False)
     loaded = f.set(f"call {vector} @{intrinsic}({places}, {mask}, {vector} zeroinitializer){tag}")
-    return _as_truth(f, type, loaded)
+    return _as_truth(f, type, held(f, op, vector, loaded) if isinstance(op, MaskedLoad) else loaded)
 
 
 @on_vectors(MaskedStore)

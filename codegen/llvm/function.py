@@ -8,7 +8,7 @@ entry block computes once (`EntryValues`), and its rarely needed code (`ColdCode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Hashable, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -76,6 +76,7 @@ class TargetHooks:
     sync_scope: str = ""  # the threads that take part in atomics; empty: all; else it ends in a space
     tree_base: str = ""  # metadata on the addresses of SNode trees
     local_space: str = ""  # the address space of locals; empty: the default one
+    vectorized: bool = False  # LLVM may vectorize the code
 
 
 @dataclass
@@ -97,6 +98,7 @@ class MemoryFacts:
     moved: dict[Scope, str] = field(default_factory=dict["Scope", str])  # the addresses of private copies of fields
     joined: frozenset[int] = frozenset()  # the trees whose parts have one scope (see `joined_trees.py`)
     alignments: dict[str, int] = field(default_factory=dict[str, int])  # of addresses, where more than an element's
+    written: dict[Op, set[Hashable]] = field(default_factory=dict[Op, "set[Hashable]"])  # the spaces that a task writes
 
 
 @dataclass

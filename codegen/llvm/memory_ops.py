@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.codegen.llvm.function import FunctionWriter, emits
+from weft.codegen.llvm.late_loads import held
 from weft.codegen.llvm.scalar_ops import binary
 from weft.codegen.llvm.spelling import constant, in_memory, in_register
 from weft.ir.artifact import SERVICES
@@ -149,7 +150,8 @@ def store(f: FunctionWriter, address: str, type: Prim, value: str, tag: str = ""
 @emits(Load)
 def _emit_load(f: FunctionWriter, op: Load) -> str:
     assert isinstance(op.type, Prim)
-    return _load(f, f.use(op.ptr), op.type, access_tag(f, op.ptr) + (f.memory.frozen if op.invariant else ""))
+    loaded = _load(f, f.use(op.ptr), op.type, access_tag(f, op.ptr) + (f.memory.frozen if op.invariant else ""))
+    return held(f, op, in_register(op.type), loaded)
 
 
 @emits(Store)
@@ -166,7 +168,7 @@ def _emit_atomic(f: FunctionWriter, op: Atomic) -> str:
     if f.memory.plain:
         # Iterations share this address, so the access is not part of the loop's parallel group.
         tag = access_tag(f, op.ptr, group=False)
-        old = _load(f, address, type, tag)
+        old = held(f, op, in_register(type), _load(f, address, type, tag))
         new = value if op.kind == "xchg" else binary(f, op.kind, type, old, value)
         store(f, address, type, new, tag)
         return old

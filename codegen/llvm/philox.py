@@ -6,7 +6,7 @@ from weft.codegen.llvm.code import Code
 from weft.codegen.llvm.function import FunctionWriter, emits
 from weft.codegen.llvm.memory_ops import read_slot
 from weft.codegen.llvm.spelling import constant, in_register
-from weft.ir.ops import Random
+from weft.ir.ops import Random, RandomAt
 from weft.ir.philox import MANTISSA, MULTIPLIERS, ROUNDS, WEYL
 from weft.ir.types import Prim
 
@@ -44,16 +44,25 @@ FUNCTION = _write()
 
 @emits(Random)
 def _random(f: FunctionWriter, op: Random) -> str:
-    type = op.type
-    assert isinstance(type, Prim)
-    random, draws = f.random, f.random.draws
+    draws = f.random.draws
     assert draws, "the code that starts an iteration must create the counter of its random numbers and set it to zero"
-    if FUNCTION not in f.module.functions:
-        f.module.functions.append(FUNCTION)
-    seed = read_slot(f, 2, "i64")
     draw = f.set(f"load i32, ptr {draws}, align 4")
     following = f.set(f"add i32 {draw}, 1")
     f.do(f"store i32 {following}, ptr {draws}, align 4")
+    return _number(f, op, draw)
+
+
+@emits(RandomAt)
+def _random_at(f: FunctionWriter, op: RandomAt) -> str:
+    return _number(f, op, f.use(op.draw))
+
+
+def _number(f: FunctionWriter, op: Random | RandomAt, draw: str) -> str:
+    type, random = op.type, f.random
+    assert isinstance(type, Prim)
+    if FUNCTION not in f.module.functions:
+        f.module.functions.append(FUNCTION)
+    seed = read_slot(f, 2, "i64")
     lane, stream = (random.lane, random.stream or op.stream) if random.stream or op.stream else (0, 0)
     bits = f.set(f"call i64 @weft_philox(i64 {seed}, i64 {lane}, i32 {draw}, i32 {stream})")
     if not type.is_float:

@@ -94,6 +94,15 @@ class Frame:
         self.zero: set[Value] = set()
         self.parallel: bool = parallel or (outer is not None and outer.parallel)
 
+    @property
+    def outermost(self) -> Builder:
+        """Builds at the beginning of the kernel."""
+        frame = self
+        while frame.outer is not None:
+            frame = frame.outer
+        block = frame.build.block
+        return Builder(block, block.first, self.build.span)
+
     def inner(self, block: Block, span: Span | None, parallel: bool = False) -> Frame:
         """A frame for a block inside of this one."""
         self.zero.clear()

@@ -1,10 +1,11 @@
 """Serial loops in reverse mode: their iterations in reverse order, each with the locals that it began with.
 
-The *state* of a loop is the needed locals from outside of it that an iteration reads before it writes them, and that
-the loop writes. A loop without a state needs nothing: its iterations are recomputed in reverse order. Otherwise the
-forward sweep saves states in *slots*, which are local arrays:
+The *state* of a loop is the locals from outside of it that the loop writes, and that the backward sweep of an iteration
+needs as the iteration found them. If iterations run again, it is what that needs, too. A loop without a state needs
+nothing: its iterations are recomputed in reverse order. Otherwise the forward sweep saves states in *slots*, which are
+local arrays:
 
-    a known number of iterations, few      one slot for each
+    a known number of iterations, few      one slot for each, which keeps values besides (see `keeping.py`)
     else                                   SLOTS slots; when they are full, every second one is dropped, so that the
                                            distance between saved iterations doubles
 
@@ -16,14 +17,17 @@ run more often.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 
 from weft.ir import ops
 from weft.ir.autodiff.adjoints import Frame, leaves
+from weft.ir.autodiff.companions import pointee
+from weft.ir.autodiff.keeping import Kept
 from weft.ir.core import Block, BlockArg, Value
 from weft.ir.rewrite import literal
-from weft.ir.types import Pointer, Type, flatten, i32, i64, pointer, tensor
+from weft.ir.types import Pointer, Prim, Type, flat_size, flatten, i32, i64, pointer, shape_of, tensor
 
 __all__ = [
     "SLOTS",
@@ -31,8 +35,8 @@ __all__ = [
     "Spaced",
     "Tape",
     "counted",
+    "has_slots",
     "index_at",
-    "is_short",
     "loop_of",
     "reverse_each",
     "reverse_spaced",
@@ -40,31 +44,56 @@ __all__ = [
 ]
 
 SLOTS = 64
-_SHORT = 1024  # the most scalars that are saved for a loop with one slot for each iteration
+_FEW = 1024  # the most scalars that are kept in the locals of an iteration of a parallel loop
+_MANY = 1 << 22  # the most scalars that are kept in locals of the kernel
 
 Step = Callable[[Frame, Value], None]  # emits iteration number `Value` of a loop
 
 
 class Slots:
-    """Local arrays for states, one for each scalar."""
+    """Local arrays for states and kept values: one for each type of scalar, with a row for each slot. `shared`: they
+    are locals of the kernel, which are not on a stack."""
 
-    def __init__(self, frame: Frame, state: list[Value], count: int) -> None:
-        self.state = state
-        self.arrays = [
-            frame.build.add(ops.Alloca(type=pointer(tensor(prim, (count,))), name=f"{local.name}.slots"))
-            for local in state
-            for prim in flatten(_elem(local))
-        ]
+    def __init__(self, frame: Frame, kept: Kept, count: int, shared: bool = False) -> None:
+        self.state, self.values = kept.state, kept.values
+        held = [prim for item in (*kept.state, *kept.values) for prim in flatten(_held(item))]
+        widths = Counter(held)
+        build = frame.outermost if shared else frame.build
+        kind = ops.SharedLocal if shared else ops.Alloca
+        name = next((f"{item.name}.slots" for item in (*kept.state, *kept.values) if item.name), "slots")
+        self.arrays = {
+            prim: build.add(kind(type=pointer(tensor(prim, (count, width) if width > 1 else (count,))), name=name))
+            for prim, width in widths.items()
+        }
+        columns: dict[Prim, Iterator[int]] = {prim: iter(range(width)) for prim, width in widths.items()}
+        self.columns = [(prim, next(columns[prim])) for prim in held]
 
     def save(self, frame: Frame, index: Value) -> None:
         """Copy the state to a slot."""
-        for leaf, slot in zip(self._leaves(frame), self._at(frame, index), strict=True):
+        for leaf, slot in zip(self._leaves(frame), self._at(frame, index), strict=False):
             frame.build.add(ops.Store(slot, frame.build.add(ops.Load(leaf))))
 
+    def keep(self, frame: Frame, index: Value) -> None:
+        """Copy the values of an iteration to its slot."""
+        add = frame.build.add
+        slots = iter(self._at(frame, index)[sum(len(flatten(_held(local))) for local in self.state) :])
+        for op in self.values:
+            value = frame.value(op)
+            if isinstance(value.type, Prim):
+                add(ops.Store(next(slots), value))
+                continue
+            for part in range(flat_size(value.type)):
+                add(ops.Store(next(slots), add(ops.Extract(value, part))))
+
     def restore(self, frame: Frame, index: Value) -> None:
-        """Copy a slot to the state."""
-        for leaf, slot in zip(self._leaves(frame), self._at(frame, index), strict=True):
-            frame.build.add(ops.Store(leaf, frame.build.add(ops.Load(slot))))
+        """Copy a slot to the state, and load the values in it."""
+        add = frame.build.add
+        slots = iter(self._at(frame, index))
+        for leaf in self._leaves(frame):
+            add(ops.Store(leaf, add(ops.Load(next(slots)))))
+        for op in self.values:
+            parts: list[Value] = [add(ops.Load(next(slots))) for _ in flatten(op.type)]
+            frame.values[op] = parts[0] if isinstance(op.type, Prim) else add(ops.MakeTensor(parts, type=op.type))
 
     def copy(self, frame: Frame, source: Value, target: Value) -> None:
         """Copy one slot to another."""
@@ -72,7 +101,12 @@ class Slots:
             frame.build.add(ops.Store(new, frame.build.add(ops.Load(old))))
 
     def _at(self, frame: Frame, index: Value) -> list[Value]:
-        return [frame.build.add(ops.ElementPtr(array, [index])) for array in self.arrays]
+        add, found = frame.build.add, list[Value]()
+        for prim, column in self.columns:
+            array = self.arrays[prim]
+            wide = len(shape_of(pointee(array))) > 1
+            found.append(add(ops.ElementPtr(array, [index, _const(frame, column)] if wide else [index])))
+        return found
 
     def _leaves(self, frame: Frame) -> list[Value]:
         return [leaf for local in self.state for leaf in leaves(frame.build, frame.value(local))]
@@ -81,18 +115,20 @@ class Slots:
 @dataclass
 class Tape:
     """What the forward sweep of a block leaves for the backward sweep of an op in it. `saved`: the values that locals
-    had before the op. `slots`: of a loop with a state. `count`: the number of iterations. `shift`: the logarithm of the
-    distance between saved iterations, if it is not 0 always."""
+    had before the op. `kept`: what is kept of a loop. `advance`: the ops that compute the next state from a state.
+    `slots`: where it is kept. `count`: the number of iterations. `shift`: the logarithm of the distance between saved
+    iterations, if it is not 0 always."""
 
     saved: list[tuple[Value, Value]] = field(default_factory=list[tuple[Value, Value]])
+    kept: Kept = field(default_factory=lambda: Kept([]))
+    advance: Set[Value] = frozenset()
     slots: Slots | None = None
     count: Value | None = None
     shift: Value | None = None
 
 
-def _elem(local: Value) -> Type:
-    assert isinstance(local.type, Pointer)
-    return local.type.elem
+def _held(item: Value) -> Type:
+    return item.type.elem if isinstance(item.type, Pointer) else item.type
 
 
 def _const(frame: Frame, number: int) -> Value:
@@ -116,15 +152,16 @@ def _number(op: ops.For) -> int | None:
     return len(range(int(begin), int(end), int(step)))
 
 
-def is_short(op: ops.For, state: list[Value]) -> bool:
-    """Whether a loop gets a slot for each iteration."""
+def has_slots(op: ops.For, kept: Kept, shared: bool) -> bool:
+    """Whether a loop gets a slot for each iteration. `shared`: no parallel loop is around it."""
     number = _number(op)
-    return number is not None and number * sum(len(flatten(_elem(local))) for local in state) <= _SHORT
+    return number is not None and number * kept.scalars <= (_MANY if shared else _FEW)
 
 
-def slots_of(op: ops.For, frame: Frame, state: list[Value]) -> Slots:
-    """A slot for each iteration of a short loop."""
-    return Slots(frame, state, max(1, _number(op) or 0))
+def slots_of(op: ops.For, frame: Frame, kept: Kept) -> Slots:
+    """A slot for each iteration of a loop."""
+    number = max(1, _number(op) or 0)
+    return Slots(frame, kept, number, shared=number * kept.scalars > _FEW)
 
 
 def counted(op: ops.For, frame: Frame) -> Value:
@@ -194,8 +231,8 @@ def reverse_each(frame: Frame, tape: Tape, sweep: Step) -> None:
 class Spaced:
     """Locals that count the iterations of a forward sweep, and space the saved ones."""
 
-    def __init__(self, frame: Frame, state: list[Value]) -> None:
-        self.slots = Slots(frame, state, SLOTS)
+    def __init__(self, frame: Frame, kept: Kept) -> None:
+        self.slots = Slots(frame, kept, SLOTS)
         self.count, self.shift = (frame.build.add(ops.Alloca(type=pointer(i32), name=name)) for name in _NAMES)
         for local in (self.count, self.shift):
             frame.build.add(ops.Store(local, _const(frame, 0)))
@@ -203,12 +240,18 @@ class Spaced:
     def step(self, frame: Frame) -> None:
         """At the beginning of an iteration: save the state if it is the turn of the iteration."""
         add = frame.build.add
-        count, shift = add(ops.Load(self.count)), add(ops.Load(self.shift))
+        count = add(ops.Load(self.count))
+        if self.slots.state:
+            self._save_if_due(frame, count)
+        add(ops.Store(self.count, _binary(frame, "add", count, 1)))
+
+    def _save_if_due(self, frame: Frame, count: Value) -> None:
+        add = frame.build.add
+        shift = add(ops.Load(self.shift))
         mask = _binary(frame, "sub", _binary(frame, "shl", _const(frame, 1), shift), 1)
         due = _binary(frame, "eq", _binary(frame, "and", count, mask), 0)
         branch = add(ops.If(due))
         self._save(frame.inner(branch.then, frame.build.span), count, shift)
-        add(ops.Store(self.count, _binary(frame, "add", count, 1)))
 
     def _save(self, frame: Frame, count: Value, shift: Value) -> None:
         slot = _binary(frame, "shr", count, shift)
@@ -223,10 +266,11 @@ class Spaced:
         self.slots.copy(frame, _binary(frame, "mul", number, 2), number)
 
     def tape(self, frame: Frame, tape: Tape) -> None:
-        """After the loop: note the number of iterations and the distance."""
-        tape.slots = self.slots
+        """After the loop: note the number of iterations, and the distance if there is a state."""
         tape.count = frame.build.add(ops.Load(self.count))
-        tape.shift = frame.build.add(ops.Load(self.shift))
+        if self.slots.state:
+            tape.slots = self.slots
+            tape.shift = frame.build.add(ops.Load(self.shift))
 
 
 _NAMES = ("count", "shift")
@@ -239,7 +283,7 @@ def reverse_spaced(frame: Frame, tape: Tape, run: Step, sweep: Step) -> None:
     assert slots is not None
     assert count is not None
     assert shift is not None
-    near = Slots(frame, slots.state, SLOTS)
+    near = Slots(frame, Kept(slots.state), SLOTS)
     distance = _binary(frame, "shl", _const(frame, 1), shift)
     stretches = _binary(frame, "shr", _binary(frame, "add", count, _binary(frame, "sub", distance, 1)), shift)
 

@@ -22,8 +22,8 @@ from weft.ir import ops
 from weft.ir.addresses import element_steps, root_of, split
 from weft.ir.alias import may_alias, space_of, spaces_meet
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
+from weft.ir.autodiff.torn import Torn
 from weft.ir.core import Block, BlockArg, Op, Value
-from weft.ir.errors import CompilationError
 from weft.ir.rewrite import literal
 from weft.ir.symbols import places_of
 from weft.ir.types import Array
@@ -93,10 +93,10 @@ class Clobbers:
     def refuse(self, load: Read, write: Any, earlier: Any) -> None:
         lines = sorted({op.span.line for op in (write, earlier) if op.span is not None})
         where = f" in line{'s' * (len(lines) - 1)} {' and '.join(map(str, lines))}" if lines else ""
-        raise CompilationError(
+        raise Torn(
             f"reverse mode needs the value of '{self.name(load)}' that is read here, but the kernel overwrites it"
             f"{where}: it is neither the value from before the kernel nor the one from after it. Write the results to "
-            "another field, or split the kernel",
+            "another field, or split the kernel. (A tape does so at its parallel loops, unless they share variables.)",
             load.span or write.span,
         )
 

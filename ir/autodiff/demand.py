@@ -4,11 +4,14 @@ A value is *active* if memory with a gradient flows into it and it flows into me
 the backward sweep has something to do for it. A value is *needed* if the backward sweep uses it, or if computing a
 needed value uses it: partial derivatives, conditions, bounds of loops, indices. A needed load of a local needs every
 store to it. All else is left out.
+
+The backward sweep of one iteration of a loop needs less: only what its own adjoints use. `Demand.reversal` says what.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
+from itertools import takewhile
 from typing import Any
 
 from weft.ir import ops
@@ -50,6 +53,7 @@ class Demand:
     def __init__(self, kernel: ops.Kernel, companions: Companions, fast_math: bool) -> None:
         self.kernel, self.companions, self.fast_math = kernel, companions, fast_math
         self.ops = ops_of(kernel.body)
+        self.numbers = {op: number for number, op in enumerate(self.ops)}
         self.writes: dict[Value, list[Any]] = {}
         for op in self.ops:
             if isinstance(op, (ops.Store, ops.Atomic)) and isinstance(root_of(op.ptr), LOCALS):
@@ -57,10 +61,8 @@ class Demand:
         self.varied = active_values(kernel, companions)
         self.active = self._useful()
         self.acts = set[Op]()
-        self.needed = set[Value]()
-        self._pending = list[Value]()
+        self._reversals: dict[Op, set[Value]] = {}
         self._seed()
-        self._close()
 
     # ---- what is active ----------------------------------------------------------------------------------------------
 
@@ -94,77 +96,120 @@ class Demand:
 
     def _seed(self) -> None:
         for op in self.ops:
-            if not self._has_adjoint(op):
-                continue
-            for value in NEEDS[type(op)](self, op):
-                self._need(value)
-            self._act(op)
+            if self._has_adjoint(op):
+                self.acts.update((op, *op.around()))
+        self.needed = self.closure(self.numbers, self.uses(), None)
 
     def _has_adjoint(self, op: Op) -> bool:
         if isinstance(op, (ops.Store, ops.Atomic)):
             return self.takes(op.ptr) and carries(op.value.type)
         return op in self.active and not isinstance(op, (*LOCALS, ops.Arg))
 
-    def _act(self, op: Op) -> None:
-        self._around(op)
-        self.acts.update((op, *op.around()))
+    def uses(self, *within: Op) -> list[Value]:
+        """What the adjoints of the ops in an op use; without one, those of the kernel."""
+        inside = ops_of(*within[0].regions) if within else self.ops
+        acting = [op for op in inside if op in self.acts]
+        used = [value for op in acting if not op.regions for value in NEEDS[type(op)](self, op)]
+        return used + [value for op in acting if op.regions for value in self._decides(op)]
 
-    def _around(self, op: Op) -> None:
-        """What decides whether the op runs is needed."""
-        for outer in op.around():
-            if isinstance(outer, ops.While):
-                self._need(test_of(outer)[0])
-            for value in outer.operands:
-                self._need(value)
+    def _decides(self, op: Op) -> list[Value]:
+        """What decides whether the ops in an op run."""
+        return [*op.operands, *([test_of(op)[0]] if isinstance(op, ops.While) else [])]
 
-    def _need(self, value: Value) -> None:
-        if isinstance(value, Op) and value not in self.needed:
-            self.needed.add(value)
-            self._pending.append(value)
-
-    def _close(self) -> None:
-        while self._pending:
-            op = self._pending.pop()
+    def closure(self, inside: Container[Value], values: Iterable[Value], scope: Op | None) -> set[Value]:
+        """The values of `inside`, the ops in `scope`, that are needed to compute these values, and they themselves."""
+        found, pending = set[Value](), list(values)
+        while pending:
+            op = pending.pop()
+            if op in found or op not in inside:
+                continue
+            found.add(op)
             assert isinstance(op, Op)
-            self._around(op)
+            for outer in op.around():
+                if outer is scope:
+                    break
+                pending += self._decides(outer)
             if isinstance(op, LOCALS):
-                for write in self.writes.get(op, ()):
-                    self._need(write)
+                pending += self.writes.get(op, ()) if scope is None else ()
             elif isinstance(op, (ops.Load, ops.Store, ops.Atomic)):
-                for value in (*indices_of(op.ptr), *op.operands[1:]):
-                    self._need(value)
+                pending += (*indices_of(op.ptr), *op.operands[1:], *self._reaching(op, scope))
                 if isinstance(root_of(op.ptr), LOCALS):
-                    self._need(root_of(op.ptr))
+                    pending.append(root_of(op.ptr))
             else:
-                for value in op.operands:
-                    self._need(value)
+                pending += op.operands
+        return found
+
+    def _reaching(self, op: Op, scope: Op | None) -> list[Op]:
+        """The writes to a local that an access reads, if the ops in `scope` run once."""
+        if isinstance(op, ops.Store) or scope is None:
+            return []
+        writes = self.writes.get(root_of(op.operands[0]), ())
+        around = list(takewhile(lambda outer: outer is not scope, op.around()))
+        loops = [outer for outer in around if isinstance(outer, (ops.For, ops.While))]
+        return [write for write in writes if self.before(write, op) or any(map(write.within, loops))]
+
+    def before(self, op: Op, other: Op) -> bool:
+        """Whether an op comes before another one in the program."""
+        return self.numbers[op] < self.numbers[other]
+
+    def reversal(self, op: Op) -> set[Value]:
+        """What the backward sweep of the blocks of an op needs from inside of it. They begin with the locals that the
+        op, or one iteration of it, began with."""
+        known = self._reversals.get(op)
+        if known is None:
+            inside = dict.fromkeys(ops_of(*op.regions))
+            known = self._reversals[op] = self.closure(inside, self.uses(op), op)
+        return known
+
+    def advance(self, loop: Op, state: list[Value]) -> tuple[list[Value], set[Value]]:
+        """What iterations of a loop need so that they can run again: more locals, and what computes the locals."""
+        inside = dict.fromkeys(ops_of(*loop.regions))
+        while True:
+            stores = [write for local in state for write in self.writes.get(local, ())]
+            needed = self.closure(inside, stores, loop)
+            more = self.state(loop, needed)
+            if all(local in state for local in more):
+                return state, needed
+            state = [*state, *(local for local in more if local not in state)]
 
     # ---- locals of a region ------------------------------------------------------------------------------------------
 
-    def written(self, op: Op) -> set[Value]:
-        """The needed locals from outside of `op` that it writes."""
+    def written(self, op: Op, needed: Container[Value] | None = None) -> set[Value]:
+        """The locals from outside of `op` that needed ops of it write. `needed`: if not all that is needed counts."""
+        needed = self.needed if needed is None else needed
         return {
             root_of(inner.ptr)
             for inner in _inside(op)
-            if isinstance(inner, (ops.Store, ops.Atomic)) and inner in self.needed and _outside(root_of(inner.ptr), op)
+            if isinstance(inner, (ops.Store, ops.Atomic)) and inner in needed and _outside(root_of(inner.ptr), op)
         }
 
-    def exposed(self, op: Op) -> list[Value]:
-        """The locals from outside of `op` whose value at its beginning is needed, in program order."""
+    def exposed(self, op: Op, needed: Container[Value]) -> list[Value]:
+        """The locals from outside of `op` whose value at its beginning these ops of it need, in program order."""
         found: dict[Value, None] = {}
         for region in op.regions:
-            self._exposed(region, set(), found)
+            self._exposed(region, needed, set(), found)
         return [local for local in found if _outside(local, op)]
 
-    def _exposed(self, block: Block, stored: set[Value], found: dict[Value, None]) -> set[Value]:
+    def state(self, loop: Op, needed: Container[Value]) -> list[Value]:
+        """The locals that change from iteration to iteration of a serial loop, and that these ops of it need."""
+        written = self.written(loop)
+        run = test_of(loop)[0].ptr if isinstance(loop, ops.While) else None
+        return [local for local in self.exposed(loop, needed) if local in written and local is not run]
+
+    def _exposed(
+        self, block: Block, needed: Container[Value], stored: set[Value], found: dict[Value, None]
+    ) -> set[Value]:
         for op in block:
             if isinstance(op, ops.If):
-                sides = [self._exposed(side, set(stored), found) for side in (op.then, op.orelse)]
+                sides = [self._exposed(side, needed, set(stored), found) for side in (op.then, op.orelse)]
                 stored |= sides[0] & sides[1]
             elif op.regions:
                 for region in op.regions:
-                    self._exposed(region, set(stored), found)
-            elif op not in self.needed:
+                    self._exposed(region, needed, set(stored), found)
+                if isinstance(op, (ops.ParallelFor, ops.StructFor)):  # it updates locals that it does not load
+                    updates = [root_of(one.ptr) for one in op.all_of(ops.Atomic) if one in needed]
+                    found.update((local, None) for local in updates if local not in stored)
+            elif op not in needed:
                 continue
             elif isinstance(op, ops.Store):
                 if isinstance(op.ptr, LOCALS):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.ir.addresses import root_of
 from weft.ir.artifact import GradientFacts, Site
 from weft.ir.lowered_ops import Address
-from weft.ir.ops import ArrayBase, Kernel, Store
+from weft.ir.ops import ArrayBase, Kernel, RandomAt, Store
 from weft.ir.symbols import places_of, scopes_of
 from weft.ir.tasks import accesses
 
@@ -28,4 +28,4 @@ def facts_of(kernel: Kernel) -> GradientFacts:
             reads.update(f"field:{number}" for number in scopes.values())
     saved = tuple(place for name, place in places_of(kernel.fields, kernel.params).items() if name in kernel.saved)
     lost = tuple(Site("lost", (one.name,), (), one.span) for one in kernel.lost)
-    return GradientFacts(tuple(sorted(reads)), saved, lost)
+    return GradientFacts(tuple(sorted(reads)), saved, lost, bool(kernel.all_of(RandomAt)))

@@ -22,6 +22,7 @@ from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.adjoints import filled
 from weft.ir.autodiff.companions import Companions, active_values, carries, partials_of, pointee
+from weft.ir.autodiff.lost import lost_derivatives
 from weft.ir.autodiff.ordered import run_in_order
 from weft.ir.autodiff.rules import apply_partial
 from weft.ir.core import Block, Builder, Op, Value
@@ -48,6 +49,8 @@ class Forward:
 
     def run(self) -> None:
         """Add the duals to the kernel."""
+        if not self.kernel.lost:  # (those of a gradient are known)
+            self.kernel.lost = lost_derivatives(self.kernel, self.active, self.companions, [])
         run_in_order(self.kernel, self.active, self.companions)
         self.block(self.kernel.body)
         self.kernel.results += tuple(type for type in self.kernel.results if carries(type))

@@ -9,7 +9,8 @@
 A gradient kernel can compute the values of locals again, but not those of memory that was overwritten. So this is done
 for fields and arrays whose values the gradient needs from between two stores. Each address must be the same in the
 whole loop, and no other iteration may access it. The element is read and written even if the loop would not have done
-so: it must be in bounds, and it keeps its value.
+so: it keeps its value. An element that may be out of bounds is read and written only if it is not, and loads of its
+local give 0 otherwise, as those of the element do.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from weft.ir import ops
+from weft.ir.access_ranges import in_range
 from weft.ir.addresses import root_of
 from weft.ir.alias import may_alias, same_address
+from weft.ir.autodiff.adjoints import filled
 from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
-from weft.ir.intervals import in_bounds
 from weft.ir.tasks import accesses, memory_space, private_spaces
 from weft.ir.types import Pointer
 
@@ -59,9 +61,7 @@ def _promote(owner: Op, body: Block, space: Hashable) -> bool:
         else:
             known.append(root)
     apart = all(not may_alias(a[0], b[0]) for a in classes for b in classes if a is not b)
-    direct = {root_of(op.ptr) for op in touching if op.block is body}
-    sound = all(_is_fixed(one[0], body) and (in_bounds(one[0]) or not direct.isdisjoint(one)) for one in classes)
-    if not touching or not apart or not sound or len(classes) > _MOST:
+    if not apart or len(classes) > _MOST or not all(_is_fixed(one[0], body) for one in classes):
         return False
     if all(isinstance(op, ops.Load) for op in touching):
         return False
@@ -99,16 +99,43 @@ def _replace(roots: list[Root], body: Block) -> None:
     assert isinstance(first.type, Pointer)
     build = Builder.at(_top(first, body))
     build.span = first.span
-
-    def address() -> Value:
-        if isinstance(first, ops.FieldPtr):
-            return build.add(ops.FieldPtr(first.field, first.indices))
-        assert isinstance(first, ops.ArrayPtr)
-        return build.add(ops.ArrayPtr(first.array, first.indices))
-
+    inside = in_range(first, build)
     local = build.add(ops.Alloca(type=first.type))
-    build.add(ops.Store(local, build.add(ops.Load(address()))))
-    build = Builder(body, None, first.span)
-    build.add(ops.Store(address(), build.add(ops.Load(local))))
+    if inside is None:
+        _copy(first, local, build, back=False)
+    else:
+        build.add(ops.Store(local, filled(build, first.type.elem)))
+        _copy(first, local, Builder(build.add(ops.If(inside)).then, None, first.span), back=False)
+        for load in [load for root in roots for load in _loads(root)]:
+            _mask(load, inside)
     for root in roots:
         root.replace_uses(local)
+    build = Builder(body, None, first.span)
+    if inside is not None:
+        build = Builder(build.add(ops.If(inside)).then, None, first.span)
+    _copy(first, local, build, back=True)
+
+
+def _copy(root: Root, local: Value, build: Builder, back: bool) -> None:
+    """Copy an element to its local, or back."""
+    address = build.add(root.clone({}))
+    source, target = (local, address) if back else (address, local)
+    build.add(ops.Store(target, build.add(ops.Load(source))))
+
+
+def _loads(ptr: Op) -> list[ops.Load]:
+    """The loads of an element and of its parts."""
+    found = list[ops.Load]()
+    for user in ptr.users:
+        if isinstance(user, ops.Load):
+            found.append(user)
+        elif isinstance(user, (ops.ElementPtr, ops.MemberPtr)):
+            found += _loads(user)
+    return found
+
+
+def _mask(load: ops.Load, inside: Value) -> None:
+    """Let a load give 0 where its element is out of bounds."""
+    build = Builder.at(load)
+    value = build.add(ops.Load(load.ptr, name=load.name))
+    load.replace(build.add(ops.Select(inside, value, filled(build, load.type))))

@@ -1,4 +1,4 @@
-"""What reverse mode refuses, with the line, and the derivatives that a kernel loses."""
+"""What reverse mode refuses, with the line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from weft.ir.autodiff.certain_races import refuse_race
 from weft.ir.autodiff.companions import carries, pointee
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, NEEDS, Demand
 from weft.ir.core import Op, Value
-from weft.ir.errors import CompilationError, Span
+from weft.ir.errors import CompilationError
 from weft.ir.registry import registers
-from weft.ir.symbols import Lost
 from weft.ir.types import Pointer
 
-__all__ = ["lost_derivatives", "refuse_reverse"]
+__all__ = ["refuse_reverse"]
 
 _ROWS: dict[type[Op], Callable[[Demand, Any], None]] = {}
 refusals = registers(_ROWS)
@@ -33,22 +32,6 @@ def refuse_reverse(kernel: ops.Kernel, demand: Demand) -> None:
             row(demand, op)
         if op in demand.active and type(op) not in NEEDS and not isinstance(op, (*LOCALS, ops.Arg)):
             _refuse(op, f"{op.opname} of a value that carries a derivative")
-
-
-def lost_derivatives(kernel: ops.Kernel, demand: Demand, returned: list[tuple[Value, Span | None]]) -> tuple[Lost, ...]:
-    """The stores of values that carry a derivative to memory without a gradient, and the results that carry one."""
-    found = {Lost("return", span): None for value, span in returned if value in demand.varied}
-    for op in demand.ops:
-        if not isinstance(op, (ops.Store, ops.Atomic)) or op.value not in demand.varied:
-            continue
-        root = root_of(op.ptr)
-        if demand.companions.has(root) or not carries(pointee(op.ptr)):
-            continue
-        if isinstance(root, ops.FieldPtr):
-            found[Lost(root.field.name, op.span)] = None
-        elif isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg):
-            found[Lost(kernel.params[root.array.index].name, op.span)] = None
-    return tuple(found)
 
 
 def _refuse(op: Op, what: str) -> NoReturn:
@@ -113,12 +96,6 @@ def _store(demand: Demand, op: ops.Store) -> None:
 def _synchronizing(demand: Demand, op: Any) -> None:
     if op in demand.needed or (carries(pointee(op.ptr)) and demand.takes(op.ptr)):
         _refuse(op, f"a kernel that needs {op.opname}")
-
-
-@refusals(ops.Random)
-def _random(demand: Demand, op: ops.Random) -> None:
-    if op in demand.needed:
-        _refuse(op, "a kernel whose gradient needs a random number: store the random numbers in a field first")
 
 
 @refusals(ops.Simt, ops.Shared)

@@ -16,7 +16,7 @@ from memory of the program are loaded again: `clobbers.py` proves that they are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
@@ -26,8 +26,8 @@ from weft.ir.autodiff.checkpoints import (
     Spaced,
     Tape,
     counted,
+    has_slots,
     index_at,
-    is_short,
     loop_of,
     reverse_each,
     reverse_spaced,
@@ -36,10 +36,13 @@ from weft.ir.autodiff.checkpoints import (
 from weft.ir.autodiff.clobbers import Clobbers
 from weft.ir.autodiff.companions import Companions
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
+from weft.ir.autodiff.draws import number_draws
 from weft.ir.autodiff.hoisting import hoist_loads
+from weft.ir.autodiff.keeping import Kept, kept_of
+from weft.ir.autodiff.lost import lost_derivatives
 from weft.ir.autodiff.promotion import promote
 from weft.ir.autodiff.pullbacks import PULLBACKS
-from weft.ir.autodiff.refusals import lost_derivatives, refuse_reverse
+from weft.ir.autodiff.refusals import refuse_reverse
 from weft.ir.autodiff.structure import split_atomics, structure, test_of
 from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
 from weft.ir.types import Pointer
@@ -50,27 +53,30 @@ _PARALLEL = (ops.ParallelFor, ops.StructFor)
 
 
 class Reverse:
-    """One run over a kernel. `shared`: values and locals that parallel loops use from outside."""
+    """One run over a kernel. `shared`: values and locals that parallel loops use from outside. `needed`: what the
+    forward sweep that is being emitted computes."""
 
     def __init__(self, kernel: ops.Kernel, fast_math: bool) -> None:
         self.kernel, self.fast_math = kernel, fast_math
         hoist_loads(kernel)
+        number_draws(kernel)
         self.returned = structure(kernel)
         self.companions = Companions(kernel)
         self.demand, self.clobbers = self._settled()
         self.shared = self._shared()
+        self.needed: Set[Value] = self.demand.needed
         self.tapes: list[dict[Op, Tape]] = []
 
     def run(self) -> None:
         """Replace the body of the kernel."""
         kernel, demand = self.kernel, self.demand
         refuse_reverse(kernel, demand)
-        kernel.lost = lost_derivatives(kernel, demand, self.returned)
+        kernel.lost = lost_derivatives(kernel, demand.varied, self.companions, self.returned)
         kernel.saved = self.clobbers.hold()
         old = kernel.body
         kernel.body = Block()
         kernel.body.owner = kernel
-        self.sweep(old, Frame(Builder(kernel.body, None, kernel.span), self.companions))
+        self.sweep(old, Frame(Builder(kernel.body, None, kernel.span), self.companions), self.demand.needed)
         for op in reversed(old):
             op.erase()
         kernel.results = ()
@@ -93,12 +99,14 @@ class Reverse:
                 found.update(root_of(value) for value in op.operands if isinstance(value.type, Pointer))
         return found
 
-    def sweep(self, block: Block, frame: Frame) -> None:
-        """Emit the forward and the backward sweep of a block."""
+    def sweep(self, block: Block, frame: Frame, needed: Set[Value]) -> None:
+        """Emit the forward and the backward sweep of a block, of which its adjoints need these ops."""
+        outer, self.needed = self.needed, needed
         self.tapes.append({})
         self.forward(block, frame, self.tapes[-1])
         self.backward(block, frame)
         self.tapes.pop()
+        self.needed = outer
 
     # ---- forward -----------------------------------------------------------------------------------------------------
 
@@ -110,7 +118,7 @@ class Reverse:
             frame.build.span = op.span or frame.build.span
             if op.regions:
                 self._region(op, frame, tapes, later)
-            elif op not in self.demand.needed or isinstance(op, (ops.Const, ops.Arg)):
+            elif op not in self.needed or isinstance(op, (ops.Const, ops.Arg)):
                 continue
             elif isinstance(op, (ops.Store, ops.Atomic)):
                 if later is None or root_of(op.ptr) in later[op]:
@@ -129,7 +137,7 @@ class Reverse:
         for op in reversed(block):
             found[op] = set(reads)
             for inner in op.walk():
-                if isinstance(inner, ops.Load) and inner in self.demand.needed:
+                if isinstance(inner, (ops.Load, ops.Atomic)) and inner in self.needed:
                     reads.add(root_of(inner.ptr))
         return found
 
@@ -139,11 +147,11 @@ class Reverse:
         return [one for one in found if one in demand.acts and one.kind in EXTREMES and one.ptr in demand.needed]
 
     def _region(self, op: Op, frame: Frame, tapes: dict[Op, Tape] | None, later: dict[Op, set[Value]] | None) -> None:
-        written = self.demand.written(op)
+        written = self.demand.written(op, self.needed)
         wanted = bool(written) if later is None or self._extremes(op) else not written.isdisjoint(later[op])
         if tapes is not None and op in self.demand.acts:
-            self.note(op, frame, tapes)
-            if isinstance(op, (ops.For, ops.While)) and self._taped_loop(op, frame, tapes[op], wanted):
+            tapes[op] = self.note(op, frame, wanted)
+            if isinstance(op, (ops.For, ops.While)) and self._taped_loop(op, frame, tapes[op]):
                 return
         if wanted:
             self._plain(op, frame)
@@ -151,9 +159,10 @@ class Reverse:
             for extreme in self._extremes(op):  # what a local holds after the loop
                 frame.values[extreme] = frame.build.add(ops.Load(frame.value(extreme.ptr)))
 
-    def note(self, op: Op, frame: Frame, tapes: dict[Op, Tape]) -> None:
-        """Note the values that locals have before an op, which will run again after other values were stored."""
-        block = op.block
+    def note(self, op: Op, frame: Frame, wanted: bool) -> Tape:
+        """Note the values that locals have before an op, which will run again after other values were stored. `wanted`:
+        the forward sweep runs it."""
+        block, tape = op.block, Tape()
         assert block is not None
         own = self.demand.written(op)
         changed = set() if isinstance(op, (ops.For, ops.While)) else set(own)
@@ -161,19 +170,25 @@ class Reverse:
         while following is not None:
             changed |= self.demand.written(following)
             following = following.next
-        tape = tapes[op] = Tape()
-        for local in self.demand.exposed(op):
-            if local in changed and local not in self.state(op):
+        if isinstance(op, (ops.For, ops.While)):
+            self._choose(op, tape, wanted, not frame.parallel)
+        for local in self.demand.exposed(op, self.demand.reversal(op) | tape.advance):
+            if local in changed and local not in tape.kept.state:
                 value = frame.build.add(ops.Load(frame.value(local), name=local.name))
                 tape.saved.append((local, value))
+        return tape
 
-    def state(self, op: Op) -> list[Value]:
-        """The locals that change from iteration to iteration of a serial loop, and that iterations need."""
-        if not isinstance(op, (ops.For, ops.While)):
-            return []
-        written = self.demand.written(op)
-        run = test_of(op)[0].ptr if isinstance(op, ops.While) else None
-        return [local for local in self.demand.exposed(op) if local in written and local is not run]
+    def _choose(self, op: ops.For | ops.While, tape: Tape, wanted: bool, shared: bool) -> None:
+        """Choose what is kept of the iterations of a loop."""
+        used = self.demand.reversal(op)
+        tape.kept = Kept(self.demand.state(op, used), again=used)
+        if isinstance(op, ops.For) and (wanted or tape.kept.state):
+            cheapest = kept_of(self.demand, op)
+            if has_slots(op, cheapest, shared):
+                tape.kept = cheapest
+        if tape.kept.state and not (isinstance(op, ops.For) and has_slots(op, tape.kept, shared)):
+            state, tape.advance = self.demand.advance(op, tape.kept.state)
+            tape.kept = Kept(state, again=used)
 
     def _plain(self, op: Op, frame: Frame) -> None:
         """Emit what is needed of an op with regions."""
@@ -217,27 +232,27 @@ class Reverse:
             each(inner)
         self.forward(op.body, inner)
 
-    def _taped_loop(self, op: ops.For | ops.While, frame: Frame, tape: Tape, wanted: bool) -> bool:
+    def _taped_loop(self, op: ops.For | ops.While, frame: Frame, tape: Tape) -> bool:
         """Emit the forward sweep of a loop that is reversed later. False: it needs no tape."""
-        state = self.state(op)
         if isinstance(op, ops.While):
-            spaced = Spaced(frame, state)
+            spaced = Spaced(frame, tape.kept)
             self._while(op, frame, spaced.step)
             spaced.tape(frame, tape)
             return True
         tape.count = counted(op, frame)
-        if not state:
+        if not tape.kept.scalars:
             return False
-        if is_short(op, state):
-            slots = tape.slots = slots_of(op, frame, state)
+        if has_slots(op, tape.kept, not frame.parallel):
+            slots = tape.slots = slots_of(op, frame, tape.kept)
 
             def saved(inner: Frame, number: Value) -> None:
                 slots.save(inner, number)
                 self.iteration(op, inner, number)
+                slots.keep(inner, number)
 
             loop_of(frame, tape.count, saved)
             return True
-        spaced = Spaced(frame, state)
+        spaced = Spaced(frame, tape.kept)
 
         def one(inner: Frame, number: Value) -> None:
             spaced.step(inner)
@@ -247,12 +262,12 @@ class Reverse:
         spaced.tape(frame, tape)
         return True
 
-    def iteration(self, op: ops.For | ops.While, frame: Frame, number: Value, sweep: bool = False) -> None:
-        """Emit iteration `number` of a serial loop: what is needed of it, or its whole sweep."""
+    def iteration(self, op: ops.For | ops.While, frame: Frame, number: Value, again: Set[Value] | None = None) -> None:
+        """Emit iteration `number` of a serial loop: what is needed of it, or its whole sweep with `again` in it."""
         if isinstance(op, ops.For):
             frame.values[op.body.args[0]] = index_at(op, frame, number)
-        if sweep:
-            self.sweep(op.body, frame)
+        if again is not None:
+            self.sweep(op.body, frame, again)
         else:
             self.forward(op.body, frame)
 
@@ -285,18 +300,20 @@ class Reverse:
         if isinstance(op, ops.If):
             made = frame.build.add(ops.If(frame.value(op.condition)))
             for side, block in ((op.then, made.then), (op.orelse, made.orelse)):
-                self.sweep(side, frame.inner(block, op.span))
+                self.sweep(side, frame.inner(block, op.span), self.demand.reversal(op))
         elif isinstance(op, (ops.For, ops.While)):
             self._back_loop(op, frame, tape)
         else:
-            self.sweep(op.regions[0], self.parallel(op, frame))
+            self.sweep(op.regions[0], self.parallel(op, frame), self.demand.reversal(op))
 
     def _back_loop(self, op: ops.For | ops.While, frame: Frame, tape: Tape) -> None:
         def run(inner: Frame, number: Value) -> None:
+            outer, self.needed = self.needed, tape.advance
             self.iteration(op, inner, number)
+            self.needed = outer
 
         def sweep(inner: Frame, number: Value) -> None:
-            self.iteration(op, inner, number, sweep=True)
+            self.iteration(op, inner, number, tape.kept.again)
 
         if tape.shift is None:
             reverse_each(frame, tape, sweep)

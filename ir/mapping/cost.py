@@ -24,6 +24,7 @@ from weft.ir.ops import (
     Invoke,
     Load,
     Random,
+    RandomAt,
     Store,
     Task,
     Unary,
@@ -105,6 +106,7 @@ PRICES: dict[type[Op], float | Callable[[Any], float]] = {
     Fence: 50.0,
     Invoke: 60.0,
     Random: 60.0,
+    RandomAt: 60.0,
     Binary: _operator,
     Unary: _operator,
 }

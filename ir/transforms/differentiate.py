@@ -9,6 +9,7 @@ cheaper than simplifying derivatives.
 from __future__ import annotations
 
 from weft.ir import ops
+from weft.ir.autodiff.boxes import use_boxes
 from weft.ir.autodiff.companions import Companions, carries
 from weft.ir.autodiff.forward import Forward
 from weft.ir.autodiff.reverse import Reverse
@@ -29,6 +30,7 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
         return False
     modes = root.mode.split(".")
     root.mode = modes[0]
+    use_boxes(root)
     full_simplify(root, config)
     for mode in modes:
         root.mode = mode

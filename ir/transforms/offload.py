@@ -27,6 +27,7 @@ from weft.ir.types import Array, Pointer, i32, pointer
 
 __all__ = ["offload"]
 
+_ON_STACK = 16 << 10  # bytes of a local of serial code
 _CHEAP = 24  # up to this number of ops, a task recomputes a value and needs no temporary
 
 
@@ -41,7 +42,8 @@ def offload(root: Kernel, config: CompileConfig) -> bool:
 
     Each run of serial ops between two loops becomes one `serial` task. Each parallel loop becomes a `range_for` task. A
     value from an earlier task is computed again if that is cheap and certain to give the same result. Otherwise a
-    temporary of the kernel passes it on. Each mutable local that two tasks share becomes a temporary too. A struct-for
+    temporary of the kernel passes it on. Each mutable local that two tasks share, or of more than 16 KiB, becomes a
+    temporary too. A struct-for
     becomes a box over the elements of the field. The axis that is contiguous in memory becomes the innermost axis.
 
     A kernel that holds tasks already is left unchanged.
@@ -50,6 +52,10 @@ def offload(root: Kernel, config: CompileConfig) -> bool:
         return False
     _Offload(root).run()
     return True
+
+
+def _is_large(op: Op) -> bool:
+    return isinstance(op.type, Pointer) and size_of(op.type.elem) > _ON_STACK
 
 
 @dataclass(eq=False)
@@ -88,12 +94,12 @@ class _Offload:
     # ---- what crosses ----
 
     def locals(self) -> None:
-        """Move each local that only one serial segment uses into that segment. A local that several tasks use becomes a
-        temporary."""
+        """Move each local that only one serial segment uses into that segment. A local that several tasks use, or that
+        is too large for a stack, becomes a temporary."""
         for op in [op for segment in self.segments for op in segment.ops if _is_local(op)]:
             users = list(dict.fromkeys(self.segment_of(user) for user in _users(op)))
             segment = users[0] if users else self.home[op]
-            if len(users) > 1 or segment.loop is not None:
+            if len(users) > 1 or segment.loop is not None or _is_large(op):
                 self.put_in_place(op, self.temporary(op.type, op))
                 continue
             # A shared local is replaced by a plain one: no iterations write it any more.

@@ -14,17 +14,28 @@ from __future__ import annotations
 
 from weft.lang.autodiff.checking import Check, check
 from weft.lang.autodiff.clearing import clear_all_gradients
+from weft.lang.autodiff.custom import Custom, custom
 from weft.lang.autodiff.forward_mode import FwdMode
 from weft.lang.autodiff.replacing import grad_for, grad_replaced, no_grad
+from weft.lang.autodiff.steps import steps
 from weft.lang.autodiff.tape import Tape
+from weft.lang.autodiff.transforms import grad, hvp, jvp, value_and_grad, vjp
 
 __all__ = [
     "Check",
+    "Custom",
     "FwdMode",
     "Tape",
     "check",
     "clear_all_gradients",
+    "custom",
+    "grad",
     "grad_for",
     "grad_replaced",
+    "hvp",
+    "jvp",
     "no_grad",
+    "steps",
+    "value_and_grad",
+    "vjp",
 ]

@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from weft.lang.autodiff.contexts import suspended
+from weft.lang.autodiff.cutting import pieces_or_gradient
 from weft.lang.autodiff.differences import DUAL_TOLERANCES, Check, compare_with_differences
 from weft.lang.autodiff.memory import Copy
 from weft.lang.autodiff.memory_use import Uses, uses_of
 from weft.lang.autodiff.tape import Tape
 from weft.lang.errors import ArgumentError
+from weft.lang.kernels.draws import next_key, numbers_from
+from weft.lang.program.init import program
 
 __all__ = ["Check", "check"]
 
@@ -51,18 +54,20 @@ def check(kernel: Any, *args: Any, seed: int = 0) -> Check:
     bound = getattr(kernel, "kernel", kernel)
     owner = () if bound is kernel else (kernel.class_instance,)
     with suspended():
-        launch = bound.grad.bind((*owner, *args), {})
-        uses = uses_of(launch.instance)
-        variables = _variables(uses, launch.flat, np.random.default_rng(seed))
+        pieces, whole = pieces_or_gradient(None, bound, (*owner, *args), {})
+        gradients = [piece.grad.bind((*owner, *args), {}) for piece, _ in pieces] or [whole]
+        flat, every = gradients[0].flat, [uses_of(one.instance) for one in gradients]  # the pieces number memory alike
+        variables = _variables(every, flat, np.random.default_rng(seed))
         if not variables:
             raise ArgumentError(
                 f"kernel '{bound.__name__}' uses no memory that has a gradient: needs_grad=True makes it"
             )
         report = Check(bound.__name__)
         kept = [(one, one.to_numpy()) for v in variables for one in (v.value, *v.value.companions.values())]
-        written = [Copy.of(uses.memory(place, launch.flat)) for place in {one.place for one in uses.writes}]
+        places = {one.place for uses in every for one in uses.writes}
+        written = [Copy.of(every[0].memory(place, flat)) for place in places]
         try:
-            _test(report, lambda: bound(*owner, *args), bound, (*owner, *args), variables, written)
+            _test(report, bound, (*owner, *args), variables, written)
         finally:
             for copy in written:
                 copy.put_back()
@@ -72,8 +77,8 @@ def check(kernel: Any, *args: Any, seed: int = 0) -> Check:
     return report
 
 
-def _variables(uses: Uses, flat: Sequence[Any], random: np.random.Generator) -> list[_Variable]:
-    places = sorted({one.place for one in (*uses.every_read, *uses.writes)})
+def _variables(every: Sequence[Uses], flat: Sequence[Any], random: np.random.Generator) -> list[_Variable]:
+    uses, places = every[0], sorted({one.place for uses in every for one in (*uses.every_read, *uses.writes)})
     found: list[_Variable] = []
     for place in filter(uses.has_gradient, places):
         value = uses.memory(place, flat).owner
@@ -85,9 +90,14 @@ def _variables(uses: Uses, flat: Sequence[Any], random: np.random.Generator) -> 
     return found
 
 
-def _test(
-    report: Check, run: Callable[[], Any], kernel: Any, args: Any, variables: list[_Variable], written: list[Copy]
-) -> None:
+def _test(report: Check, kernel: Any, args: Any, variables: list[_Variable], written: list[Copy]) -> None:
+    present, key = program(), next_key(program())
+
+    def run(one: Any) -> None:
+        """With the same random numbers each time."""
+        with numbers_from(present, key):
+            one(*args)
+
     def restart() -> None:
         for copy in written:
             copy.put_back()
@@ -98,24 +108,24 @@ def _test(
         restart()
         for k, move in moves.items():
             variables[k].value.from_numpy(variables[k].start + move)
-        run()
+        run(kernel)
         return float(sum((one.weights.astype(np.float64) * one.value.to_numpy()).sum() for one in variables))
 
     tape = Tape(clear_gradients=False)
     with tape:
-        kernel(*args)
+        run(kernel)
     for one in variables:
         one.value.grad.from_numpy(one.weights)
     tape.grad()
     for one in variables:
         one.gradient = one.value.grad.to_numpy()
-    _dot_product(report, kernel, args, variables, restart)
+    _dot_product(report, lambda: run(kernel.derivative("jvp")), variables, restart)
     for k, one in enumerate(variables):
         compare_with_differences(report, one.name, one.gradient, one.direction, lambda move, k=k: loss_at({k: move}))  # type: ignore[misc]
 
 
 def _dot_product(
-    report: Check, kernel: Any, args: Any, variables: list[_Variable], restart: Callable[[], None]
+    report: Check, forward_mode: Callable[[], None], variables: list[_Variable], restart: Callable[[], None]
 ) -> None:
     """Compare <weights, J direction>, by forward mode, with <J^T weights, direction>, by reverse mode."""
     lacking = [one.name for one in variables if "dual" not in one.value.companions]
@@ -125,7 +135,7 @@ def _dot_product(
     restart()
     for one in variables:
         one.value.dual.from_numpy(one.direction)
-    kernel.derivative("jvp")(*args)
+    forward_mode()
     duals = [one.value.dual.to_numpy().astype(np.float64) for one in variables]
     forward = float(sum((one.weights * dual).sum() for one, dual in zip(variables, duals, strict=True)))
     terms = [one.gradient.astype(np.float64) * one.direction for one in variables]

@@ -7,13 +7,14 @@ watch makes every kernel find its code anew, and programs enter such blocks agai
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import Token
 from threading import Lock
 from types import TracebackType
 from typing import Any, Protocol, TypeVar, cast
 
 from weft.ir.errors import WeftError
+from weft.lang.data.elements import hear
 from weft.lang.data.writes import LISTENERS, Listener
 from weft.lang.measure import watching
 from weft.lang.program.init import Program, program
@@ -23,9 +24,18 @@ __all__ = ["Block", "Context", "active", "suspended", "unrecorded"]
 
 
 class Context(Listener, Protocol):
-    """An open block. `records`: it is a tape, and `insert` records a call with this gradient."""
+    """An open block. `records`: it is a tape, and `insert` records a call with this gradient. `has_duals`: launches in
+    it compute duals."""
 
     records: bool
+    has_duals: bool
+
+    def plainly(self, launch: Any) -> AbstractContextManager[None]:
+        """In the block, launches compute no duals: a function that computes those of `launch` runs."""
+        ...
+
+    def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
+        """Record a launch that was run, whose gradient the program has written."""
 
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Record a call that has this gradient."""
@@ -55,7 +65,16 @@ class Block(Context):
     """A context that sees the launches in its `with` block, which is entered once. `begin` runs before the block, and
     `finish` after it, with whether it ended without an exception."""
 
+    has_duals = False
     _token: Token[tuple[Listener, ...]] | None = None
+
+    def plainly(self, launch: Any) -> AbstractContextManager[None]:
+        """Nothing, since launches compute no duals. (A `Context`.)"""
+        del launch
+        return nullcontext()
+
+    def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
+        """Nothing, since no launch is recorded. (A `Context`.)"""
 
     def begin(self) -> None:
         """Prepare the block. If this raises, the block is not entered."""
@@ -69,6 +88,7 @@ class Block(Context):
         self.begin()
         _Watch.start(program())
         self._token = LISTENERS.set((*active(), self))
+        hear(1)
         return self
 
     def __exit__(
@@ -76,6 +96,7 @@ class Block(Context):
     ) -> None:
         assert self._token is not None
         LISTENERS.reset(self._token)
+        hear(-1)
         self.finish(error is None)
 
 
@@ -106,7 +127,11 @@ class _Beside:
 
     def __init__(self, tape: Context) -> None:
         self.launch = self.beside = tape.beside
-        self.write = tape.overwrite
+        self.write, self.write_element = tape.overwrite, tape.write_element
+        self.has_duals, self.plainly = tape.has_duals, tape.plainly
+
+    def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
+        """Record nothing. (A `Context`.)"""
 
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Record nothing. (A `Context`.)"""

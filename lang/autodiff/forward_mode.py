@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,8 @@ class FwdMode(Block):
     its line. Raises WeftError for a loss or parameter without a dual, and ArgumentError for a seed that does not
     fit."""
 
-    records = False
+    records, has_duals = False, True
+    _plain = False
 
     def __init__(self, loss: Any, param: Any, seed: Any = None, clear_gradients: bool = True) -> None:
         self._losses: Sequence[Any] = loss if isinstance(loss, (list, tuple)) else [loss]
@@ -55,12 +57,24 @@ class FwdMode(Block):
         """Set the dual of the parameter to 0. (Of `Block`.)"""
         self._dual.fill(0)
 
+    @contextmanager
+    def plainly(self, launch: Any) -> Generator[None]:
+        """In the block, launches compute no duals. (A `Context`.)"""
+        del launch
+        self._plain = True
+        try:
+            yield
+        finally:
+            self._plain = False
+
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Forward mode records nothing. (A `Context`.)"""
 
     def write(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """Set the dual of what Python writes: to that of the source, or to 0. (A `Listener`.)"""
         del again
+        if self._plain:
+            return
         dual, other = companion_if_any(target, "dual"), companion_if_any(source, "dual")
         if dual is None:
             return
@@ -69,6 +83,9 @@ class FwdMode(Block):
                 dual.fill(0)
             else:
                 dual.copy_from(other)
+
+    def write_element(self, target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
+        """Keep the dual of an element that Python writes: it may be the beginning. (A `Listener`.)"""
 
     def overwrite(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """Forward mode records everything. (A `Context`.)"""
@@ -80,7 +97,8 @@ class FwdMode(Block):
 
     def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the derivative of the kernel in its place. (A `Context`.)"""
-        del call
+        if self._plain:
+            return call(*args, **keywords)
         derivative = kernel.derivative("jvp")
         with suspended():
             results = derivative(*args, **keywords)

@@ -23,10 +23,11 @@ class LostDerivative(WeftError):
 
 
 class Losses:
-    """The memory in which derivatives of the recorded launches have ended. `strict`: reading it is an error."""
+    """The memory in which derivatives of the recorded launches have ended. `strict`: reading it is an error. `results`:
+    the caller knows what becomes of results."""
 
-    def __init__(self, strict: bool) -> None:
-        self._strict = strict
+    def __init__(self, strict: bool, results: bool = False) -> None:
+        self._strict, self._results = strict, results
         self._ended: dict[Hashable, Site] = {}
 
     def follow(self, kernel: str, gradient: Instance, uses: Uses, flat: Sequence[Any]) -> None:
@@ -34,7 +35,7 @@ class Losses:
         of its kernel."""
         assert gradient.facts is not None
         for site in gradient.facts.lost:
-            if site.text[0] == "return":
+            if site.text[0] == "return" and not self._results:
                 self._report(site, f"the result of kernel '{kernel}' carries a derivative, which is lost there")
             for place in uses.named(site.text[0]):
                 self._ended[uses.memory(place, flat).key] = site

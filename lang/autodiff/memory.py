@@ -13,9 +13,10 @@ from weft.lang.data.field import Field
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_ndarray import StructNdarray
 
-__all__ = ["Copy", "Memory", "memory_of"]
+__all__ = ["Copy", "Key", "Memory", "key_of", "memory_of"]
 
 Index = tuple[int | None, ...]  # of the first axes of an array; None keeps an axis whole
+Key = tuple[int, Index]  # a box of a field or array: equal keys of living objects are the same elements
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +57,21 @@ class Copy:
 
     def put_back(self) -> Copy:
         """Give the elements these numbers. Returns the numbers that they had until now."""
-        before = list[Any]()
+        before = self.again()
+        self.put()
+        return before
+
+    def put(self) -> None:
+        """Give the elements these numbers."""
         for cells, numbers in zip(_cells(self.memory.owner), self.numbers, strict=True):
-            before.append(_saved(cells, self.index))
             if isinstance(cells, np.ndarray):
                 _part(cells, self.index)[...] = numbers
             else:
                 cells.chosen(self.index).put(numbers)
-        return Copy(self.memory, self.index, before)
+
+    def again(self) -> Copy:
+        """A copy of what the elements have now."""
+        return Copy(self.memory, self.index, [_saved(cells, self.index) for cells in _cells(self.memory.owner)])
 
     @classmethod
     def of(cls, memory: Memory) -> Copy:
@@ -74,6 +82,16 @@ class Copy:
     def size(self) -> int:
         """The number of bytes."""
         return sum(numbers.nbytes for numbers in self.numbers)
+
+    @property
+    def key(self) -> Key:
+        """The key of the box."""
+        return id(self.memory.owner), self.index
+
+
+def key_of(memory: Memory, box: Index) -> Key:
+    """The key of a box. `()` stands for all elements."""
+    return id(memory.owner), (() if all(number is None for number in box) else box)
 
 
 def memory_of(value: Any) -> Memory:

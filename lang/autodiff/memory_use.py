@@ -76,6 +76,10 @@ class Uses:
             found.setdefault((access.place, box), Touch(memory, box, access.span, memory.key in saved))
         return list(found.values())
 
+    def fields(self) -> list[Any]:
+        """The fields that a launch uses, and the gradients and duals of them that it uses."""
+        return [made for made in (one() for one in self._fields) if made is not None]
+
     def named(self, name: str) -> list[str]:
         """The fields and parameters of that name."""
         fields = [f"field:{k}" for k, symbol in enumerate(self._symbols) if symbol.name == name]
@@ -86,18 +90,20 @@ class Uses:
         kind, number = place.split(":")
         if kind == "field":
             symbol = self._symbols[int(number)]
-            return symbol.grad is None and any(prim.is_float for prim in flatten(symbol.dtype))
+            return symbol.grad is None and symbol.dual is None and any(prim.is_float for prim in flatten(symbol.dtype))
         param = self._params[int(number)]
         assert isinstance(param.type, Array)
         own = any(prim.is_float for prim in flatten(param.type.elem))
-        return own and not any(one.name == f"{param.name}.grad" for one in self._params)
+        return own and not any(one.name in (f"{param.name}.grad", f"{param.name}.dual") for one in self._params)
 
     def has_gradient(self, place: str) -> bool:
-        """Whether a field or parameter has a gradient."""
+        """Whether a field or parameter has a gradient, or in forward mode a dual."""
         kind, number = place.split(":")
         if kind == "field":
-            return self._symbols[int(number)].grad is not None
-        return any(one.name == f"{self._params[int(number)].name}.grad" for one in self._params)
+            symbol = self._symbols[int(number)]
+            return symbol.grad is not None or symbol.dual is not None
+        name = self._params[int(number)].name
+        return any(one.name in (f"{name}.grad", f"{name}.dual") for one in self._params)
 
     def name(self, place: str) -> str:
         """What the kernel calls a field or parameter."""

@@ -8,19 +8,22 @@ from functools import partial
 from typing import Any
 
 from weft.lang.autodiff.clearing import clear_all_gradients
-from weft.lang.autodiff.contexts import Block, suspended
+from weft.lang.autodiff.contexts import suspended
+from weft.lang.autodiff.cutting import pieces_or_gradient
 from weft.lang.autodiff.lost import Losses
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of
+from weft.lang.autodiff.recorder import Recorder
 from weft.lang.autodiff.tape_check import check_records
-from weft.lang.autodiff.variables import called, companion_if_any, companion_of, elements_of, zeroed
+from weft.lang.autodiff.variables import called, clear_element, companion_if_any, companion_of, elements_of, zeroed
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.errors import ArgumentError
+from weft.lang.kernels.draws import last_key
 
 __all__ = ["Tape"]
 
 
-class Tape(Block):
+class Tape(Recorder):
     """In the block, launches of kernels are recorded. Its end runs their gradients in reverse order.
 
         with ti.ad.Tape(loss):
@@ -50,8 +53,6 @@ class Tape(Block):
     with its line when it is called. Raises WeftError for a loss without a gradient, and ArgumentError for one with
     several numbers."""
 
-    records = True
-
     def __init__(
         self,
         loss: Any = None,
@@ -68,13 +69,13 @@ class Tape(Block):
                 raise ArgumentError(
                     f"the loss {called(loss)} must be one number, but it has {count}: add them up in a kernel"
                 )
-        self._records: list[Record] = []
         self._checked = [] if grad_check is None else list(grad_check)
         for one in self._checked:
             companion_of(one, "grad", "the field to check")
         if self._checked and loss is None:
             raise ArgumentError("grad_check needs a loss")
-        self._versions, self._losses = Versions(save, bool(self._checked)), Losses(validation)
+        super().__init__(Versions(save, bool(self._checked)), bounds=save and not self._checked)
+        self._losses = Losses(validation)
 
     def begin(self) -> None:
         """Clear the gradients and the loss. (Of `Block`.)"""
@@ -85,6 +86,7 @@ class Tape(Block):
 
     def finish(self, complete: bool) -> None:
         """Run the gradients. (Of `Block`.)"""
+        self.end_loops()
         if not complete or self._loss is None:
             return
         companion_of(self._loss, "grad", "the loss").fill(1.0)
@@ -95,58 +97,90 @@ class Tape(Block):
 
     def grad(self) -> None:
         """Run the gradients of the recorded launches, the last one first."""
+        self.end_loops()
         with suspended():
             run_back(self._records)
 
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Record a call that has this gradient. The launches in it are recorded by `beside`."""
-        self._records.append(Record(gradient))
+        self._append(Record(gradient))
 
     def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Record and run a launch. (A `Context`.)"""
         if kernel.mode:
             return call(*args, **keywords)
-        gradient = kernel.grad.bind(args, keywords)
-        again = kernel.bind(args, keywords) if self._checked else None
+        pieces, gradient = pieces_or_gradient(self, kernel, args, keywords)
+        if pieces:
+            return [self.launch(piece, run, args, keywords) for piece, run in pieces][-1]
+        again = kernel.bind(args, keywords) if self._checked else self._repeated(kernel.bind, args, keywords)
         record, uses, name = Record(gradient, again), uses_of(gradient.instance), f"kernel '{kernel.__name__}'"
         writes, reads = (uses.touched(accesses, gradient.flat) for accesses in (uses.writes, uses.reads))
-        self._versions.know([*writes, *reads])
-        self._versions.keep(record, name, writes)
+        versions = self._now
+        versions.know([*writes, *reads])
+        self._will_read(name, uses, gradient.flat)
+        versions.keep(record, name, writes)
         result = call(*args, **keywords)
+        if gradient.instance.facts is not None and gradient.instance.facts.draws:
+            gradient.key = last_key(kernel, args, keywords)
+            if again is not None:
+                again.key = gradient.key
         self._losses.follow(kernel.__name__, gradient.instance, uses, gradient.flat)
-        self._versions.need(name, reads)
-        self._records.append(record)
+        versions.need(name, reads)
+        self._append(record)
         return result
+
+    def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
+        """Record a launch whose gradient the program has written. It may need all that the kernel accesses. (A
+        `Context`.)"""
+        uses = uses_of(launch.instance)
+        touched = uses.touched([*uses.every_read, *uses.writes], launch.flat)
+        self._now.know(touched)
+        self._now.need(f"kernel '{launch.kernel.__name__}'", touched)
+        self._append(Record(gradient))
 
     def write(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """Record what Python writes: the gradient of the source takes that of the target. (A `Listener`.)"""
         if companion_if_any(target) is None:
             self.overwrite(target, source, again)
             return
+        self._will_read_source(source)
         self._keep_all(Record(partial(_hand_on, target, source), again), target)
 
     def overwrite(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """Keep what Python overwrites, if gradients need it. (A `Context`.)"""
-        del source
+        self._will_read_source(source)
         self._keep_all(Record(None, again), target)
 
+    def write_element(self, target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
+        """Record that Python writes an element, if a launch has used that memory before. (A `Listener`.)"""
+        memory = memory_of(target)
+        if not self._versions.knows(memory):
+            return
+        record = Record(partial(clear_element, companion_if_any(target), index, part), again)
+        self._enter(record, [Touch(memory, () if memory.whole else index, None, saved=False)])
+
     def _keep_all(self, record: Record, target: Any) -> None:
-        self._versions.keep(record, "Python", [Touch(memory_of(target), (), None, saved=False)])
-        if record.gradient is not None or record.after or self._checked:
-            self._records.append(record)
+        self._enter(record, [Touch(memory_of(target), (), None, saved=False)])
+
+    def _enter(self, record: Record, writes: Sequence[Touch]) -> None:
+        self._now.know(writes)
+        self._now.keep(record, "Python", writes)
+        if self._series is not None or record.gradient is not None or record.after or self._checked:
+            self._append(record)
 
     def beside(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run a launch that is not recorded itself. What it overwrites may be needed."""
         if kernel.mode:
             return call(*args, **keywords)
         launch = kernel.bind(args, keywords)
-        record, uses = Record(None, launch), uses_of(launch.instance)
+        record, uses, name = Record(None, launch), uses_of(launch.instance), f"kernel '{kernel.__name__}'"
         writes = uses.touched(uses.writes, launch.flat)
-        self._versions.know(writes)
-        self._versions.keep(record, f"kernel '{kernel.__name__}'", writes)
+        self._now.know(writes)
+        self._will_read(name, uses, launch.flat)
+        self._now.keep(record, name, writes)
         result = call(*args, **keywords)
-        if record.after or self._checked:
-            self._records.append(record)
+        if self._series is not None or record.after or self._checked:
+            self._append(record)
         return result
 
 

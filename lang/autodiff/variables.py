@@ -11,7 +11,7 @@ from weft.lang.data.field import Field
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_field import StructField
 
-__all__ = ["called", "companion_if_any", "companion_of", "elements_of", "zeroed"]
+__all__ = ["called", "clear_element", "companion_if_any", "companion_of", "elements_of", "zeroed"]
 
 
 def called(variable: Any) -> str:
@@ -58,6 +58,16 @@ def zeroed(variable: Any) -> None:
         variable.detach().zero_()  # shares its memory
     else:
         variable.fill(0)
+
+
+def clear_element(derived: Any, index: tuple[int, ...], part: Any) -> None:
+    """Set an element of a gradient or dual to 0, or only a part of a vector or matrix. (None: all of it.)"""
+    if derived is None:
+        return
+    if part is None:
+        derived[index] = 0
+    else:
+        derived[index]._put(part, 0)
 
 
 def elements_of(variable: Any) -> tuple[int, ...]:

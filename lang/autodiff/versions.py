@@ -6,15 +6,15 @@ overwrote it has run. At the end, memory gets its latest values again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from weft.ir.errors import Span, WeftError
-from weft.lang.autodiff.memory import Copy, Memory
+from weft.lang.autodiff.memory import Copy, Key, Memory, key_of
 from weft.lang.autodiff.memory_use import Box, Touch
 
-__all__ = ["Overwritten", "Record", "SharedMemory", "Versions", "run_back"]
+__all__ = ["Latest", "Overwritten", "Record", "SharedMemory", "Versions", "run_back"]
 
 
 class Overwritten(WeftError):
@@ -25,15 +25,49 @@ class SharedMemory(WeftError):
     """Launches of a tape use one memory by two objects."""
 
 
+class Latest:
+    """What memory held when the gradients began to run."""
+
+    def __init__(self) -> None:
+        self._copies: dict[Key, Copy] = {}
+
+    def put_back(self, copy: Copy) -> None:
+        """Put a copy back. What the elements hold is kept, at the first time."""
+        if copy.key not in self._copies:
+            self._copies[copy.key] = copy.again()
+        copy.put()
+
+    def restore(self) -> None:
+        """Give memory its latest values again."""
+        for copy in reversed(self._copies.values()):
+            copy.put()
+        self._copies.clear()
+
+
 @dataclass
 class Record:
     """A recorded call. `gradient` runs its gradient, if it has one, and `forward` the call again. `before` are copies
-    that must be back when the gradient runs, and `after` those that are put back then."""
+    that must be back when the gradient runs, and `after` those that are put back then. In a loop of steps, `name`,
+    `writes`, `needs` and `key` say of the call: how messages call it, what it writes, what its gradient reads, and the
+    key of its random numbers."""
 
     gradient: Callable[[], Any] | None
     forward: Callable[[], Any] | None = None
     before: list[Copy] = field(default_factory=list[Copy])
     after: list[Copy] = field(default_factory=list[Copy])
+    name: str = ""
+    writes: Sequence[Touch] = ()
+    needs: Sequence[Touch] = ()
+    key: int = 0
+
+    def run_back(self, latest: Latest) -> None:
+        """Run the gradient with the memory that it needs."""
+        for copy in reversed(self.before):
+            latest.put_back(copy)
+        if self.gradient is not None:
+            self.gradient()
+        for copy in reversed(self.after):
+            latest.put_back(copy)
 
 
 class _Boxes:
@@ -62,6 +96,9 @@ class _Boxes:
         return None
 
 
+_NONE: Mapping[Key, Copy] = {}
+
+
 class Versions:
     """What the recorded gradients of a tape need. With `save`, values are copied before they are overwritten, otherwise
     overwriting them raises Overwritten. With `all`, everything that is overwritten is copied."""
@@ -84,13 +121,17 @@ class Versions:
                 )
             self._known[memory.key] = memory
 
+    def knows(self, memory: Memory) -> bool:
+        """Whether a launch has used that memory."""
+        return memory.key in self._known
+
     def need(self, kernel: str, reads: Sequence[Touch]) -> None:
         """Note what the gradient of a kernel reads."""
         for read in reads:
             self._needed.setdefault(read.memory.key, _Boxes()).add(read.box, kernel, read.span)
 
-    def keep(self, record: Record, writer: str, writes: Sequence[Touch]) -> None:
-        """Copy what `writer` is about to overwrite and gradients need."""
+    def keep(self, record: Record, writer: str, writes: Sequence[Touch], made: Mapping[Key, Copy] = _NONE) -> None:
+        """Copy what `writer` is about to overwrite and gradients need. `made` are copies of it that exist already."""
         for write in writes:
             boxes = self._needed.get(write.memory.key)
             who = None if boxes is None else boxes.meets(write.box)
@@ -98,7 +139,7 @@ class Versions:
                 continue
             if not self._save:
                 raise Overwritten(_told(writer, write, who), write.span)
-            copy = write.memory.copy(write.box)
+            copy = made.get(key_of(write.memory, write.box)) or write.memory.copy(write.box)
             if copy is not None:
                 (record.before if write.saved else record.after).append(copy)
 
@@ -115,13 +156,9 @@ def _told(writer: str, write: Touch, who: tuple[str, Span | None] | None) -> str
 def run_back(records: Sequence[Record]) -> None:
     """Run the gradients, the last one first, each with the memory that it needs. Memory has its present values again
     afterwards."""
-    latest = list[Copy]()
+    latest = Latest()
     try:
         for record in reversed(records):
-            latest += [copy.put_back() for copy in reversed(record.before)]
-            if record.gradient is not None:
-                record.gradient()
-            latest += [copy.put_back() for copy in reversed(record.after)]
+            record.run_back(latest)
     finally:
-        for copy in reversed(latest):
-            copy.put_back()
+        latest.restore()

@@ -14,22 +14,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from weft.ir.symbols import COMPANIONS
 from weft.lang.calls.parameters import ArrayParameter, Parameter
 from weft.lang.data.companions import KINDS
+from weft.lang.data.derived import at_path, is_full, kinds_of
 from weft.lang.errors import ArgumentError
 from weft.lang.functions.source import source_of
 from weft.lang.translate.entry import Argument
 
-__all__ = ["companion_of", "companion_parameters", "with_companions"]
+__all__ = ["Companion", "companion_of", "companion_parameters", "with_companions"]
 
 
-class _Companion(ArrayParameter):
-    """The gradient or the dual of an array argument, or None."""
+class Companion(ArrayParameter):
+    """The companion of an array argument at a path, such as "grad" or "grad.dual", or None."""
 
-    def __init__(self, owner: ArrayParameter, kind: str) -> None:
-        super().__init__(f"{owner.name}.{kind}", owner.annotation)
-        self._kind = kind
+    def __init__(self, owner: ArrayParameter, path: str) -> None:
+        super().__init__(f"{owner.name}.{path}", owner.annotation)
+        self._kind = path.split(".")[-1]
 
     def key(self, value: Any) -> Any:
         return None if value is None else super().key(value)
@@ -46,11 +46,11 @@ def companion_parameters(
     `x.grad[i]`."""
     arrays = {p.name: k for k, p in enumerate(parameters) if isinstance(p, ArrayParameter)}
     if mode:
-        wanted = {(name, COMPANIONS[mode]) for name in arrays}
+        wanted = {(name, kind) for name in arrays for kind in kinds_of(mode)}
     else:
         wanted = {(name, kind) for name, kind in _attributes(function) if name in arrays} if arrays else set()
     found = [(arrays[name], kind) for name, kind in wanted]
-    return [(k, kind, _Companion(cast(ArrayParameter, parameters[k]), kind)) for k, kind in sorted(found)]
+    return [(k, kind, Companion(cast(ArrayParameter, parameters[k]), kind)) for k, kind in sorted(found)]
 
 
 def _attributes(function: Callable[..., Any]) -> Iterator[tuple[str, str]]:
@@ -63,7 +63,8 @@ def _attributes(function: Callable[..., Any]) -> Iterator[tuple[str, str]]:
 def with_companions(kernel: str, mode: str, flat: Sequence[Any], arrays: Sequence[tuple[int, str]]) -> list[Any]:
     """Append the hidden arguments to the arguments of a call: of the array at each position, the companion of that
     kind. Raises ArgumentError if one of those that a derivative computes is an argument, too."""
-    found = [companion_of(flat[k], kind) for k, kind in arrays]
+    find = at_path if is_full(mode) else companion_of
+    found = [find(flat[k], kind) for k, kind in arrays]
     if mode and any(one is other for one in found if one is not None for other in flat):
         raise ArgumentError(f"a derivative of an argument of kernel '{kernel}' is an argument of it, too")
     return [*flat, *found]

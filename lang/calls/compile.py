@@ -74,6 +74,9 @@ class Instance:
         self.plans: dict[Any, Any] = {}  # how native code calls it, by the classes of the arguments, see `direct.py`
         self.plans_made = 0
         self.facts: GradientFacts | None = None  # of a gradient
+        self.loaded: Any = None  # what launches it, without instrumentation
+        self.pieces: list[Any] = []  # the pieces that tapes run in its place (`ir/pieces.py`)
+        self.key = 0  # with arch=python, the key of the random numbers of the last launch
         self.recorded: Any = None  # what tapes know about it, see `autodiff/memory_use.py`
         self.careful: Instance | None = None  # the variant for overlapping arguments, from the first such call on
 
@@ -106,6 +109,11 @@ class Instance:
         self.plans = {}
         if self.careful is not None:
             self.careful.plans = {}
+
+    @property
+    def drawn(self) -> int:
+        """The key of the random numbers of the last launch; 0 before the first one."""
+        return self.key or int(getattr(self.loaded, "drawn", 0))
 
     def __call__(self, args: Sequence[Any]) -> Any:
         """Launch the kernel. If arguments overlap that must not, raise Overlapping before anything runs."""
@@ -146,14 +154,15 @@ def compile_instance(
     parameters: Sequence[Parameter],
     results: Sequence[Any],
     mode: str = "",
+    piece: int | None = None,
 ) -> Instance:
-    """Compile a kernel, or its derivative in a mode of MODES (`symbols.py`), for the device of the program: translate
-    it, then find it in the disk cache or compile it. WEFT_DUMP and WEFT_TIME print the steps."""
+    """Compile a kernel, or a piece of it, or its derivative in a mode of MODES (`symbols.py`), for the device of the
+    program: translate it, then find it in the disk cache or compile it. WEFT_DUMP and WEFT_TIME print the steps."""
     trace = trace_of(program, function.__name__)
     trace.listener = _listener()
     with ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
         with uncollected():
-            translation = _translate(program, function, arguments, results, mode, trace)
+            translation = _translate(program, function, arguments, results, mode, trace, piece)
             kept = not (trace.active or _watches(program) or program.verifies_results)
             entry = entry_of(program, translation.tree) if kept else None
         run = None if entry is None else _found(program, entry)
@@ -165,13 +174,16 @@ def compile_instance(
             artifact = run.artifact
     if CACHE.on and entry is not None:
         CACHE.info("%s: %s", function.__name__, "found" if found else "not found, compiled")
+    loaded = run
+    while hasattr(loaded, "inner"):
+        loaded = loaded.inner
     if program.profiling and program.backend.times_tasks:
         run = measured(translation.tree.name if mode else function.__name__, run)
     if program.chosen.get("nvtx"):
         run = named(function, run)
-    given = results_of(results, mode)
+    given = results_of(results if translation.tree.results else (), mode)
     made = Instance(run, translation.trees, parameters, arguments, given, Captures(translation.captures))
-    made.facts = artifact.facts if mode == "vjp" else None
+    made.loaded, made.facts = loaded, artifact.facts if mode else None
     return made
 
 
@@ -188,9 +200,10 @@ def _translate(
     results: Sequence[Any],
     mode: str,
     trace: Trace,
+    piece: int | None = None,
 ) -> Translation:
     with ScopedProfiler("translate", COMPILE), trace.stage("translate"):
-        translation = translate_kernel(function, arguments, tuple(results), program.config, mode)
+        translation = translate_kernel(function, arguments, tuple(results), program.config, mode, piece)
     _refuse_writes(translation, arguments)
     return translation
 
@@ -232,6 +245,7 @@ def rehearse(
     parameters: Sequence[Parameter],
     results: Sequence[Any],
     mode: str = "",
+    piece: int | None = None,
 ) -> Instance:
     """Translate a kernel that will run as Python, so that its mistakes raise the same errors as on other arches. The
     instance stores what the translation depended on. It cannot be launched."""
@@ -305,8 +319,8 @@ def make_artifact(
 
 
 def _facts_of(root: tree.KernelTree, kernel: Kernel) -> GradientFacts | None:
-    """The facts of lowered CHI, if it is a gradient."""
-    if root.mode != "vjp":
+    """The facts of lowered CHI, if it is a derivative."""
+    if not root.mode:
         return None
     from weft.ir.autodiff.facts import facts_of
 
@@ -317,7 +331,8 @@ def _with_facts(artifact: Artifact, facts: GradientFacts | None) -> Artifact:
     """The artifact of a gradient kernel, with the facts about it."""
     if facts is None:
         return artifact
-    return replace(artifact, reads=facts.reads, saved=facts.saved, sites=(*artifact.sites, *facts.lost))
+    sites = (*artifact.sites, *facts.lost)
+    return replace(artifact, reads=facts.reads, saved=facts.saved, draws_again=facts.draws, sites=sites)
 
 
 def _code_of(

@@ -33,8 +33,9 @@ class Recipe:
         arguments: Sequence[Argument],
         results: Sequence[Any],
         mode: str = "",
+        piece: int | None = None,
     ) -> None:
-        self.function, self.results, self.mode = function, tuple(results), mode
+        self.function, self.results, self.mode, self.piece = function, tuple(results), mode, piece
         self.config: CompileConfig = program.config
         self._program = weakref.ref(program)
         self._arguments = [_weakly(one) for one in arguments]
@@ -45,7 +46,7 @@ class Recipe:
         if program is None or not program.alive:
             raise WeftError(f"kernel '{self.function.__name__}' was compiled before the last `init` or `reset`")
         arguments = [self._again(*one) for one in self._arguments]
-        return translate_kernel(self.function, arguments, self.results, self.config, self.mode)
+        return translate_kernel(self.function, arguments, self.results, self.config, self.mode, self.piece)
 
     def machine(self, backend: Backend) -> Any:
         """The machine to compile for on this arch: the program's device, if it has that arch."""

@@ -20,7 +20,7 @@ _Make = Callable[[Sequence[Any]], Any]  # takes the scalars of all results, and 
 def results_of(results: Sequence[Any], mode: str) -> tuple[Any, ...]:
     """The annotations of what a kernel returns in a mode of MODES: in forward mode its results and then their duals, in
     reverse mode nothing."""
-    if mode == "vjp":
+    if mode.startswith("vjp"):
         return ()
     duals = [one for one in results if any(prim.is_float for prim in flatten(to_ir(one)))] if mode else []
     return (*results, *duals)

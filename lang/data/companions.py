@@ -40,7 +40,9 @@ class Differentiable:
         self._offers: dict[str, Callable[[], Any]] = {}  # what makes those that the program may place
         self._optional = False  # a gradient or dual that the program may place
         self._owner: Any = None  # of a gradient or dual: a weak reference to the field that has it
-        self._derives = ""  # "grad" or "dual", if it is one
+        self._derives = ""  # "grad" or "dual", if it is one that the program has made
+        self.role = ""  # "grad" or "dual", if it is one
+        self.made: dict[str, Any] = {}  # see `derived.py`
 
     @property
     def grad(self) -> Any:
@@ -80,7 +82,7 @@ class Differentiable:
                 f"only fields of floats can have {what}, not fields of {self.dtype}: remove needs_{kind}"
             )
         self._derived[kind] = companion
-        companion._owner, companion._derives = weakref.ref(self), kind
+        companion._owner, companion._derives, companion.role = weakref.ref(self), kind, kind
 
     @property
     def shadowed(self) -> bool:

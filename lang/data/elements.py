@@ -7,6 +7,7 @@ kernels or raises the error. A negative index never reaches the memoryview, beca
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from weft.ir.scalar import cast_value
 from weft.ir.types import Prim, f16, f32, u1
 from weft.lang.values.matrix import Matrix, Vector
 from weft.lang.values.types import cast_numbers
+from weft.runtime.forks import forkable
 
 __all__ = [
     "FieldIndexError",
@@ -23,6 +25,7 @@ __all__ = [
     "check_bounds",
     "element_index",
     "element_value",
+    "hear",
     "quick_items",
     "scalar_value",
 ]
@@ -31,6 +34,17 @@ _INTEGERS, _FLOATS = {int}, {float}
 _NUMBERS = (int, float, np.number, np.bool_)
 _LARGEST = 3e38  # a number that is finite as an f32
 _REFUSALS = (TypeError, IndexError, ValueError, NotImplementedError, WeftError)
+
+
+_lock = forkable(Lock())
+_heard = 0  # how many blocks of any thread hear of what Python writes
+
+
+def hear(more: int) -> None:
+    """So many more blocks hear of what Python writes: while there are any, assignments take the slow path."""
+    global _heard
+    with _lock:
+        _heard += more
 
 
 class FieldIndexError(WeftError, IndexError):
@@ -59,7 +73,7 @@ class ScalarElements:
         return self._get(key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if value.__class__ is self._exact:
+        if value.__class__ is self._exact and not _heard:
             try:
                 if key.__class__ is tuple:
                     if min(key) >= 0:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,8 @@ from weft.lang.data.export import Lender
 from weft.lang.data.field_annotations import Subscripted
 from weft.lang.data.marked import Marked
 from weft.lang.data.snode_api import FieldError, FieldTree, SNode
-from weft.lang.data.writes import LISTENERS, tell
+from weft.lang.data.strides import component_strides
+from weft.lang.data.writes import LISTENERS, tell, tell_element
 from weft.lang.values.makers import MAKERS
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.numbers import array_of
@@ -54,16 +55,26 @@ __all__ = [
 
 
 @dataclass(eq=False)
+class Whole:
+    """All components of a field of vectors or matrices. `made`: see `derived.py`."""
+
+    inner: tuple[int, ...]
+    slots: list[Slot] = field(default_factory=list["Slot"])
+    made: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(eq=False)
 class Slot:
     """One scalar component of a field: its type, and its place once it has one. `whole` is the same for all components
-    of a field; None if the field has only one."""
+    of a field; None if the field has only one. `made`: see `derived.py`."""
 
     dtype: Prim
     name: str
-    whole: object = None
+    whole: Whole | None = None
     node: Node | None = None
     tree: FieldTree | None = None
     offset: tuple[int, ...] | None = None
+    made: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
         """Put this component into the cell of `node`. Raises FieldError if it has a place already."""
@@ -197,7 +208,7 @@ class Field(Subscripted, Differentiable, Marked, Lender):
             parts.tree.read_by(self)
             memory, buffer, marks = parts.tree.program.device.memory, parts.tree.buffer(), parts.tree.shadow("marks")
             first, shape = parts.components[0], (*found.shape, *self._inner)
-            inner = _component_strides(parts.components, self._inner, self._label())
+            inner = component_strides(parts.components, self._inner, self._label())
             strides = (*found.strides, *inner)
             if marks is not None and self.shadowed:
                 self._marks = memory.view(marks.buffer(), self._dtype.np, shape, first, strides)
@@ -372,7 +383,10 @@ class ScalarField(ScalarElements, Field):
 
     def _set(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        self._window()[position] = scalar_value(value, self._dtype, self._label())
+        number = scalar_value(value, self._dtype, self._label())
+        if LISTENERS.get():
+            tell_element(self, element_index(key), None, partial(self._set, key, number))
+        self._window()[position] = number
         self._mark(position)
 
     def load(self, key: Any) -> Any:
@@ -395,8 +409,9 @@ class MatrixField(Field):
         if not isinstance(inner, tuple) or not isinstance(dtype, Prim):
             raise TypeMismatch("create a field of vectors or matrices with ti.Vector.field or ti.Matrix.field")
         self.n, self.m = inner[0], inner[1] if len(inner) > 1 else 1
-        whole = object()
-        super().__init__(dtype, inner, [Slot(dtype, name, whole) for _ in range(self.n * self.m)], name)
+        whole = Whole(inner)
+        whole.slots = [Slot(dtype, name, whole) for _ in range(self.n * self.m)]
+        super().__init__(dtype, inner, whole.slots, name)
 
     def __getitem__(self, key: Any) -> Matrix:
         position = self._position(key)
@@ -404,7 +419,10 @@ class MatrixField(Field):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        self._window()[position] = element_value(value, self._dtype, self._inner, self._label())
+        element = element_value(value, self._dtype, self._inner, self._label())
+        if LISTENERS.get():
+            tell_element(self, element_index(key), None, partial(self.__setitem__, key, element.copy()))
+        self._window()[position] = element
         self._mark(position)
 
     load = __getitem__
@@ -443,21 +461,6 @@ class MatrixField(Field):
 
     def __repr__(self) -> str:
         return _repr(self, self.ir.text)
-
-
-def _component_strides(components: tuple[int, ...], inner: tuple[int, ...], label: str) -> tuple[int, ...]:
-    """The byte strides along the component axes. Raises FieldError if the components are not evenly spaced."""
-    if not inner:
-        return ()
-    table = np.array(components, np.int64).reshape(inner)
-    strides = tuple(int(table.take(1, axis).flat[0] - table.flat[0]) if n > 1 else 0 for axis, n in enumerate(inner))
-    steps = sum(
-        np.arange(n).reshape([-1 if a == axis else 1 for a in range(len(inner))]) * strides[axis]
-        for axis, n in enumerate(inner)
-    )
-    if not np.array_equal(table, components[0] + steps):
-        raise FieldError(f"the components of {label} must be placed at even distances")
-    return strides
 
 
 def _remake(dtype: Prim, inner: tuple[int, ...], shape: tuple[int, ...], options: dict[str, Any]) -> Any:

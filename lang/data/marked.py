@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from weft.ir.types import Prim
+from weft.lang.data.elements import element_index
+from weft.lang.data.writes import LISTENERS, tell_element
 from weft.lang.values.matrix import Matrix, Vector
 from weft.runtime.errors import UninitialisedRead
 
@@ -42,11 +45,18 @@ class Marked:
     def _element(self, cells: Any, position: Any, key: Any) -> Matrix:
         """The vector or matrix at `position`, as a view."""
         if self._marks is None or np.all(self._marks[position]):
-            return Matrix.wrap(cells[position])
+            return self._told(cells[position], key) if LISTENERS.get() else Matrix.wrap(cells[position])
         made: type[_Window] = _VectorWindow if cells[position].ndim == 1 else _MatrixWindow
         window = object.__new__(made)
         window.cells, window.marks, window.place = cells[position], self._marks[position], (self._called(), key)
         return window
+
+    def _told(self, values: Any, key: Any) -> Matrix:
+        """The vector or matrix `key` with these values, of whose changes blocks of `ti.ad` hear."""
+        kind: type[_Told] = _ToldVector if values.ndim == 1 else _Told
+        made = object.__new__(kind)
+        made.values, made.owner, made.index = values, self, element_index(key)
+        return made
 
     def _called(self) -> str:
         """The name of this object in messages."""
@@ -115,5 +125,26 @@ class _VectorWindow(_Window, Vector):
 
 class _MatrixWindow(_Window):
     """A matrix some of whose elements were not written."""
+
+    __slots__ = ()
+
+
+class _Told(Matrix):
+    """An element of a field or ndarray, in a block of `ti.ad`, which hears of its changes."""
+
+    __slots__ = ("index", "owner")
+    owner: Any
+    index: tuple[int, ...]
+
+    def _put(self, key: Any, value: Any) -> None:
+        tell_element(self.owner, self.index, key, partial(self._again, key, np.array(value)))
+        super()._put(key, value)
+
+    def _again(self, key: Any, value: Any) -> None:
+        super()._put(key, value)
+
+
+class _ToldVector(_Told, Vector):
+    """A vector of a field or ndarray, in a block of `ti.ad`."""
 
     __slots__ = ()

@@ -24,7 +24,7 @@ from weft.lang.data.export import Lender
 from weft.lang.data.marked import Marked
 from weft.lang.data.marks import allocate, behind
 from weft.lang.data.snode_api import FieldError, Layout
-from weft.lang.data.writes import LISTENERS, tell
+from weft.lang.data.writes import LISTENERS, tell, tell_element
 from weft.lang.logs.topics import MEMORY
 from weft.lang.program.init import Program, program
 from weft.lang.values.makers import MAKERS
@@ -88,6 +88,7 @@ class Ndarray(Recorded, Marked, Lender):
         self.element_shape: tuple[int, ...] = dtype.shape if compound else ()
         self.shape = shape
         self._zeros = (0,) * len(shape)
+        self.made: dict[str, Ndarray] = {}  # see `derived.py`
         self._gone = ""
         self._program: Program = program()
         self._program.adopt(self)
@@ -141,7 +142,10 @@ class Ndarray(Recorded, Marked, Lender):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        self.array()[position] = element_value(value, self._prim, self.element_shape, repr(self))
+        element = element_value(value, self._prim, self.element_shape, repr(self))
+        if LISTENERS.get():
+            tell_element(self, position, None, partial(self.__setitem__, key, element.copy()))
+        self.array()[position] = element
         self._mark(position)
 
     load = __getitem__
@@ -245,7 +249,10 @@ class ScalarNdarray(ScalarElements, Ndarray):
     def _set(self, key: Any, value: Any) -> None:
         position = self._position(key)
         self._quicken()
-        self._cells[position] = scalar_value(value, self._prim, repr(self))
+        number = scalar_value(value, self._prim, repr(self))
+        if LISTENERS.get():
+            tell_element(self, position, None, partial(self._set, key, number))
+        self._cells[position] = number
         self._mark(position)
 
     def _quicken(self) -> None:

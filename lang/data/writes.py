@@ -1,8 +1,7 @@
-"""Who hears of what Python writes to whole fields and ndarrays: the open blocks of `ti.ad`.
+"""Who hears of what Python writes to fields and ndarrays: the open blocks of `ti.ad`.
 
-`fill`, `from_numpy` and `copy_from` tell them, because a gradient that runs later may need the old values, and the new
-values carry no derivative, or that of the source. Single elements are written by native code, which tells nobody.
-"""
+`fill`, `from_numpy`, `copy_from` and assignments to elements tell them, because a gradient that runs later may need the
+old values, and the new values carry no derivative, or that of the source."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-__all__ = ["LISTENERS", "Listener", "tell"]
+__all__ = ["LISTENERS", "Listener", "tell", "tell_element"]
 
 
 class Listener(Protocol):
@@ -20,6 +19,9 @@ class Listener(Protocol):
         """All elements of `target` will be written: those of `source`, or numbers if it is None. `again` does it
         again."""
 
+    def write_element(self, target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
+        """An element of `target` will be written, or a part of a vector or matrix. (None: all of it.)"""
+
 
 LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("weft.writes", default=())  # of this thread
 
@@ -28,3 +30,9 @@ def tell(target: Any, source: Any, again: Callable[[], None]) -> None:
     """Tell the open blocks of this thread that Python writes all elements of a field or ndarray."""
     for one in LISTENERS.get():
         one.write(target, source, again)
+
+
+def tell_element(target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
+    """Tell the open blocks of this thread that Python writes an element of a field or ndarray."""
+    for one in LISTENERS.get():
+        one.write_element(target, index, part, again)

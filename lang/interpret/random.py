@@ -36,6 +36,11 @@ class Draws:
         self._inside = self.serialize = False
 
     @property
+    def key(self) -> int:
+        """The key of the present launch, or of the last one."""
+        return self._key
+
+    @property
     def next_key(self) -> int:
         """The key of the next launch, from which all its random numbers follow. Compiled kernels take the same keys."""
         return (self._key + 1) % 2**64

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.python_tree import python_tree
+from weft.lang.data.writes import LISTENERS
 from weft.lang.functions.annotations import annotation_of, is_template
 from weft.lang.functions.source import source_of
 from weft.lang.interpret.debugger import trimmed
@@ -57,7 +58,7 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
     code = kernel.function.__code__
     positional = code.co_argcount - len(owner)  # the others are keyword-only
     keywords = dict(zip(code.co_varnames[code.co_argcount :], args[positional:]))
-    token = choices.set(kernel.choices)
+    token, heard = choices.set(kernel.choices), LISTENERS.set(())  # what the kernel writes, Python does not
     try:
         result = with_types(run, *owner, *args[:positional], **keywords)
     except KernelFault as fault:
@@ -75,6 +76,7 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
         raise
     finally:
         choices.reset(token)
+        LISTENERS.reset(heard)
     return tuple(map(_plain, result)) if isinstance(result, tuple) else _plain(result)
 
 

@@ -1,4 +1,4 @@
-"""`@kernel`, `@func`, `@pyfunc`, `@data_oriented`: decorators that turn Python functions into Weft functions.
+"""`@kernel`: a decorator that turns a Python function into a kernel.
 
 A `Kernel` is compiled at its first call, and again for each new combination of compile-time values: the values of
 `template()` parameters, the types of array arguments, and the object whose method it is. Such an *instance* is kept as
@@ -14,33 +14,33 @@ from contextvars import copy_context
 from dataclasses import replace
 from itertools import chain
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakMethod, ref
 
 from weft.ir.errors import CompilationError, WeftError
-from weft.ir.symbols import COMPANIONS
 from weft.ir.types import Array
 from weft.ir.types import exposed as exposed_type
+from weft.lang.calls.boxes import Boxes
 from weft.lang.calls.companions import companion_parameters, with_companions
 from weft.lang.calls.compile import FieldDropped, Instance, compile_instance, counts_on_nothing, rehearse
 from weft.lang.calls.direct import kinds_of, plan_for, write_records
-from weft.lang.calls.gradient_warnings import warn_of_old_values
 from weft.lang.calls.instances import Instances
 from weft.lang.calls.parameters import Parameter, Template, make_parameter
 from weft.lang.calls.recipe import ON_COMPILED, Recipe
+from weft.lang.data.derived import suffix_of
 from weft.lang.errors import ArgumentError, UnknownName, without_compiler
 from weft.lang.functions.annotations import MISSING, annotation_of, evaluate_annotations, result_annotations
 from weft.lang.functions.func import check_function
 from weft.lang.functions.lost_source import find_lost
 from weft.lang.functions.source import source_of
 from weft.lang.kernels.bound import BoundKernel
+from weft.lang.kernels.draws import launching_gradient
 from weft.lang.kernels.launch import Launch
 from weft.lang.logs.topics import LAUNCH
 from weft.lang.measure import launch_log, recording, watching
 from weft.lang.program import init as program_state
 from weft.lang.translate.entry import Argument
 from weft.lang.values.argpack import ArgPackType, unpacked
-from weft.lang.values.struct import check_class
 from weft.lang.values.types import to_ir
 from weft.runtime.direct import Callable as DirectCallable
 from weft.runtime.direct import Plan, Signature, follow, native_type
@@ -53,9 +53,7 @@ if TYPE_CHECKING:
 
     from weft.lang.stages import Stages
 
-__all__ = ["Kernel", "data_oriented", "kernel", "warm"]
-
-C = TypeVar("C", bound=type)
+__all__ = ["Kernel", "kernel"]
 
 _MOST_PLANS = 16  # the most plans that are made for one instance, if its plans become invalid repeatedly
 _MOST_FOLLOWED = 32
@@ -71,6 +69,9 @@ class Kernel(DirectCallable):
 
     is_kernel = True
     class_instance: Any = None
+    primal: Kernel | None = None  # of a derivative or a piece: the kernel that it is one of
+    is_torn = False  # whether the gradient of an instance needs values between its pieces
+    piece: int | None = None  # the number of the piece of the kernel that this is (`ir/pieces.py`)
 
     @property
     def grad(self) -> Kernel:
@@ -78,21 +79,30 @@ class Kernel(DirectCallable):
         the same arguments."""
         return self.derivative("vjp")
 
-    def derivative(self, mode: str) -> Kernel:
+    def derivative(self, mode: str, boxed: tuple[str, ...] = ()) -> Kernel:
         """The derivative of this kernel: a kernel that takes the same arguments. In mode "jvp" it also computes duals,
-        which follow its results. In mode "vjp" it computes gradients, and has no results."""
+        which follow its results. In mode "vjp" it computes gradients, and has no results. In mode "vjp.jvp" it computes
+        the duals of gradients, too. `boxed` are the numbers that have derivatives (see `calls/boxes.py`), and a mode
+        that ends with `*` is one of `data/derived.py`."""
         if self.mode:
-            self._fail(f"'{self.__name__}' is a derivative: derivatives of derivatives are not supported yet")
-        with self._lock:
-            if mode not in self._derivatives:
-                self._derivatives[mode] = type(self)(self.function, mode)
-            return self._derivatives[mode]
+            self._fail(f"'{self.__name__}' is a derivative, and has no '.grad' itself: use ti.ad.hvp")
+        return self.related(mode, boxed, self.piece)
 
-    def __init__(self, function: Callable[..., Any], mode: str = "") -> None:
+    def related(self, mode: str, boxed: tuple[str, ...], piece: int | None) -> Kernel:
+        """The kernel that is this one in a mode, or a piece of this one."""
+        key = mode, boxed, piece
+        with self._lock:
+            if key not in self._derivatives:
+                made = self._derivatives[key] = type(self)(self.function, mode, boxed)
+                made.primal, made.piece = self, piece
+            return self._derivatives[key]
+
+    def __init__(self, function: Callable[..., Any], mode: str = "", boxed: tuple[str, ...] = ()) -> None:
         functools.update_wrapper(self, function)
-        self.__name__ = f"{function.__name__}.{COMPANIONS[mode]}" if mode else function.__name__
-        self.function, self.mode = function, mode
-        self._derivatives: dict[str, Kernel] = {}
+        self.__name__ = f"{function.__name__}.{suffix_of(mode)}" if mode else function.__name__
+        self.function, self.mode, self._boxed = function, mode, boxed
+        self.boxes: Boxes | None = None  # once it is prepared for a program
+        self._derivatives: dict[tuple[str, tuple[str, ...], int | None], Kernel] = {}
         self._signature = inspect.signature(function)
         self._has_self = _is_method(function)
         self._generation = -1
@@ -194,9 +204,10 @@ class Kernel(DirectCallable):
         flat = self._unpacked(args)
         try:
             instance = self._instance(program, owner, flat)
-            if instance.facts is not None and instance.facts.saved:
-                warn_of_old_values(self, instance)
-            return self._launched(program, instance, owner, args, flat)
+            if instance.facts is None:
+                return self._launched(program, instance, owner, args, flat)
+            with launching_gradient(self, program, instance, (owner, *args) if self._has_self else args):
+                return self._launched(program, instance, owner, args, flat)
         except FieldDropped:  # another thread dropped the field: the name refers to another field now
             return self.call_on(owner, args, {})
 
@@ -366,7 +377,8 @@ class Kernel(DirectCallable):
         self._generation = -1  # until the end of this method, the state belongs to no program
         self._instances = Instances(WeakMethod(self._follow))
         self._follow()
-        self._interpreted = program.interprets and not self.mode  # (derivatives are compiled on every arch)
+        # derivatives and pieces are compiled on every arch
+        self._interpreted = program.interprets and not self.mode and self.piece is None
         self._packs = [(name, pack) for name, pack in self.params if isinstance(pack, ArgPackType)]
         self._has_plans = self._is_native and all(type(pack) is ArgPackType for _, pack in self._packs)
         own = self._make_parameters()
@@ -374,6 +386,10 @@ class Kernel(DirectCallable):
         self._arrays = [(position, kind) for position, kind, _ in companions]
         self._has_plans = self._has_plans and not companions  # native code does not know hidden arguments
         self._parameters = [*own, *(parameter for _, _, parameter in companions)]
+        if self._boxed:
+            self.boxes = Boxes(self._boxed, own, self.results, self.mode)
+            self._parameters += self.boxes.parameters()
+            self._has_plans = False
         self._keyed = [(position, p) for position, p in enumerate(self._parameters) if p.keyed]
         self._generation = program.generation  # set last: other threads read it first
 
@@ -405,15 +421,20 @@ class Kernel(DirectCallable):
 
     def _unpacked(self, args: Sequence[Any]) -> Sequence[Any]:
         flat = unpacked(self.params, args) if self._packs else args
-        return with_companions(self.__name__, self.mode, flat, self._arrays) if self._arrays else flat
+        if self._arrays:
+            flat = with_companions(self.__name__, self.mode, flat, self._arrays)
+        return flat if self.boxes is None else [*flat, *self.boxes.arguments(flat)]
 
     def _interpret(self, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
+        from weft.lang.interpret.random import draws
         from weft.lang.interpret.run import InterpretedKernel, interpret_kernel
 
         for parameter, value in zip(self._parameters, flat, strict=True):
             # raises an error for an argument that no arch accepts
             _ = parameter.argument(value) if parameter.keyed else parameter.pack(value)
-        return interpret_kernel(InterpretedKernel(self.function, self.params, owner, instance.choices), args)
+        result = interpret_kernel(InterpretedKernel(self.function, self.params, owner, instance.choices), args)
+        instance.key = draws().key
+        return result
 
     def _compile(self, instances: Instances, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
         instance = self._make(program, self._arguments(owner, args, exposed=counts_on_nothing(program)))
@@ -431,7 +452,7 @@ class Kernel(DirectCallable):
     def _make(self, program: Any, arguments: Sequence[Argument]) -> Instance:
         make = rehearse if self._interpreted else compile_instance
         try:
-            instance = make(program, self.function, arguments, self._parameters, self.results, self.mode)
+            instance = make(program, self.function, arguments, self._parameters, self.results, self.mode, self.piece)
         except RecursionError:
             self._fail(
                 f"kernel '{self.__name__}' is nested too deeply to be compiled within Python's recursion limit "
@@ -439,7 +460,7 @@ class Kernel(DirectCallable):
                 "'elif' and each term of a sum is one more level)"
             )
         instance.program = ref(program)
-        instance.recipe = Recipe(program, self.function, arguments, self.results, self.mode)
+        instance.recipe = Recipe(program, self.function, arguments, self.results, self.mode, self.piece)
         if (told := ON_COMPILED.get()) is not None:
             told(instance.recipe)
         return instance
@@ -448,7 +469,7 @@ class Kernel(DirectCallable):
         return self.function.__qualname__
 
     def __repr__(self) -> str:
-        return f"<kernel {self.function.__qualname__}{self.mode and '.' + COMPANIONS[self.mode]}>"
+        return f"<kernel {self.function.__qualname__}{self.mode and '.' + suffix_of(self.mode)}>"
 
 
 def _stages_of(recipe: Recipe) -> Stages:
@@ -475,25 +496,3 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     find_lost(function, 1)
     make: type[Kernel] = native_type(Kernel, _is_method(function))
     return make(function)
-
-
-def warm(*calls: Any) -> None:
-    """Compile several kernels in parallel, before their first use: `ti.warm(step, (draw, image), (solver.solve, 0.1))`.
-
-    Each of `calls` is a kernel without parameters, or a tuple of a kernel and arguments as in `Kernel.compile`. Returns
-    when all of them are compiled. Raises the first error in the order of `calls`."""
-    asked = [call if isinstance(call, tuple) else (call,) for call in calls]
-    for one, *_ in asked:
-        if not getattr(one, "is_kernel", False):
-            raise ArgumentError(f"warm takes kernels, and tuples of a kernel and its arguments, not {one!r}")
-    futures = [one.compile_async(*args) for one, *args in asked]
-    for error in [future.exception() for future in futures]:  # waits for all of them
-        if error is not None:
-            raise error
-
-
-def data_oriented(cls: C) -> C:
-    """Mark a class whose methods are kernels and `@func`s. In them, `self` is a compile-time constant."""
-    check_class(cls, "data_oriented")
-    setattr(cls, "_data_oriented", True)  # noqa: B010 - type checkers do not know the attribute
-    return cls

@@ -7,6 +7,7 @@ from typing import Any
 
 from weft.ir.errors import WeftError
 from weft.lang.calls.compile import Instance
+from weft.lang.kernels.draws import numbers_from
 from weft.lang.measure import watching
 from weft.lang.program import init as program_state
 
@@ -21,13 +22,14 @@ class Launch:
         self, kernel: Any, program: Any, instance: Instance, flat: Sequence[Any], python: Callable[[], Any] | None
     ) -> None:
         self.kernel, self.instance, self.flat = kernel, instance, flat
-        self._program, self._values = program, instance.packed(flat)
+        self.program, self._values = program, instance.packed(flat)
+        self.key: int | None = None  # of the launch whose random numbers this one draws again, if it does
         self._python = python  # with arch=python, what runs the kernel
         self._trees = [tree() for tree in instance.trees]
 
     def __call__(self) -> Any:
         """Launch it. Raises WeftError if the program has ended."""
-        if program_state.program() is not self._program:
+        if program_state.program() is not self.program:
             raise WeftError(f"a call of kernel '{self.kernel.__name__}' was recorded before the last `init` or `reset`")
         watches = watching.watches
         if not watches:
@@ -35,6 +37,14 @@ class Launch:
         return watching.all_watch(self.kernel, self._run, tuple(self.flat), {})
 
     def _run(self, *_: Any, **__: Any) -> Any:
+        if self.key is None:
+            return self._launched()
+        facts = self.instance.facts
+        alone = facts is not None and facts.draws
+        with self.program.device.replaying(self.key) if alone else numbers_from(self.program, self.key):
+            return self._launched()
+
+    def _launched(self) -> Any:
         if self._python is not None:
             return self._python()
         watching.launch_begins()

@@ -8,8 +8,9 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
-from weft.ir.symbols import COMPANIONS, LoopConfig, Param
+from weft.ir.symbols import LoopConfig, Param
 from weft.ir.types import Array
+from weft.lang.data.derived import suffix_of
 from weft.lang.data.shadows import race_shadow
 from weft.lang.functions.source import source_of
 from weft.lang.program.init import program
@@ -50,7 +51,7 @@ def translate(
     """Translate one instance of a kernel to its tree, in a mode of MODES. Raises CompilationError, with its place, for
     a mistake of the user."""
     source = source_of(function)
-    name = f"{source.name}_{COMPANIONS[mode]}" if mode else source.name
+    name = f"{source.name}_{suffix_of(mode).replace('.', '_')}" if mode else source.name
     unit = Unit(name, config, results=results, loops=LoopConfig(**loops_of(function)), mode=mode)
     unit.exposed = any(isinstance(one.type, Array) and one.type.exposed for one in arguments)
     t = Translator(unit, source, Names(function))

@@ -18,9 +18,9 @@ from weft.ir import tree
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError, Span
 from weft.ir.storage.cell import SHADOWS, Shadow
-from weft.ir.symbols import COMPANIONS, FieldSymbol, LoopConfig, Param
+from weft.ir.symbols import FieldSymbol, LoopConfig, Param
 from weft.ir.types import Type
-from weft.lang.data.companions import companions_of
+from weft.lang.data.derived import derived_fields, ir_mode
 from weft.lang.errors import UnsupportedSyntax
 from weft.lang.functions.source import Source
 from weft.lang.program.backends import BACKENDS
@@ -109,8 +109,8 @@ class Unit:
         return next(k for k, other in enumerate(self.trees) if other is tree)
 
     def _derived(self, of: Any) -> list[tuple[str, Any]]:
-        """The gradient or the dual of a field that the mode of the kernel uses, with its kind."""
-        return [(kind, one) for kind, one in companions_of(of) if self.mode and kind == COMPANIONS[self.mode]]
+        """The gradient and the dual of a field that the mode of the kernel uses, each with its kind."""
+        return derived_fields(of, self.mode) if self.mode else []
 
     def symbol(self, of: Any, name: str) -> FieldSymbol:
         """The symbol of a field object, made at its first use. `name` is its name in the program."""
@@ -294,7 +294,9 @@ class Translator:
         """Make the tree of the kernel."""
         results: tuple[Type, ...] = tuple(to_ir(result) for result in self.unit.results)
         unit = self.unit
-        return tree.KernelTree(unit.name, tuple(unit.params), results, unit.fields, self.out, mode=unit.mode, span=span)
+        return tree.KernelTree(
+            unit.name, tuple(unit.params), results, unit.fields, self.out, mode=ir_mode(unit.mode), span=span
+        )
 
     def bind(self, name: str, value: Any, role: str) -> None:
         """Bind `name` to `value` in the current scope. See `Binding` for roles."""

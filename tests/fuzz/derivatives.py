@@ -34,8 +34,9 @@ from tests.fuzz.execute import Judge, Outcome, prepared
 from tests.fuzz.machines import Machine
 from tests.fuzz.places import PLACES
 from tests.fuzz.program import Program
+from tests.fuzz.torn import gradients_of
 from weft.ir.adversary import Schedule
-from weft.ir.autodiff import checkpoints
+from weft.ir.autodiff import checkpoints, keeping
 from weft.ir.autodiff.companions import carries
 from weft.ir.config import CompileConfig
 from weft.ir.core import ops_of
@@ -47,6 +48,7 @@ from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.symbols import COMPANIONS, FieldSymbol, Param
 from weft.ir.text import print_ir
+from weft.ir.transforms import offload
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, f64, flatten
 
 __all__ = ["Numbers", "Subject", "execute_derivatives", "with_companions"]
@@ -219,7 +221,7 @@ class Subject:
     def __init__(self, judge: Judge, seed: str, config: CompileConfig, machine: Machine | None = None) -> None:
         chi, self.functions = judge.lowered()
         judge.data.fill()
-        self.text, self.config, self.machine = chi, config, machine
+        self.text, self.config, self.machine, self.judge = chi, config, machine, judge
         self.saved = frozenset[str]()  # the fields and arrays whose old values reverse mode needs
         unpacked = judge.kernel._unpacked(judge.data.arguments())
         args = [value.to_dict() if hasattr(value, "to_dict") else value for value in unpacked]
@@ -381,8 +383,7 @@ def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
     Memory holds what the kernel has left, except for the fields and arrays that the derivative names in `saved`."""
     space, random = subject.space, subject.random
     direction = random.uniform(-1, 1, subject.base.size) * space.in_memory(subject.start)
-    ways = runs(subject, "vjp", seed)
-    first = next(ways)
+    ways = gradients_of(subject, subject.judge, lambda one: runs(one, "vjp", seed))
     numbers, others = subject.start.copy(), subject.companions(direction, True)
     subject.launch("jvp", next(runs(subject, "jvp", seed))[1], numbers, others)
     duals = space.read(others, False)
@@ -390,10 +391,10 @@ def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
     weights = random.uniform(-1, 1, duals.size) * space.ordered(duals.size)
     weights[held:] = 0  # results have no gradient in memory
     terms = duals * weights
-    for name, run in chain((first,), ways):  # one after the other: each says what must be `saved`
-        after, gradients = subject.before(numbers), subject.companions(weights[:held], False)
+    for name, back_from in ways:  # one after the other: each says what must be `saved`
+        gradients = subject.companions(weights[:held], False)
         try:
-            subject.launch("vjp", run, after, gradients)
+            back_from(numbers, gradients)
         except Fault as fault:
             return f"{name}: reverse mode faults: {fault.message}"
         back = space.read(gradients, True) * direction
@@ -414,11 +415,19 @@ CHECKS: dict[str, Callable[[Subject, int, Counter[str]], str]] = {"jvp": check_f
 
 @contextmanager
 def few_slots(seed: str) -> Iterator[None]:
-    """Loops of a few iterations need several levels of checkpoints."""
+    """Loops of a few iterations need several levels of checkpoints. Values are kept that are cheap to compute, too."""
     random = randomness.Random(f"slots {seed}")
+    few, keep = checkpoints._FEW, keeping._KEEP
+    chosen: list[tuple[object, str, float]] = [
+        (checkpoints, "SLOTS", random.choice((4, 4, 8, checkpoints.SLOTS))),
+        (checkpoints, "_FEW", random.choice((0, 8, few))),
+        (checkpoints, "_MANY", random.choice((0, 8, few, checkpoints._MANY))),
+        (keeping, "_KEEP", random.choice((0.1, 0.6, keep, 100 * keep))),
+        (offload, "_ON_STACK", random.choice((16, offload._ON_STACK))),
+    ]
     with ExitStack() as stack:
-        stack.enter_context(patch.object(checkpoints, "SLOTS", random.choice((4, 4, 8, checkpoints.SLOTS))))
-        stack.enter_context(patch.object(checkpoints, "_SHORT", random.choice((0, 8, checkpoints._SHORT))))
+        for module, name, value in chosen:
+            stack.enter_context(patch.object(module, name, value))
         yield
 
 

@@ -107,7 +107,7 @@ MEMORY: dict[str, tuple[str, tuple[str, ...] | None]] = {
             + _square("%3", "%3")
             + " } }",
         ),
-        None,
+        ("x",),
     ),
     "an element that no iteration stores": (
         _serial(

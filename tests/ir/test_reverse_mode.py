@@ -62,6 +62,19 @@ MORE: dict[str, str] = {
         """for %c0, %c4, %c1 (%k: i32) { %p = field_ptr @y[%k] : *f64  %1 = load %p : f64  %2 = binary mul %1, %x : f64
         %3 = load %l : f64  %4 = binary add %3, %2 : f64  store %l, %4 }  %r = load %l : f64 store %pz, %r"""
     ),
+    "a sum that only a later op needs": _loop(
+        """for %c0, %c4, %c1 (%k: i32) { %s = alloca : *f64  %f = const 0.5 : f64  store %s, %f
+        for %c0, %k, %c1 (%j: i32) { %p = field_ptr @y[%j] : *f64  %1 = load %p : f64  %2 = binary mul %1, %x : f64
+        %3 = load %s : f64  %4 = binary add %3, %2 : f64  store %s, %4 }
+        %5 = load %s : f64  %6 = load %l : f64  %7 = binary mul %5, %6 : f64  store %l, %7 }
+        %r = load %l : f64 store %pz, %r"""
+    ),
+    "a state that only the next state needs": _loop(
+        """%n = binary mul %i, %many : i32  %b = alloca : *f64  store %b, %y  %f0 = const 0.001 : f64
+        for %c0, %n, %c1 (%k: i32) { %1 = load %l : f64  %2 = unary sin %1 : f64  %3 = load %b : f64
+        %4 = binary add %2, %3 : f64  store %l, %4  %5 = binary mul %1, %f0 : f64  %6 = binary add %3, %5 : f64
+        store %b, %6 }  %r = load %l : f64 store %pz, %r"""
+    ),
     "two loops": _loop("%1 = binary mul %x, %y : f64  store %pz, %1")
     + """parallel_for begins=[%c0], ends=[%c4] (%j: i32) { %p = field_ptr @z[%j] : *f64  %2 = load %p : f64
         %q = field_ptr @x[%j] : *f64  %3 = load %q : f64  %4 = binary mul %2, %3 : f64
@@ -93,6 +106,24 @@ MORE: dict[str, str] = {
     "an extreme of a local": "%s = shared_local : *f64  %f0 = const 0.5 : f64  store %s, %f0\n"
     + _loop("%b = atomic max %s, %y : f64")
     + "%r = load %s : f64  %q = unary sqrt %r : f64  %t = field_ptr @total[] : *f64  store %t, %q",
+    "an extreme of a local that no iteration reaches": "%s = shared_local : *f64  %f0 = const 2.0 : f64 store %s, %f0 "
+    + _loop("%b = atomic max %s, %y : f64")
+    + "%r = load %s : f64  %t = field_ptr @total[] : *f64  store %t, %r",
+    "extremes of a local that begins with an element": """%s = shared_local : *f64  %g = field_ptr @x[%c1] : *f64
+        %f0 = load %g : f64  store %s, %f0 """
+    + _loop("%b = atomic min %s, %y : f64")
+    + "%r = load %s : f64  %t = field_ptr @total[] : *f64  store %t, %r",
+    "random numbers": """%q = field_ptr @x[%c1] : *f64  %s = load %q : f64  %f = const 0.5 : f64
+        %r0 = random : f64  %5 = binary mul %s, %r0 : f64
+        %w = field_ptr @z[%c0] : *f64  store %w, %5 """
+    + _loop(
+        """%a = random stream=1 : f64  %p = binary lt %a, %f : u1
+        if %p then { %b = random stream=1 : f64x2  %e = extract %b, index=1 : f64  %d = binary mul %e, %y : f64
+            %t = field_ptr @total[] : *f64  %o = atomic add %t, %d : f64 }
+        for %c0, %i, %c1 (%k: i32) { %1 = load %px : f64  %g = random stream=1 : f64  %2 = binary mul %1, %g : f64
+            %3 = unary sin %2 : f64  store %px, %3 }"""
+    )
+    + """%r1 = random : f64  %u = field_ptr @z[%c1] : *f64  %v = binary mul %s, %r1 : f64  store %u, %v""",
     "an early return": """%q = field_ptr @x[%c1] : *f64  %s = load %q : f64  %f = const 1.0 : f64
         %t = field_ptr @total[] : *f64  %p = binary gt %s, %f : u1  %u = binary mul %s, %s : f64
         for %c0, %c4, %c1 (%k: i32) { %o = field_ptr @y[%k] : *f64  %1 = load %o : f64  %2 = binary gt %1, %s : u1
@@ -141,7 +172,6 @@ REFUSED = {
     "a call of the real function 'f'": _X + "%r = invoke function=f, [%v] : f64",
     "the value of 'x' that is read here": "for %c0, %c4, %c1 (%k: i32) { %q = field_ptr @x[%k] : *f64 "
     "%v = load %q : f64 %w = binary mul %v, %v : f64  %p = field_ptr @x[%c1] : *f64  store %p, %w }",
-    "needs a random number": _loop("%r = random : f64  %1 = binary mul %x, %r : f64  store %pz, %1"),
     "a 'return' before a parallel loop": _X
     + "%f = const 1.0 : f64  %p = binary gt %v, %f : u1  if %p then { return [] } "
     + _loop("store %pz, %x"),

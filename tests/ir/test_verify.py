@@ -37,6 +37,8 @@ kernel @k(a: f32, m: f32x2x3, s: {p: i32}, x: [f32; 2]) -> (f32) {
         ("%b = unary sqrt %i : i32", "expected a float"),
         ("%b = binary add %a, %i : f32", "has operands of different types"),
         ("%b = binary add %a, %v : f32x2", "has operands of different shapes"),
+        ("%b = random_at %a : f32", "has a draw of type f32; expected i32"),
+        ("%b = random_at %i : f32x2", "has the type f32x2; expected a scalar"),
         ("%b = binary add %yes, %yes : u1", "does not compute on u1"),
         ("%b = binary lt %a, %a : f32", "has type f32, but its operands give u1"),
         ("%b = select %i, %a, %a : f32", "expected u1, or u1 in the shape of the alternatives"),

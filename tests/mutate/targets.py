@@ -69,9 +69,18 @@ _DERIVATIVES = (
     "tests/lang/translate/test_duals.py",
 )
 _REVERSE = (
+    "tests/ir/test_reverse_promotion.py",
     "tests/ir/test_reverse_memory.py",
     "tests/ir/test_reverse_arrays.py",
     "tests/ir/test_reverse_mode.py",
+)
+_TAPE = (
+    "tests/lang/behaviour/test_tape.py",
+    "tests/lang/behaviour/test_tape_aliases.py",
+    "tests/lang/behaviour/test_tape_python.py",
+    "tests/lang/behaviour/test_tape_saves.py",
+    "tests/lang/behaviour/test_lost_derivatives.py",
+    "tests/lang/behaviour/test_gradient_checks.py",
 )
 _JUDGE = (
     "tests/ir/test_judge_parts.py",
@@ -214,8 +223,10 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.checkpoints": _REVERSE,
     "weft.ir.autodiff.clobbers": _REVERSE,
     "weft.ir.autodiff.certain_races": _REVERSE,
+    "weft.ir.autodiff.cuts": ("tests/ir/test_keeping.py",),
     "weft.ir.autodiff.demand": _REVERSE,
     "weft.ir.autodiff.hoisting": _REVERSE,
+    "weft.ir.autodiff.keeping": (*_REVERSE, "tests/ir/test_keeping.py"),
     "weft.ir.autodiff.promotion": _REVERSE,
     "weft.ir.autodiff.pullbacks": _REVERSE,
     "weft.ir.autodiff.refusals": _REVERSE,
@@ -224,6 +235,14 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.stencils": ("tests/ir/test_gather_adjoints.py",),
     "weft.ir.transforms.gather_adjoints": ("tests/ir/test_gather_adjoints.py",),
     "weft.ir.transforms.differentiate": _DERIVATIVES,
+    "weft.lang.autodiff.contexts": _TAPE,
+    "weft.lang.autodiff.forward_mode": ("tests/lang/behaviour/test_forward_mode.py",),
+    "weft.lang.autodiff.lost": ("tests/lang/behaviour/test_lost_derivatives.py",),
+    "weft.lang.autodiff.memory": _TAPE,
+    "weft.lang.autodiff.memory_use": _TAPE,
+    "weft.lang.autodiff.replacing": _TAPE,
+    "weft.lang.autodiff.tape": _TAPE,
+    "weft.lang.autodiff.versions": _TAPE,
     "weft.ir.mapping.layouts": _VECTORS,
     "weft.ir.mapping.vectorize.state": ("tests/ir/test_vector_control.py", *_LANES),
     "weft.ir.mapping.vectorize.memory_state": _VECTORS,
@@ -247,6 +266,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "tests/codegen/test_scalar_ops.py",
         *_LANES,
     ),
+    "weft.codegen.llvm.late_loads": ("tests/lang/behaviour/test_branch_swaps.py", *_LANES),
     "weft.codegen.llvm.cold_versions": ("tests/codegen/test_apart.py", "tests/codegen/test_outline.py", *_RUN),
     "weft.ir.mapping.joined_trees": ("tests/codegen/test_joined_trees.py", *_RUN),
     "weft.ir.transforms.mapping.join_scopes": ("tests/codegen/test_joined_trees.py", *_RUN),

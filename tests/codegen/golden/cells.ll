@@ -68,52 +68,55 @@ then49:
   %v57 = shufflevector <8 x i32> %v56, <8 x i32> poison, <8 x i32> <i32 0, i32 0, i32 0, i32 1, i32 1, i32 1, i32 2, i32 2>
   %v58 = icmp ne <8 x i32> %v57, zeroinitializer
   %v59 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v53, <8 x i1> %v58, <8 x float> zeroinitializer), !alias.scope !5, !noalias !6
-  %v60 = getelementptr i8, ptr %v53, i64 32
-  %v61 = sext <8 x i1> %v46 to <8 x i32>
-  %v62 = shufflevector <8 x i32> %v61, <8 x i32> poison, <8 x i32> <i32 2, i32 3, i32 3, i32 3, i32 4, i32 4, i32 4, i32 5>
-  %v63 = icmp ne <8 x i32> %v62, zeroinitializer
-  %v64 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v60, <8 x i1> %v63, <8 x float> zeroinitializer), !alias.scope !5, !noalias !6
-  %v65 = getelementptr i8, ptr %v53, i64 64
-  %v66 = sext <8 x i1> %v46 to <8 x i32>
-  %v67 = shufflevector <8 x i32> %v66, <8 x i32> poison, <8 x i32> <i32 5, i32 5, i32 6, i32 6, i32 6, i32 7, i32 7, i32 7>
-  %v68 = icmp ne <8 x i32> %v67, zeroinitializer
-  %v69 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v65, <8 x i1> %v68, <8 x float> zeroinitializer), !alias.scope !5, !noalias !6
-  %v70 = shufflevector <8 x float> %v59, <8 x float> %v64, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %v71 = shufflevector <8 x float> %v69, <8 x float> zeroinitializer, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8>
-  %v72 = shufflevector <16 x float> %v70, <16 x float> %v71, <32 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15, i32 16, i32 17, i32 18, i32 19, i32 20, i32 21, i32 22, i32 23, i32 24, i32 25, i32 26, i32 27, i32 28, i32 29, i32 30, i32 31>
-  %v73 = shufflevector <32 x float> %v72, <32 x float> poison, <8 x i32> <i32 0, i32 3, i32 6, i32 9, i32 12, i32 15, i32 18, i32 21>
-  %v74 = shufflevector <32 x float> %v72, <32 x float> poison, <8 x i32> <i32 1, i32 4, i32 7, i32 10, i32 13, i32 16, i32 19, i32 22>
-  %v75 = shufflevector <32 x float> %v72, <32 x float> poison, <8 x i32> <i32 2, i32 5, i32 8, i32 11, i32 14, i32 17, i32 20, i32 23>
-  %v76 = getelementptr i8, ptr %v25, i64 -4
-  %v77 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v76, <8 x i1> %v58, <8 x float> zeroinitializer), !alias.scope !3, !noalias !4
-  %v78 = getelementptr i8, ptr %v25, i64 28
-  %v79 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v78, <8 x i1> %v63, <8 x float> zeroinitializer), !alias.scope !3, !noalias !4
-  %v80 = getelementptr i8, ptr %v25, i64 60
-  %v81 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v80, <8 x i1> %v68, <8 x float> zeroinitializer), !alias.scope !3, !noalias !4
-  %v82 = shufflevector <8 x float> %v77, <8 x float> %v79, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %v83 = shufflevector <8 x float> %v81, <8 x float> zeroinitializer, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8>
-  %v84 = shufflevector <16 x float> %v82, <16 x float> %v83, <32 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15, i32 16, i32 17, i32 18, i32 19, i32 20, i32 21, i32 22, i32 23, i32 24, i32 25, i32 26, i32 27, i32 28, i32 29, i32 30, i32 31>
-  %v85 = shufflevector <32 x float> %v84, <32 x float> poison, <8 x i32> <i32 1, i32 4, i32 7, i32 10, i32 13, i32 16, i32 19, i32 22>
-  %v86 = shufflevector <32 x float> %v84, <32 x float> poison, <8 x i32> <i32 2, i32 5, i32 8, i32 11, i32 14, i32 17, i32 20, i32 23>
-  %v87 = fadd reassoc arcp contract afn <8 x float> %v73, %v44
-  %v88 = fadd reassoc arcp contract afn <8 x float> %v74, %v85
-  %v89 = fadd reassoc arcp contract afn <8 x float> %v75, %v86
-  %v90 = shufflevector <8 x float> %v87, <8 x float> %v88, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %v91 = shufflevector <8 x float> %v89, <8 x float> zeroinitializer, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8>
-  %v92 = shufflevector <16 x float> %v90, <16 x float> %v91, <32 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15, i32 16, i32 17, i32 18, i32 19, i32 20, i32 21, i32 22, i32 23, i32 24, i32 25, i32 26, i32 27, i32 28, i32 29, i32 30, i32 31>
-  %v93 = shufflevector <32 x float> %v92, <32 x float> poison, <8 x i32> <i32 0, i32 8, i32 16, i32 1, i32 9, i32 17, i32 2, i32 10>
-  call void @llvm.masked.store.v8f32.p0(<8 x float> %v93, ptr align 4 %v53, <8 x i1> %v58), !alias.scope !5, !noalias !6
-  %v94 = shufflevector <32 x float> %v92, <32 x float> poison, <8 x i32> <i32 18, i32 3, i32 11, i32 19, i32 4, i32 12, i32 20, i32 5>
-  call void @llvm.masked.store.v8f32.p0(<8 x float> %v94, ptr align 4 %v60, <8 x i1> %v63), !alias.scope !5, !noalias !6
-  %v95 = shufflevector <32 x float> %v92, <32 x float> poison, <8 x i32> <i32 13, i32 21, i32 6, i32 14, i32 22, i32 7, i32 15, i32 23>
-  call void @llvm.masked.store.v8f32.p0(<8 x float> %v95, ptr align 4 %v65, <8 x i1> %v68), !alias.scope !5, !noalias !6
+  %v60 = freeze <8 x float> %v59
+  %v61 = getelementptr i8, ptr %v53, i64 32
+  %v62 = sext <8 x i1> %v46 to <8 x i32>
+  %v63 = shufflevector <8 x i32> %v62, <8 x i32> poison, <8 x i32> <i32 2, i32 3, i32 3, i32 3, i32 4, i32 4, i32 4, i32 5>
+  %v64 = icmp ne <8 x i32> %v63, zeroinitializer
+  %v65 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v61, <8 x i1> %v64, <8 x float> zeroinitializer), !alias.scope !5, !noalias !6
+  %v66 = freeze <8 x float> %v65
+  %v67 = getelementptr i8, ptr %v53, i64 64
+  %v68 = sext <8 x i1> %v46 to <8 x i32>
+  %v69 = shufflevector <8 x i32> %v68, <8 x i32> poison, <8 x i32> <i32 5, i32 5, i32 6, i32 6, i32 6, i32 7, i32 7, i32 7>
+  %v70 = icmp ne <8 x i32> %v69, zeroinitializer
+  %v71 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v67, <8 x i1> %v70, <8 x float> zeroinitializer), !alias.scope !5, !noalias !6
+  %v72 = freeze <8 x float> %v71
+  %v73 = shufflevector <8 x float> %v60, <8 x float> %v66, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %v74 = shufflevector <8 x float> %v72, <8 x float> zeroinitializer, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8>
+  %v75 = shufflevector <16 x float> %v73, <16 x float> %v74, <32 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15, i32 16, i32 17, i32 18, i32 19, i32 20, i32 21, i32 22, i32 23, i32 24, i32 25, i32 26, i32 27, i32 28, i32 29, i32 30, i32 31>
+  %v76 = shufflevector <32 x float> %v75, <32 x float> poison, <8 x i32> <i32 0, i32 3, i32 6, i32 9, i32 12, i32 15, i32 18, i32 21>
+  %v77 = shufflevector <32 x float> %v75, <32 x float> poison, <8 x i32> <i32 1, i32 4, i32 7, i32 10, i32 13, i32 16, i32 19, i32 22>
+  %v78 = shufflevector <32 x float> %v75, <32 x float> poison, <8 x i32> <i32 2, i32 5, i32 8, i32 11, i32 14, i32 17, i32 20, i32 23>
+  %v79 = getelementptr i8, ptr %v25, i64 -4
+  %v80 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v79, <8 x i1> %v58, <8 x float> zeroinitializer), !alias.scope !3, !noalias !4
+  %v81 = getelementptr i8, ptr %v25, i64 28
+  %v82 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v81, <8 x i1> %v64, <8 x float> zeroinitializer), !alias.scope !3, !noalias !4
+  %v83 = getelementptr i8, ptr %v25, i64 60
+  %v84 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v83, <8 x i1> %v70, <8 x float> zeroinitializer), !alias.scope !3, !noalias !4
+  %v85 = shufflevector <8 x float> %v80, <8 x float> %v82, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %v86 = shufflevector <8 x float> %v84, <8 x float> zeroinitializer, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8>
+  %v87 = shufflevector <16 x float> %v85, <16 x float> %v86, <32 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15, i32 16, i32 17, i32 18, i32 19, i32 20, i32 21, i32 22, i32 23, i32 24, i32 25, i32 26, i32 27, i32 28, i32 29, i32 30, i32 31>
+  %v88 = shufflevector <32 x float> %v87, <32 x float> poison, <8 x i32> <i32 1, i32 4, i32 7, i32 10, i32 13, i32 16, i32 19, i32 22>
+  %v89 = shufflevector <32 x float> %v87, <32 x float> poison, <8 x i32> <i32 2, i32 5, i32 8, i32 11, i32 14, i32 17, i32 20, i32 23>
+  %v90 = fadd reassoc arcp contract afn <8 x float> %v76, %v44
+  %v91 = fadd reassoc arcp contract afn <8 x float> %v77, %v88
+  %v92 = fadd reassoc arcp contract afn <8 x float> %v78, %v89
+  %v93 = shufflevector <8 x float> %v90, <8 x float> %v91, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %v94 = shufflevector <8 x float> %v92, <8 x float> zeroinitializer, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8, i32 8>
+  %v95 = shufflevector <16 x float> %v93, <16 x float> %v94, <32 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15, i32 16, i32 17, i32 18, i32 19, i32 20, i32 21, i32 22, i32 23, i32 24, i32 25, i32 26, i32 27, i32 28, i32 29, i32 30, i32 31>
+  %v96 = shufflevector <32 x float> %v95, <32 x float> poison, <8 x i32> <i32 0, i32 8, i32 16, i32 1, i32 9, i32 17, i32 2, i32 10>
+  call void @llvm.masked.store.v8f32.p0(<8 x float> %v96, ptr align 4 %v53, <8 x i1> %v58), !alias.scope !5, !noalias !6
+  %v97 = shufflevector <32 x float> %v95, <32 x float> poison, <8 x i32> <i32 18, i32 3, i32 11, i32 19, i32 4, i32 12, i32 20, i32 5>
+  call void @llvm.masked.store.v8f32.p0(<8 x float> %v97, ptr align 4 %v61, <8 x i1> %v64), !alias.scope !5, !noalias !6
+  %v98 = shufflevector <32 x float> %v95, <32 x float> poison, <8 x i32> <i32 13, i32 21, i32 6, i32 14, i32 22, i32 7, i32 15, i32 23>
+  call void @llvm.masked.store.v8f32.p0(<8 x float> %v98, ptr align 4 %v67, <8 x i1> %v70), !alias.scope !5, !noalias !6
   br label %done51
 done51:
   br label %latch12
 latch12:
   %n15 = add nsw i64 %i14, 8
-  %v96 = icmp ugt i64 %v17, 8
-  br i1 %v96, label %body11, label %done13
+  %v99 = icmp ugt i64 %v17, 8
+  br i1 %v99, label %body11, label %done13
 done13:
   br label %exit
 exit:

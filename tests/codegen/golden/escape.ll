@@ -152,7 +152,7 @@ now107:
 ask112:
   %v116 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v117 = load ptr, ptr %v116, align 8, !invariant.load !{}
-  %v118 = getelementptr inbounds i8, ptr %v117, i64 48
+  %v118 = getelementptr inbounds i8, ptr %v117, i64 56
   %v119 = load ptr, ptr %v118, align 8, !invariant.load !{}
   %v120 = call preserve_allcc zeroext i1 %v119(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v120, label %exit, label %on113
@@ -185,7 +185,7 @@ now128:
 ask133:
   %v137 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v138 = load ptr, ptr %v137, align 8, !invariant.load !{}
-  %v139 = getelementptr inbounds i8, ptr %v138, i64 48
+  %v139 = getelementptr inbounds i8, ptr %v138, i64 56
   %v140 = load ptr, ptr %v139, align 8, !invariant.load !{}
   %v141 = call preserve_allcc zeroext i1 %v140(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v141, label %exit, label %on134
@@ -206,7 +206,7 @@ check7:
 ask143:
   %v147 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v148 = load ptr, ptr %v147, align 8, !invariant.load !{}
-  %v149 = getelementptr inbounds i8, ptr %v148, i64 48
+  %v149 = getelementptr inbounds i8, ptr %v148, i64 56
   %v150 = load ptr, ptr %v149, align 8, !invariant.load !{}
   %v151 = call preserve_allcc zeroext i1 %v150(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v151, label %exit, label %on144

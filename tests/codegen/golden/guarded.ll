@@ -66,7 +66,7 @@ now37:
 ask42:
   %v46 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v47 = load ptr, ptr %v46, align 8, !invariant.load !{}
-  %v48 = getelementptr inbounds i8, ptr %v47, i64 48
+  %v48 = getelementptr inbounds i8, ptr %v47, i64 56
   %v49 = load ptr, ptr %v48, align 8, !invariant.load !{}
   %v50 = call preserve_allcc zeroext i1 %v49(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v50, label %exit, label %on43
@@ -113,7 +113,7 @@ now67:
 ask72:
   %v76 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v77 = load ptr, ptr %v76, align 8, !invariant.load !{}
-  %v78 = getelementptr inbounds i8, ptr %v77, i64 48
+  %v78 = getelementptr inbounds i8, ptr %v77, i64 56
   %v79 = load ptr, ptr %v78, align 8, !invariant.load !{}
   %v80 = call preserve_allcc zeroext i1 %v79(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v80, label %exit, label %on73
@@ -174,7 +174,7 @@ done16:
 ask25:
   %v29 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v30 = load ptr, ptr %v29, align 8, !invariant.load !{}
-  %v31 = getelementptr inbounds i8, ptr %v30, i64 48
+  %v31 = getelementptr inbounds i8, ptr %v30, i64 56
   %v32 = load ptr, ptr %v31, align 8, !invariant.load !{}
   %v33 = call preserve_allcc zeroext i1 %v32(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v33, label %exit, label %on26

@@ -33,7 +33,7 @@ more12:
 ask19:
   %v23 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v24 = load ptr, ptr %v23, align 8, !invariant.load !{}
-  %v25 = getelementptr inbounds i8, ptr %v24, i64 48
+  %v25 = getelementptr inbounds i8, ptr %v24, i64 56
   %v26 = load ptr, ptr %v25, align 8, !invariant.load !{}
   %v27 = call preserve_allcc zeroext i1 %v26(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v27, label %exit, label %on20
@@ -88,7 +88,7 @@ start:
   %v9 = load ptr, ptr %v8, align 8
   %v10 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v11 = load ptr, ptr %v10, align 8, !invariant.load !{}
-  %v12 = getelementptr inbounds i8, ptr %v11, i64 24
+  %v12 = getelementptr inbounds i8, ptr %v11, i64 32
   %v13 = load i64, ptr %v12, align 8, !invariant.load !{}
   br label %attempt14
 attempt14:
@@ -143,7 +143,7 @@ start:
   %v2 = load ptr, ptr %v1, align 8
   %v3 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v4 = load ptr, ptr %v3, align 8, !invariant.load !{}
-  %v5 = getelementptr inbounds i8, ptr %v4, i64 24
+  %v5 = getelementptr inbounds i8, ptr %v4, i64 32
   %v6 = load i64, ptr %v5, align 8, !invariant.load !{}
   %v7 = getelementptr inbounds i8, ptr %ctx, i64 24
   %v8 = load ptr, ptr %v7, align 8, !invariant.load !{}
@@ -210,7 +210,7 @@ start:
   %v7 = call i64 @llvm.smax.i64(i64 %v6, i64 0)
   %v8 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v9 = load ptr, ptr %v8, align 8, !invariant.load !{}
-  %v10 = getelementptr inbounds i8, ptr %v9, i64 24
+  %v10 = getelementptr inbounds i8, ptr %v9, i64 32
   %v11 = load i64, ptr %v10, align 8, !invariant.load !{}
   %v12 = mul i64 %v7, 1
   %v13 = mul i64 %v12, 16
@@ -226,7 +226,7 @@ start:
 shared19:
   %v24 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v25 = load ptr, ptr %v24, align 8, !invariant.load !{}
-  %v26 = getelementptr inbounds i8, ptr %v25, i64 24
+  %v26 = getelementptr inbounds i8, ptr %v25, i64 32
   %v27 = load i64, ptr %v26, align 8, !invariant.load !{}
   %v28 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v29 = load ptr, ptr %v28, align 8, !invariant.load !{}
@@ -239,7 +239,7 @@ shared19:
   %v36 = add i64 %v34, %v35
   %v37 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v38 = load ptr, ptr %v37, align 8, !invariant.load !{}
-  %v39 = getelementptr inbounds i8, ptr %v38, i64 32
+  %v39 = getelementptr inbounds i8, ptr %v38, i64 40
   %v40 = load ptr, ptr %v39, align 8, !invariant.load !{}
   %v41 = call ptr %v40(i64 %v31, i64 %v36)
   %v44 = icmp ne ptr %v41, null

@@ -43,7 +43,7 @@ more12:
 ask19:
   %v23 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v24 = load ptr, ptr %v23, align 8, !invariant.load !{}
-  %v25 = getelementptr inbounds i8, ptr %v24, i64 48
+  %v25 = getelementptr inbounds i8, ptr %v24, i64 56
   %v26 = load ptr, ptr %v25, align 8, !invariant.load !{}
   %v27 = call preserve_allcc zeroext i1 %v26(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v27, label %exit, label %on20
@@ -166,7 +166,7 @@ now127:
 ask132:
   %v136 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v137 = load ptr, ptr %v136, align 8, !invariant.load !{}
-  %v138 = getelementptr inbounds i8, ptr %v137, i64 48
+  %v138 = getelementptr inbounds i8, ptr %v137, i64 56
   %v139 = load ptr, ptr %v138, align 8, !invariant.load !{}
   %v140 = call preserve_allcc zeroext i1 %v139(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v140, label %exit, label %on133

@@ -87,7 +87,7 @@ check11:
 ask58:
   %v62 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v63 = load ptr, ptr %v62, align 8, !invariant.load !{}
-  %v64 = getelementptr inbounds i8, ptr %v63, i64 48
+  %v64 = getelementptr inbounds i8, ptr %v63, i64 56
   %v65 = load ptr, ptr %v64, align 8, !invariant.load !{}
   %v66 = call preserve_allcc zeroext i1 %v65(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v66, label %exit, label %on59

@@ -44,7 +44,7 @@ more13:
 ask20:
   %v24 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v25 = load ptr, ptr %v24, align 8, !invariant.load !{}
-  %v26 = getelementptr inbounds i8, ptr %v25, i64 48
+  %v26 = getelementptr inbounds i8, ptr %v25, i64 56
   %v27 = load ptr, ptr %v26, align 8, !invariant.load !{}
   %v28 = call preserve_allcc zeroext i1 %v27(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v28, label %exit, label %on21
@@ -156,7 +156,7 @@ now107:
 ask112:
   %v116 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v117 = load ptr, ptr %v116, align 8, !invariant.load !{}
-  %v118 = getelementptr inbounds i8, ptr %v117, i64 48
+  %v118 = getelementptr inbounds i8, ptr %v117, i64 56
   %v119 = load ptr, ptr %v118, align 8, !invariant.load !{}
   %v120 = call preserve_allcc zeroext i1 %v119(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v120, label %exit, label %on113

@@ -72,7 +72,7 @@ check9:
 ask53:
   %v57 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v58 = load ptr, ptr %v57, align 8, !invariant.load !{}
-  %v59 = getelementptr inbounds i8, ptr %v58, i64 48
+  %v59 = getelementptr inbounds i8, ptr %v58, i64 56
   %v60 = load ptr, ptr %v59, align 8, !invariant.load !{}
   %v61 = call preserve_allcc zeroext i1 %v60(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v61, label %exit, label %on54

@@ -32,7 +32,7 @@ more10:
 ask17:
   %v21 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v22 = load ptr, ptr %v21, align 8, !invariant.load !{}
-  %v23 = getelementptr inbounds i8, ptr %v22, i64 48
+  %v23 = getelementptr inbounds i8, ptr %v22, i64 56
   %v24 = load ptr, ptr %v23, align 8, !invariant.load !{}
   %v25 = call preserve_allcc zeroext i1 %v24(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v25, label %exit, label %on18
@@ -62,7 +62,7 @@ long36:
 ask43:
   %v47 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v48 = load ptr, ptr %v47, align 8, !invariant.load !{}
-  %v49 = getelementptr inbounds i8, ptr %v48, i64 48
+  %v49 = getelementptr inbounds i8, ptr %v48, i64 56
   %v50 = load ptr, ptr %v49, align 8, !invariant.load !{}
   %v51 = call preserve_allcc zeroext i1 %v50(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v51, label %exit, label %on44
@@ -83,7 +83,7 @@ more55:
 ask62:
   %v66 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v67 = load ptr, ptr %v66, align 8, !invariant.load !{}
-  %v68 = getelementptr inbounds i8, ptr %v67, i64 48
+  %v68 = getelementptr inbounds i8, ptr %v67, i64 56
   %v69 = load ptr, ptr %v68, align 8, !invariant.load !{}
   %v70 = call preserve_allcc zeroext i1 %v69(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v70, label %exit, label %on63

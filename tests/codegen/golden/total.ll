@@ -57,7 +57,7 @@ check10:
 ask30:
   %v34 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v35 = load ptr, ptr %v34, align 8, !invariant.load !{}
-  %v36 = getelementptr inbounds i8, ptr %v35, i64 48
+  %v36 = getelementptr inbounds i8, ptr %v35, i64 56
   %v37 = load ptr, ptr %v36, align 8, !invariant.load !{}
   %v38 = call preserve_allcc zeroext i1 %v37(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v38, label %exit, label %on31
@@ -120,7 +120,7 @@ done17:
 ask26:
   %v30 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v31 = load ptr, ptr %v30, align 8, !invariant.load !{}
-  %v32 = getelementptr inbounds i8, ptr %v31, i64 48
+  %v32 = getelementptr inbounds i8, ptr %v31, i64 56
   %v33 = load ptr, ptr %v32, align 8, !invariant.load !{}
   %v34 = call preserve_allcc zeroext i1 %v33(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
   br i1 %v34, label %exit, label %on27

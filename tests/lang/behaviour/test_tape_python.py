@@ -87,6 +87,48 @@ def test_ndarrays(ti):
     close(b.grad.to_numpy(), 4 * START)
 
 
+def test_single_elements(ti, parts):
+    x, _, c, loss, add = parts
+    with ti.ad.Tape(loss, grad_check=[x]):
+        x[2] = 5.0  # no kernel has used it: this is the number that x.grad is the derivative by
+        add()
+        x[0], c[1] = 4.0, 7.0
+        add()
+        x[0] = 6
+        add()
+    close(x.grad.to_numpy(), [2 * 1.0, 2 * (1 + 7 + 7) * 2.0, 2 * 3 * 5.0])
+    close(x.to_numpy(), [6.0, 2.0, 5.0])
+
+
+def test_parts_of_vectors(ti):
+    fields = ti.Vector.field(2, ti.f64, 3, needs_grad=True), ti.ndarray(ti.math.vec2, 3, needs_grad=True)
+    loss = ti.field(ti.f64, (), needs_grad=True)
+    v = fields[0]
+
+    @ti.kernel
+    def add():
+        for i in v:
+            loss[None] += v[i].dot(v[i])
+
+    @ti.kernel
+    def add_array(a: ti.types.ndarray()):
+        for i in a:
+            loss[None] += ti.cast(a[i].dot(a[i]), ti.f64)
+
+    for one, run in zip(fields, (add, lambda: add_array(fields[1])), strict=True):
+        one.fill(1.0)
+        one.grad.fill(0.0)
+        with ti.ad.Tape(loss):
+            run()
+            one[0].y = 3.0
+            one[1][0] += 2.0
+            run()
+            one[2] = [5.0, 6.0]
+            run()
+        close(one.grad.to_numpy(), [[6.0, 2.0], [2.0, 6.0], [4.0, 4.0]])
+        close(one.to_numpy(), [[1.0, 3.0], [3.0, 1.0], [5.0, 6.0]])
+
+
 def test_functions_that_no_tape_records(ti, parts):
     x, _, c, loss, add = parts
 

@@ -1,0 +1,148 @@
+"""What is kept of each iteration of a serial loop for its backward sweep, and what that computes again.
+
+The items of an iteration are the ops directly in the body of the loop that the backward sweep needs, and the state. An
+op with regions is one item. It depends on what is used inside of it. A load of a local depends on the writes that reach
+it, or on the state. The backward sweep wants what adjoints use. `cuts.py` finds the cheapest choice: values of slow
+operators are kept, sums of what is there are computed again.
+
+An item can be kept if it is a value of floats or integers. The state cannot be computed again: that of the iteration
+before is gone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, field
+
+from weft.ir import ops
+from weft.ir.addresses import root_of
+from weft.ir.autodiff.cuts import choose
+from weft.ir.autodiff.demand import LOCALS, Demand, indices_of
+from weft.ir.core import Op, Value
+from weft.ir.mapping.cost import price, trips
+from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, flatten, u1
+
+__all__ = ["Kept", "kept_of"]
+
+_KEEP = 4.0  # the price of a store and a load
+_ATOMIC = 12.0  # of an atomic that nothing runs beside
+
+
+@dataclass(frozen=True)
+class Kept:
+    """`state`: the locals that are kept as an iteration finds them. `values`: the values that are kept. `again`: the
+    ops that the backward sweep of an iteration computes again."""
+
+    state: list[Value]
+    values: list[Op] = field(default_factory=list[Op])
+    again: Set[Value] = frozenset()
+
+    @property
+    def scalars(self) -> int:
+        """How many numbers are kept of an iteration."""
+        return sum(map(_scalars, (*self.state, *self.values)))
+
+
+def kept_of(demand: Demand, loop: ops.For) -> Kept:
+    """The cheapest choice for an iteration of a loop."""
+    items = _Items(demand, loop)
+    choice = choose(items.depends, items.wanted(), items.price, _keep)
+    state = [local for local in items.state if local in choice.kept]
+    values = [item for item in items.order if item in choice.kept]
+    again = {inner for inner, item in items.item.items() if item in choice.again}
+    return Kept(state, values, again | {op for op in items.needed if isinstance(op, LOCALS)})
+
+
+class _Items:
+    """The items of a loop. `item`: the one that an op of the loop belongs to. `depends`: what each one is computed
+    from."""
+
+    def __init__(self, demand: Demand, loop: ops.For) -> None:
+        self.demand, self.loop = demand, loop
+        self.needed = demand.reversal(loop)
+        self.state = demand.state(loop, self.needed)
+        self.order = [op for op in loop.body if self._is_item(op)]
+        self.item = {inner: op for op in self.order for inner in op.walk() if inner in self.needed or inner is op}
+        self.writes: dict[Value, list[Op]] = {}
+        for inner in self.item:
+            if isinstance(inner, (ops.Store, ops.Atomic)) and isinstance(root_of(inner.ptr), LOCALS):
+                self.writes.setdefault(root_of(inner.ptr), []).append(inner)
+        self.depends: dict[Value, list[Value]] = {local: [] for local in self.state}
+        for op in self.order:
+            self.depends[op] = self.used_by(op, self.needed)
+
+    def _is_item(self, op: Op) -> bool:
+        if op.regions:
+            return any(inner in self.needed or inner in self.demand.acts for inner in op.walk())
+        return op in self.needed and not isinstance(op, (ops.Const, ops.Arg, *LOCALS))
+
+    def wanted(self) -> list[Value]:
+        """The items that must be there for the backward sweep of an iteration."""
+        found = self._items_of(self.demand.uses(self.loop), None)
+        for op in self.order:
+            if not op.regions or op not in self.demand.acts:
+                continue
+            if isinstance(op, ops.If) and not op.all_of(ops.For, ops.While):
+                found += self.used_by(op, self.demand.reversal(op))
+            else:  # its own iterations are kept while it runs again
+                found.append(op)
+        return found
+
+    def used_by(self, item: Op, needed: Set[Value]) -> list[Value]:
+        """The other items that these ops of an item use."""
+        found = self._items_of(item.operands, item) if item.regions else list[Value]()
+        for inner in item.walk():
+            if inner is not item and inner not in needed:
+                continue
+            if isinstance(inner, (ops.Load, ops.Store, ops.Atomic)):
+                found += self._items_of((*indices_of(inner.ptr), *inner.operands[1:]), item)
+                if not isinstance(inner, ops.Store) and isinstance(root_of(inner.ptr), LOCALS):
+                    found += self._reaching(root_of(inner.ptr), item)
+            else:
+                found += self._items_of(inner.operands, item)
+        return list(dict.fromkeys(found))
+
+    def _items_of(self, values: Iterable[Value], user: Op | None) -> list[Value]:
+        found = [self.item[value] for value in values if isinstance(value, Op) and value in self.item]
+        return [item for item in found if item is not user]
+
+    def _reaching(self, local: Value, item: Op) -> list[Value]:
+        """The items that write what a local holds when an item begins, the last one first."""
+        found = list[Value]()
+        for write in reversed(self.writes.get(local, ())):
+            writer = self.item[write]
+            if writer is item or not self.demand.before(writer, item):
+                continue
+            found.append(writer)
+            if writer is write and isinstance(write, ops.Store) and write.ptr is local:
+                return found
+        return [*found, local] if local in self.depends else found
+
+    def price(self, item: Value) -> float:
+        """That of computing an item again."""
+        if not isinstance(item, Op) or item not in self.item:
+            return math.inf
+        return sum(_price(inner, item) for inner in item.walk() if inner in self.needed)
+
+
+def _price(op: Op, item: Op) -> float:
+    times = 1.0
+    for outer in op.around() if op is not item else ():
+        if isinstance(outer, (ops.For, ops.While)):
+            times *= max(1.0, trips(outer))
+        if outer is item:
+            break
+    return times * _scalars(op) * (_ATOMIC if isinstance(op, ops.Atomic) else price(op))
+
+
+def _scalars(value: Value) -> int:
+    """The numbers in a value, or in a local."""
+    held: Type = value.type.elem if isinstance(value.type, Pointer) else value.type
+    return len(flatten(held)) if isinstance(held, (Prim, Tensor, Struct)) else 1
+
+
+def _keep(item: Value) -> float:
+    """The price of keeping an item."""
+    number = isinstance(item.type, (Prim, Tensor)) and u1 not in flatten(item.type)
+    return _KEEP * _scalars(item) if isinstance(item, LOCALS) or number else math.inf

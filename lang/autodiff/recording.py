@@ -1,0 +1,262 @@
+"""Reverse mode for the transforms of functions: a block that records launches, and runs their gradients.
+
+In contrast to `Tape`, all memory of floats has a gradient (`data/derived.py`), and the numbers that kernels take and
+return can have one. With a `Propagation`, the launches compute duals too, and the gradients get duals: that is forward
+mode over reverse mode, which gives second derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from weft.ir.artifact import Site
+from weft.ir.errors import WeftError
+from weft.lang.autodiff.contexts import suspended
+from weft.lang.autodiff.lost import Losses
+from weft.lang.autodiff.memory import Copy, Memory, memory_of
+from weft.lang.autodiff.memory_use import Touch, uses_of
+from weft.lang.autodiff.propagation import Propagation, float_results, owners_of
+from weft.lang.autodiff.recorder import Recorder
+from weft.lang.autodiff.selection import Number
+from weft.lang.autodiff.variables import clear_element
+from weft.lang.autodiff.versions import Record, Versions, run_back
+from weft.lang.calls.gradient_warnings import warn_at
+from weft.lang.data.derived import at_path, derived, is_derived, kinds_of
+from weft.lang.kernels.draws import last_key
+
+__all__ = ["Recording"]
+
+
+@dataclass
+class _Result:
+    """A value that a kernel has returned, the box of its gradient, and the place of a derivative that it carries."""
+
+    value: Any
+    box: Any
+    kernel: str
+    site: Site | None
+
+
+class Recording(Recorder):
+    """The block. `kernel` is the kernel of whose `numbers` the gradients are wanted, by name. `duals`: the forward mode
+    of second derivatives."""
+
+    def __init__(self, kernel: Any = None, numbers: Sequence[str] = (), duals: Propagation | None = None) -> None:
+        self.kernel, self._numbers, self._duals = kernel, tuple(numbers), duals
+        self.has_duals = duals is not None
+        self._mode = "vjp*" if duals is None else "vjp.jvp*"
+        self._paths = [path for path in kinds_of(self._mode) if path.startswith("grad")]
+        super().__init__(Versions(save=True), bounds=duals is None)
+        self._losses = Losses(strict=True, results=True)
+        self._results = list[_Result]()
+        self._boxes: dict[str, Any] = {}
+        self._owners: dict[Hashable, Any] = {}  # the memory whose gradients are used
+        self._read: dict[Hashable, Memory] = {}  # what the gradients read
+
+    # -- recording -----------------------------------------------------------------------------------------------------
+
+    def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Record and run a launch. (A `Context`.)"""
+        if kernel.mode:
+            raise WeftError(
+                f"{kernel.__name__}() is launched in a function that is differentiated: launch the kernel, and let "
+                "ti.ad compute its gradient, or use @ti.ad.grad_replaced"
+            )
+        numbers = self._numbers if kernel is self.kernel else ()
+        gradient = kernel.derivative(self._mode, (*numbers, *float_results(kernel))).bind(args, keywords)
+        uses, name = uses_of(gradient.instance), f"kernel '{kernel.__name__}'"
+        for owner in owners_of(gradient):
+            self.meet(owner)
+        # the duals of all that a kernel reads may matter to the duals of its gradients
+        needed = uses.reads if self._duals is None else uses.every_read
+        writes, reads = (self._touched(uses.touched(one, gradient.flat)) for one in (uses.writes, needed))
+        record, versions = Record(gradient, self._repeated(kernel.bind, args, keywords)), self._now
+        versions.know([*writes, *reads])
+        self._will_read(name, uses, gradient.flat)
+        versions.keep(record, name, writes)
+        result = self._run(kernel, call, args, keywords)
+        if gradient.instance.facts is not None and gradient.instance.facts.draws:
+            launched = kernel if self._duals is None else self._duals.derivative(kernel)
+            gradient.key = last_key(launched, args, keywords)
+        self._losses.follow(kernel.__name__, gradient.instance, uses, gradient.flat)
+        versions.need(name, reads)
+        self._read.update({touch.memory.key: touch.memory for touch in reads})
+        self._append(record)
+        self._note(kernel, gradient, result)
+        return result
+
+    def _run(self, kernel: Any, call: Callable[..., Any], args: Any, keywords: Any) -> Any:
+        if self._duals is None:
+            return call(*args, **keywords)
+        return self._duals.launch(kernel, call, args, keywords)
+
+    def _touched(self, touched: Sequence[Touch]) -> list[Touch]:
+        """These touches, and those of the duals."""
+        found = list(touched)
+        if self._duals is not None:
+            for touch in touched:
+                dual = derived(touch.memory.owner, "dual")
+                if dual is not None:
+                    found.append(replace(touch, memory=memory_of(dual)))
+        return found
+
+    def _note(self, kernel: Any, gradient: Any, result: Any) -> None:
+        """Note the results and the boxes of a launch."""
+        boxes = {} if gradient.kernel.boxes is None else gradient.kernel.boxes.found(gradient.flat)
+        for name, box in boxes.items():
+            if self._duals is not None and name in self._duals.numbers:
+                derived(box, "dual").from_numpy(np.asarray(self._duals.numbers[name]))
+        site = next((site for site in gradient.instance.facts.lost if site.text[0] == "return"), None)
+        values = result if isinstance(result, tuple) else (result,)
+        for k, value in enumerate(values):
+            if f"return.{k}" in boxes:
+                self._results.append(_Result(value, boxes[f"return.{k}"], kernel.__name__, site))
+        if kernel is self.kernel:
+            self._boxes.update(boxes)
+
+    def _will_read_again(self, name: str, reads: Sequence[Touch]) -> None:
+        super()._will_read_again(name, reads)
+        self._read.update({touch.memory.key: touch.memory for touch in reads})
+
+    def meet(self, memory: Any) -> None:
+        """Note memory whose gradient is used."""
+        key = memory_of(memory).key
+        if key not in self._owners:
+            self._owners[key] = memory
+            if self._duals is not None:
+                self._duals.know(derived(memory, "grad"))  # `pull` sets its dual to 0
+
+    def plainly(self, launch: Any) -> AbstractContextManager[None]:
+        """In the block, launches compute no duals. (A `Context`.)"""
+        return nullcontext() if self._duals is None else self._duals.plainly(launch)
+
+    def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
+        """Record a launch whose gradient the program has written. (A `Context`.)"""
+        uses = uses_of(launch.instance)
+        for owner in owners_of(launch):
+            self.meet(owner)
+        touched = self._touched(uses.touched([*uses.every_read, *uses.writes], launch.flat))
+        self._now.know(touched)
+        self._now.need(f"kernel '{launch.kernel.__name__}'", touched)
+        self._read.update({touch.memory.key: touch.memory for touch in touched})
+        self.insert(gradient)
+
+    def insert(self, gradient: Callable[[], Any]) -> None:
+        """Record a call that has this gradient. The launches in it are recorded by `beside`. (A `Context`.)"""
+        if self._duals is None:
+            self._append(Record(gradient))
+            return
+        duals = self._duals
+
+        def differentiated() -> None:
+            with duals.resumed():
+                gradient()
+
+        self._append(Record(differentiated))
+
+    def beside(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run a launch that is not recorded itself. What it overwrites may be needed. (A `Context`.)"""
+        launch = kernel.bind(args, keywords)
+        record, uses, name = Record(None, launch), uses_of(launch.instance), f"kernel '{kernel.__name__}'"
+        writes = self._touched(uses.touched(uses.writes, launch.flat))
+        self._now.know(writes)
+        self._will_read(name, uses, launch.flat)
+        self._now.keep(record, name, writes)
+        result = self._run(kernel, call, args, keywords)
+        if self._series is not None or record.after:
+            self._append(record)
+        return result
+
+    def write(self, target: Any, source: Any, again: Callable[[], None]) -> None:
+        """Record what Python writes: the gradient of the source takes that of the target. (A `Listener`.)"""
+        if is_derived(target):
+            return
+        for one in (target, source):
+            if derived(one, "grad") is not None:
+                self.meet(one)
+        self._overwrite(Record(partial(self._hand_on, target, source), again), target, source, again)
+
+    def overwrite(self, target: Any, source: Any, again: Callable[[], None]) -> None:
+        """Keep what Python overwrites, if gradients need it. (A `Context`.)"""
+        if not is_derived(target):
+            self._overwrite(Record(None, again), target, source, again)
+
+    def _overwrite(self, record: Record, target: Any, source: Any, again: Callable[[], None]) -> None:
+        self._will_read_source(source)
+        writes = self._touched([Touch(memory_of(target), (), None, saved=False)])
+        self._now.know(writes)
+        self._now.keep(record, "Python", writes)
+        if self._series is not None or record.gradient is not None or record.after:
+            self._append(record)
+        if self._duals is not None:
+            self._duals.write(target, source, again)
+
+    def write_element(self, target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
+        """Record that Python writes an element, if a launch has used that memory before. (A `Listener`.)"""
+        memory = memory_of(target)
+        if is_derived(target) or not self._versions.knows(memory):
+            return
+        record = Record(partial(self._clear_element, target, index, part), again)
+        self._now.keep(record, "Python", self._touched([Touch(memory, () if memory.whole else index, None, False)]))
+        self._append(record)
+        if self._duals is not None:
+            self._duals.write_element(target, index, part, again)
+
+    def _clear_element(self, target: Any, index: tuple[int, ...], part: Any) -> None:
+        """The gradient of writing a number to an element, or to a part of it."""
+        for path in self._paths:
+            clear_element(at_path(target, path), index, part)
+
+    def _hand_on(self, target: Any, source: Any) -> None:
+        """The gradient of writing `source` to all elements of `target`."""
+        for path in self._paths:
+            grad, into = at_path(target, path), None if source is None else at_path(source, path)
+            if grad is None:
+                continue
+            numbers = grad.to_numpy()
+            grad.fill(0)
+            if into is not None:
+                into.from_numpy(into.to_numpy() + numbers)
+
+    # -- gradients -----------------------------------------------------------------------------------------------------
+
+    def box_of_result(self, value: Any) -> Any:
+        """The box of what a kernel has returned. None if `value` is no such object."""
+        return next((one.box for one in reversed(self._results) if one.value is value), None)
+
+    def warn_of_results(self, used: Sequence[Any]) -> None:
+        """Warn of the results of kernels that carry a derivative, and that Python took, except for these objects."""
+        for one in self._results:
+            if one.site is not None and not any(one.value is value for value in used):
+                warn_at(
+                    one.site.span,
+                    f"the result of kernel '{one.kernel}' carries a derivative, which is lost in Python: let the "
+                    "kernel store it in a field, or return ti.stop_grad(value) if this is what you want",
+                )
+
+    def pull(self, outputs: Sequence[tuple[Any, Any]]) -> None:
+        """Compute the gradients of all memory, from those of `outputs`: memory, each with the gradient of it."""
+        self.end_loops()
+        with suspended():
+            every = [*self._owners.values(), *(one.box for one in self._results), *self._boxes.values()]
+            for memory in every:
+                for path in self._paths:
+                    at_path(memory, path).fill(0)
+            for memory, weights in outputs:
+                grad = derived(memory, "grad")
+                grad.from_numpy(grad.to_numpy() + weights)
+            run_back(self._records)
+
+    def gradient(self, variable: Any, path: str = "grad") -> Any:
+        """The gradient of a variable, or the dual of it, after `pull`: a Python number or a numpy array."""
+        memory = self._boxes.get(variable.name) if isinstance(variable, Number) else variable
+        return at_path(memory, path).to_numpy()
+
+    def values(self) -> list[Copy]:
+        """Copies of all memory that the gradients read, with the values at the end of the block."""
+        return [Copy.of(memory) for memory in self._read.values()]

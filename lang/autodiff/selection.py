@@ -1,0 +1,181 @@
+"""What a transform such as `ti.ad.grad(f, wrt)` differentiates: fields, ndarrays and numbers, and what it gives."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import TypeMismatch
+from weft.lang.autodiff.variables import called
+from weft.lang.calls.boxes import can_box
+from weft.lang.data.derived import derived
+from weft.lang.data.field import Field
+from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.struct_field import StructField
+from weft.lang.errors import ArgumentError
+from weft.lang.values.matrix import Matrix
+
+__all__ = ["Call", "Number", "Selection", "direction_of", "is_memory", "numbers_of", "shape_of_memory"]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number, vector or matrix that a kernel takes by value, as what a derivative is taken by."""
+
+    name: str
+    shape: tuple[int, ...]
+
+
+class Call:
+    """A call of the differentiated function, which is a kernel, a kernel of an object, or a function of Python."""
+
+    def __init__(self, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        self.function, self.args, self.keywords = function, args, keywords
+        self.kernel = getattr(function, "kernel", function) if getattr(function, "is_kernel", False) else None
+
+    def run(self) -> Any:
+        """Call the function."""
+        return self.function(*self.args, **self.keywords)
+
+    def argument(self, which: str | int) -> Any:
+        """The memory or the number of the parameter of this name or position."""
+        given = self._given()
+        name = _named(self.function, list(given), which)
+        value = given[name]
+        if is_memory(value):
+            return value
+        annotation = dict(self.kernel.params).get(name) if self.kernel is not None else None
+        if annotation is not None and not _is_array(annotation) and can_box(annotation):
+            return Number(name, getattr(annotation, "shape", ()))
+        raise TypeMismatch(_no_variable(self.function, name, value))
+
+    def _given(self) -> dict[str, Any]:
+        """The arguments by name."""
+        if self.kernel is not None:
+            owner = () if self.kernel is self.function else (self.function.class_instance,)
+            names = [name for name, _ in self.kernel.params]
+            matched = self.kernel._matched(owner[0] if owner else None, self.args, self.keywords)
+            return dict(zip(names, matched, strict=True))
+        try:
+            bound = inspect.signature(self.function).bind(*self.args, **self.keywords)
+        except TypeError as error:
+            raise ArgumentError(f"'{name_of(self.function)}': {error}") from None
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+
+class Selection:
+    """The variables that a derivative is taken by, as the user named them: one, or several. A field or ndarray stands
+    for itself. A name or a position is that of a parameter."""
+
+    def __init__(self, function: Any, wrt: Any) -> None:
+        if not callable(function):
+            raise ArgumentError(f"a kernel, or a function that launches kernels, was expected, not {function!r}")
+        self.several = isinstance(wrt, (list, tuple))
+        self._wanted: Sequence[Any] = tuple(wrt) if self.several else (wrt,)
+        if not self._wanted:
+            raise ArgumentError("wrt is empty: name a field, an ndarray or a parameter to differentiate by")
+        for one in self._wanted:
+            if not isinstance(one, (str, int)) or isinstance(one, bool):
+                check_memory(one, "wrt")
+
+    def variables(self, call: Call) -> list[Any]:
+        """The fields, ndarrays and Numbers of a call."""
+        found = [call.argument(one) if isinstance(one, (str, int)) else one for one in self._wanted]
+        for one in found:
+            if not isinstance(one, Number):
+                check_memory(one, "wrt")
+        return found
+
+    def joined(self, values: Sequence[Any]) -> Any:
+        """A value for each variable, as the user wants them."""
+        return tuple(values) if self.several else values[0]
+
+    def split(self, given: Any, what: str) -> Sequence[Any]:
+        """What the user gives for each variable."""
+        if not self.several:
+            return [given]
+        if not isinstance(given, (list, tuple)) or len(given) != len(self._wanted):
+            raise ArgumentError(f"{what} must be a list of {len(self._wanted)} arrays, one for each variable of wrt")
+        return given
+
+
+def is_memory(value: Any) -> bool:
+    """Whether derivatives of it can be kept: fields and ndarrays."""
+    return isinstance(value, Field | Ndarray)
+
+
+def check_memory(value: Any, what: str) -> None:
+    """Raise TypeMismatch unless it is a field or ndarray of floats."""
+    if isinstance(value, StructField):
+        members = ", ".join(f".{name}" for name in value.members)
+        raise TypeMismatch(f"{what} must be a field of numbers, vectors or matrices: choose one of {members}")
+    if not is_memory(value):
+        raise TypeMismatch(f"{what} must be a field, an ndarray or the name of a parameter, not {value!r}")
+    if not value.dtype.is_float:
+        raise TypeMismatch(f"{what} must have floats: {called(value)} is of {value.dtype}, which has no derivative")
+    derived(value, "grad")
+
+
+def shape_of_memory(value: Any) -> tuple[int, ...]:
+    """The shape of the numbers of a field, an ndarray or a Number."""
+    return value.shape if isinstance(value, Number) else (*value.shape, *value.element_shape)
+
+
+def numbers_of(memory: Any) -> Any:
+    """The numbers in memory: a Python number for 0-D memory, else a new numpy array."""
+    numbers = memory.to_numpy()
+    return numbers.item() if numbers.ndim == 0 else numbers
+
+
+def direction_of(given: Any, variable: Any, what: str) -> Any:
+    """An array with a number for each number of the variable. Raises ArgumentError if it does not fit."""
+    shape = shape_of_memory(variable)
+    if is_memory(given):
+        given = given.to_numpy()
+    if isinstance(given, Matrix):
+        given = given.values
+    try:
+        numbers = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise TypeMismatch(f"{what} must be an array of numbers, not {given!r}") from None
+    if numbers.size != math.prod(shape):
+        told = f"'{variable.name}'" if isinstance(variable, Number) else called(variable)
+        raise ArgumentError(f"{what} has shape {numbers.shape}, but {told} has {shape}")
+    return numbers.reshape(shape)
+
+
+def name_of(function: Any) -> str:
+    """The name of a function in messages."""
+    return getattr(function, "__name__", repr(function))
+
+
+def _is_array(annotation: Any) -> bool:
+    from weft.lang.calls.parameters import ArrayParameter, Template, make_parameter
+
+    return isinstance(make_parameter("", annotation), ArrayParameter | Template)
+
+
+def _named(function: Any, names: Sequence[str], which: str | int) -> str:
+    if isinstance(which, str):
+        if which in names:
+            return which
+        raise ArgumentError(f"'{name_of(function)}' has no parameter '{which}'; its parameters are {', '.join(names)}")
+    if not 0 <= which < len(names):
+        raise ArgumentError(f"'{name_of(function)}' has {len(names)} parameters: there is no position {which}")
+    return names[which]
+
+
+def _no_variable(function: Any, name: str, value: Any) -> str:
+    what = f"'{name}' of '{name_of(function)}' is {type(value).__name__} {value!r}"
+    if isinstance(value, (float, Matrix)) and not getattr(function, "is_kernel", False):
+        return (
+            f"{what}: derivatives by numbers exist only for kernels. Pass it in a field or ndarray, as "
+            "ti.field(ti.f64, ())"
+        )
+    return f"{what}, and a derivative by it does not exist: name a field or ndarray of floats"

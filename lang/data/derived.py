@@ -1,0 +1,116 @@
+"""The memory of derivatives for the transforms of functions, `ti.ad.grad` and the others.
+
+They differentiate by every field and ndarray of floats that a function uses, whether or not it was made with
+`needs_grad` or `needs_dual`. A gradient or dual that the program made is used as it is. One that is missing is made
+here, in a tree of its own, and stays with its field.
+
+A *mode* of a kernel ends with `*` in that case: "vjp*" for "vjp"."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from weft.ir.symbols import COMPANIONS
+from weft.lang.data.companions import companions_of
+from weft.lang.data.field import Field, MatrixField, ScalarField
+from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.snode_api import FieldTree, shaped_node
+from weft.lang.values.makers import MAKERS
+
+__all__ = ["at_path", "derived", "derived_fields", "ir_mode", "is_derived", "is_full", "kinds_of", "suffix_of"]
+
+_FULL = "*"
+# The companions of memory in each mode, as paths: "grad.dual" is the dual of the gradient.
+_KINDS: dict[str, tuple[str, ...]] = {
+    "": (),
+    "jvp": ("dual",),
+    "vjp": ("grad",),
+    "vjp.jvp": ("grad", "dual", "grad.dual"),
+}
+
+
+def ir_mode(mode: str) -> str:
+    """The mode of MODES (`ir/symbols.py`) for the mode of a kernel."""
+    return mode.removesuffix(_FULL)
+
+
+def is_full(mode: str) -> bool:
+    """Whether all floats have companions in a mode."""
+    return mode.endswith(_FULL)
+
+
+def kinds_of(mode: str) -> tuple[str, ...]:
+    """The companions that memory has in a mode, as paths."""
+    return _KINDS[ir_mode(mode)]
+
+
+def suffix_of(mode: str) -> str:
+    """What the name of a derivative ends with: "grad" in the mode "vjp"."""
+    return ".".join(COMPANIONS[part] for part in ir_mode(mode).split(".")) if mode else ""
+
+
+def derived_fields(of: Any, mode: str) -> list[tuple[str, Any]]:
+    """The companions of a field in a mode, each with its kind. A gradient has a dual in the mode "vjp.jvp"."""
+    kinds = [kind for kind in kinds_of(mode) if "." not in kind]
+    if not is_full(mode):
+        return [(kind, one) for kind, one in companions_of(of) if kind in kinds]
+    if of.role in kinds:
+        kinds = kinds[kinds.index(of.role) + 1 :]
+    found = [(kind, derived(of, kind)) for kind in kinds]
+    return [(kind, one) for kind, one in found if one is not None]
+
+
+def is_derived(of: Any) -> bool:
+    """Whether a field is a gradient or a dual."""
+    return bool(getattr(of, "role", ""))
+
+
+def at_path(of: Any, path: str) -> Any:
+    """The companion of memory at a path, such as "grad.dual". None if it has no floats."""
+    for kind in path.split("."):
+        of = None if of is None else derived(of, kind)
+    return of
+
+
+def derived(of: Any, kind: str) -> Any:
+    """The gradient or the dual of a field or ndarray: the one that the program made, else one that is made at the first
+    call. None if it has no floats, and for arrays of other libraries."""
+    if not isinstance(of, Field | Ndarray) or not of.dtype.is_float:
+        return None
+    known = of.companions.get(kind)
+    if known is not None:
+        return known
+    if isinstance(of, Ndarray):
+        if kind not in of.made:
+            made = of.made[kind] = MAKERS.ndarray(of.element_type, of.shape)
+            made._mark()  # it is 0 from the start
+        return of.made[kind]
+    whole, slot = of._slots[0].whole, of._slots[0]
+    if whole is None:
+        return _made(slot, kind, of, lambda name: ScalarField(of.dtype, name))
+    made = _made(whole, kind, of, lambda name: MatrixField(whole.inner, of.dtype, name))
+    if isinstance(of, MatrixField):
+        return made
+    if kind not in of.made:  # the field of one component
+        k, m = whole.slots.index(slot), made.m
+        of.made[kind] = made.get_scalar_field(k // m, k % m)
+        _owned(of.made[kind], kind, of)
+    return of.made[kind]
+
+
+def _made(keeper: Any, kind: str, of: Any, make: Any) -> Any:
+    """The companion of what `keeper` stands for: a component, or all components of a field."""
+    with of.describe().tree.program.lock:
+        if kind not in keeper.made:
+            made = make(f"{of.name}.{kind}" if of.name else "")
+            offset = of.offset if any(of.offset) else None
+            tree = FieldTree()
+            made.attach(shaped_node(tree, of.shape, None).node, tree, offset)
+            keeper.made[kind] = _owned(made, kind, of)
+        return keeper.made[kind]
+
+
+def _owned(made: Any, kind: str, of: Any) -> Any:
+    made._owner, made.role = weakref.ref(of), kind
+    return made

@@ -1,0 +1,101 @@
+"""Store or recompute: the minimum cut, and what it keeps of the iterations of a loop."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import re
+
+import pytest
+
+from tests.ir.dual_kernels import kernel_of
+from tests.ir.reverse_checks import CONFIGS, hold_dot_product, in_mode
+from tests.sampling import every
+from weft.ir import ops
+from weft.ir.autodiff import checkpoints
+from weft.ir.autodiff.cuts import choose
+from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
+from weft.ir.text import print_ir
+
+
+def _least(depends: dict[int, list[int]], wanted: list[int], again: dict[int, float], keep: dict[int, float]) -> float:
+    """The price of the best of all choices."""
+    best = math.inf
+    for chosen in itertools.product((None, keep, again), repeat=len(depends)):
+        there = {item for item, prices in enumerate(chosen) if prices}
+        made = [item for item, prices in enumerate(chosen) if prices is again]
+        if there.issuperset(wanted) and all(there.issuperset(depends[item]) for item in made):
+            best = min(best, sum(prices[item] for item, prices in enumerate(chosen) if prices))
+    return best
+
+
+def test_no_choice_is_cheaper() -> None:
+    for seed in range(60):
+        draw = random.Random(seed)
+        count = draw.randint(1, 6)
+        depends = {item: draw.sample(range(item), min(item, draw.randint(0, 2))) for item in range(count)}
+        again = {item: draw.choice([0, 1, 2, 5, 20, math.inf]) for item in range(count)}
+        keep = {item: draw.choice([1, 3, 4, *[math.inf] * (again[item] < math.inf)]) for item in range(count)}
+        wanted = draw.sample(range(count), draw.randint(1, count))
+        choice = choose(depends, wanted, again.__getitem__, keep.__getitem__)
+        price = sum(keep[item] for item in choice.kept) + sum(again[item] for item in choice.again)
+        assert price == _least(depends, wanted, again, keep), seed
+        there = choice.kept | choice.again
+        assert there.issuperset(wanted)
+        assert all(there.issuperset(depends[item]) for item in choice.again)
+        assert not choice.kept & choice.again
+
+
+_SERIAL = """%px = field_ptr @x[%c0] : *f64  %x = load %px : f64  %py = field_ptr @y[%c1] : *f64  %y = load %py : f64
+    %l = alloca : *f64  store %l, %x  %many = const {count} : i32
+    for %c0, %many, %c1 (%k: i32) {{ {body} }}  %r = load %l : f64  %pz = field_ptr @z[%c0] : *f64  store %pz, %r"""
+_SLOW = """%1 = load %l : f64  %2 = unary tanh %1 : f64  %3 = binary mul %2, %y : f64  %4 = binary add %3, %x : f64
+    store %l, %4"""
+_FAST = """%1 = load %l : f64  %2 = binary mul %1, %1 : f64  %f = const 0.05 : f64  %3 = binary mul %2, %f : f64
+    %4 = binary mul %3, %y : f64  %5 = binary add %4, %x : f64  store %l, %5"""
+_BRANCH = """%1 = load %l : f64  %2 = unary sin %1 : f64  %p = binary lt %1, %y : u1  if %p then {{
+    %3 = binary mul %2, %y : f64  store %l, %3 }} orelse {{ %4 = binary mul %2, %x : f64  store %l, %4 }}
+    %5 = load %l : f64  %6 = unary cos %5 : f64  %7 = binary mul %6, %5 : f64  store %l, %7"""
+_NESTED = """%1 = load %l : f64  %2 = unary exp %1 : f64  %f = const 0.01 : f64  %s = alloca : *f64  store %s, %f
+    %n = binary and %k, %c3 : i32  for %c0, %n, %c1 (%j: i32) {{ %3 = load %s : f64  %4 = binary mul %3, %2 : f64
+    store %s, %4 }}  %5 = load %s : f64  %6 = unary sin %5 : f64  %7 = binary mul %6, %y : f64  store %l, %7"""
+LOOPS = {"slow": _SLOW, "fast": _FAST, "branch": _BRANCH, "nested": _NESTED}
+
+
+def _kernel(name: str, count: int) -> ops.Kernel:
+    return kernel_of("%c3 = const 3 : i32  " + _SERIAL.format(count=count, body=LOOPS[name].format()))
+
+
+def _gradient(name: str, count: int) -> str:
+    kernel = in_mode(_kernel(name, count), "vjp")
+    return print_ir(run_passes(kernel, ("differentiate", "full_simplify"), CONFIGS["optimized"]))
+
+
+@pytest.mark.parametrize(("name", "count"), every(3, itertools.product(LOOPS, (1, 5, 80))))
+def test_the_dot_product_is_that_of_forward_mode(name: str, count: int) -> None:
+    hold_dot_product(_kernel(name, count), 0, machine=count == 5)
+
+
+def test_slow_operators_are_computed_once() -> None:
+    assert len(re.findall("unary tanh", _gradient("slow", 200))) == 1
+
+
+def test_products_are_computed_again() -> None:
+    text = _gradient("fast", 200)
+    assert "slots = alloca : *f64x200\n" in text  # the state, and no other value
+    assert "*f64x200x2" not in text
+
+
+@pytest.mark.parametrize(("count", "where"), [(200, "alloca"), (20_000, "shared_local")])
+def test_many_slots_are_not_on_a_stack(count: int, where: str) -> None:
+    assert re.search(f"slots = {where} : .f64x{count}", _gradient("fast", count))
+    lowered = run_passes(in_mode(_kernel("fast", count), "vjp"), TO_TASKS + TO_LOWERED, CONFIGS["optimized"])
+    assert (lowered.temp_bytes >= 8 * count) == (where == "shared_local")
+
+
+def test_too_many_iterations_share_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "_MANY", 70)
+    monkeypatch.setattr(checkpoints, "_FEW", 70)
+    assert f"slots = alloca : *f64x{checkpoints.SLOTS}\n" in _gradient("slow", 200)
+    hold_dot_product(_kernel("slow", 80), 0, machine=False)
