@@ -27,6 +27,7 @@ NAMES = (
     *("fem", "cloth", "galaxy", "waves", "heat", "reaction", "physarum", "life"),  # solids, stars, fields, patterns
     *("cornell", "raymarch", "rasterizer", "mandelbrot", "julia"),  # pictures that are computed
     *("contours", "filters", "seams", "superpixels", "sorting"),  # algorithms on images and arrays
+    *("walker", "billiards", "lens", "focus", "skywriting", "drape"),  # what learns by derivatives
 )
 FOLDER = Path(__file__).parent
 

@@ -58,6 +58,7 @@ SLOW = {
     "demos/test_demos.py::test_the_same_seed_gives_the_same_picture": 4,
     "demos/test_files.py": 4,
     "demos/test_fluids.py": 3,
+    "demos/test_learning.py": 5,
     "demos/test_patterns.py::test_the_same_in_python": 2,
     "demos/test_pictures.py": 3,
     "demos/test_superpixels.py": 2,

@@ -22,7 +22,8 @@ FRAMES = (
     *(("vortex_street", 210), ("fem", 60), ("cloth", 44), ("galaxy", 60), ("waves", 150), ("heat", 110)),
     *(("reaction", 150), ("physarum", 90), ("life", 120), ("cornell", 400), ("raymarch", 40), ("rasterizer", 8)),
     *(("mandelbrot", 60), ("julia", 120), ("contours", 50), ("filters", 30), ("seams", 60)),
-    *(("superpixels", 60), ("sorting", 50)),
+    *(("superpixels", 60), ("sorting", 50), ("walker", 80), ("billiards", 110), ("lens", 60), ("focus", 169)),
+    *(("skywriting", 170), ("drape", 79)),
 )
 PLACES = {
     "mpm88": (0.5, 1.0),
@@ -30,31 +31,41 @@ PLACES = {
     "vortex_street": (0.25, 0.5),
     "fem": (0.5, 1.0),
     "cornell": (0.5, 0.7),
+    "walker": (0.1, 0.5),
+    "billiards": (1.0, 0.5),
+    "lens": (1.0, 0.5),
+    "drape": (1.0, 0.5),
 }
 ZOOM = {"galaxy": 1.3}  # how much of a frame is cut off
-SHOWN, COLUMNS, TILE = dict(FRAMES), 5, (240, 180)
+SHOWN, COLUMNS, TILE = dict(FRAMES), 6, (200, 150)
+APART = {"filters"}  # not in the picture of all: what is left fills its rows
 SIZE, PAGE = (320, 240), Path(__file__).parent.parent / "gallery.md"
 HEAD = """# Gallery
 
 {count} small programs of at most 150 lines, to read, to run and to change. Each shows one idea.
 
-- `weft demo NAME` opens a window. Without a display, it writes `out/NAME.gif` and `out/NAME.png`.
+- `weft demo NAME` says what the demo shows and opens a window. Space pauses, R starts again, S saves a picture, H
+  lists the keys, and Escape closes the window. Without a display, it computes all frames and writes the last one to
+  `out/NAME.png`.
+- `weft demo NAME --out FILE` writes a film if the name ends in `.mp4` or `.gif`.
 - `weft demo NAME --arch cuda` runs on a GPU. `weft demo --help` lists `--out FILE`, `--frames N` and the other options.
-- `weft example --save NAME` copies the source, so that you can change it and run it by `python NAME.py`.
+- `weft example --save NAME` copies the source, so that you can change it and run it with `python NAME.py`.
 
 """
 FOOT = """
 ## About the programs
 
 The sources are in `demos/`. Each program is a class: first the fields, then the kernels, then what happens in a frame.
-Some share palettes (`demos/palette.py`), a view of points in 3-D (`demos/balls.py`), meshes (`demos/meshes.py`) and a
-search for neighbours (`demos/cells.py`). Most begin with their formulas and the sources of these. `tests/demos` checks
-what seventeen of them must preserve: energy, momentum, mass, symmetry, the brightness of a wall. The same seed gives
-the same picture. It is the same in every digit, except where threads add floats to the same elements in any order
-(`mpm88`, `mpm3d`, `sph`, `galaxy`).
+Some share palettes (`demos/palette.py`), a view of points in 3-D (`demos/balls.py`), meshes (`demos/meshes.py`), a
+search for neighbours (`demos/cells.py`) and ways to learn (`demos/learning.py`). Most begin with their formulas and the
+sources of these. `tests/demos` checks what nineteen of them must preserve: energy, momentum, mass, symmetry, light. It
+compares the gradients of those that learn with differences. The same seed gives the same picture. It is the same in
+every digit, except where threads add floats to the same elements in any order (`mpm88`, `mpm3d`, `sph`, `galaxy`,
+`walker`, `lens`, `skywriting`, `drape`).
 
 A time is that of one frame, simulation and drawing, on two AVX-512 cores: the fastest of the last thirty frames before
-the picture. Other programs used the machine at the same time, so the times may be too long by a factor of two.
+the picture. A frame of a program that learns is a round of learning: the simulation, its gradient and a picture. Other
+programs used the machine at the same time, so the times may be too long by a factor of two.
 `docs/pictures/gallery.py` makes this page and its pictures.
 """
 CARD = """:::{{grid-item-card}} {title}
@@ -68,15 +79,18 @@ CARD = """:::{{grid-item-card}} {title}
 
 
 def picture(name: str) -> tuple[Any, float]:
-    """The frame as an image of SIZE, filled by the middle of it, and milliseconds for a frame."""
+    """The frame as an image of SIZE, filled by its middle, and milliseconds for a frame or a round of learning."""
     weft.init(arch=weft.cpu, random_seed=1)
-    frame, spent = importlib.import_module(f"weft.demos.{name}").build(), []
+    module = importlib.import_module(f"weft.demos.{name}")
+    frame, spent, timed = module.build(), list[float](), slice(-30, None)
+    if hasattr(module, "ROUNDS"):
+        timed = slice(1, module.ROUNDS)
     image: Any = None
     for number in range(SHOWN[name] + 1):
         start = time.perf_counter()
         image = frame(number)
         spent.append(1000 * (time.perf_counter() - start))
-    return fitted(name, (np.clip(image, 0, 1) * 255).astype(np.uint8)), min(spent[-30:])
+    return fitted(name, (np.clip(image, 0, 1) * 255).astype(np.uint8)), min(spent[timed])
 
 
 def fitted(name: str, pixels: Any) -> Any:
@@ -101,10 +115,10 @@ def card(name: str, milliseconds: float) -> str:
 
 
 def together(folder: Path) -> Any:
-    """All pictures in one."""
-    rows = -(-len(FRAMES) // COLUMNS)
-    sheet = Image.new("RGB", (COLUMNS * TILE[0], rows * TILE[1]))
-    for k, (name, _) in enumerate(FRAMES):
+    """The pictures in one."""
+    names = [name for name, _ in FRAMES if name not in APART]
+    sheet = Image.new("RGB", (COLUMNS * TILE[0], -(-len(names) // COLUMNS) * TILE[1]))
+    for k, name in enumerate(names):
         with Image.open(folder / f"{name}.jpg") as image:
             tile = image.resize(TILE, Image.Resampling.LANCZOS)
         sheet.paste(tile, (k % COLUMNS * TILE[0], k // COLUMNS * TILE[1]))
