@@ -54,6 +54,8 @@ DEMOS = {
     "mandelbrot": {"width": 16, "height": 16},
     "contours": {"cells": 6, "size": 16},
     "sorting": {"n": 16, "rows": 4},
+}
+LEARNING = {  # demos that run their kernels many times in a frame, and the gradients of these
     "walker": {"steps": 4},
     "billiards": {"shots": 4, "steps": 8},
     "lens": {"n": 32},
@@ -61,6 +63,7 @@ DEMOS = {
     "skywriting": {"width": 32, "height": 16, "steps": 4},
     "drape": {"n": 8, "steps": 8, "size": 32},
 }
+DEMOS |= LEARNING
 _THREADS = 2  # as many as the code is made for, on any machine
 _GPU = CudaTarget(90, 81)  # the first whose instructions add several floats
 

@@ -12,6 +12,7 @@ import pytest
 
 import weft as ti
 from tests.codegen.ptx import Recorder, assembled, compiled, compiling
+from tests.machine_code import LEARNING
 from tests.sampling import every
 from weft.codegen.nvptx.target import libdevice
 from weft.demos.runner import NAMES
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.skipif(libdevice() is None, reason="no libdevice.10.bc:
 @pytest.mark.parametrize("name", every(5, NAMES))
 def test_demos(name: str, compiling: Callable[..., Recorder], tmp_path: Path) -> None:
     device = compiling()
-    importlib.import_module(f"weft.demos.{name}").build()(0)
+    importlib.import_module(f"weft.demos.{name}").build(**LEARNING.get(name, {}))(0)
     assert device.loaded
     for artifact in device.loaded:
         said = assembled(artifact.ptx, 90, tmp_path)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import weft
+from tests.machine_code import LEARNING
 from tests.sampling import every
 from weft.demos import runner
 from weft.lang import cli
@@ -46,7 +47,7 @@ SLOW_TO_CHECK = {"cloth", "mpm3d", "pbf", "raymarch", "stable_fluids", "vortex_s
 @pytest.mark.unverified
 def test_a_frame_without_races(name: str) -> None:
     weft.init(arch=weft.cpu, random_seed=1, check_races=True)
-    importlib.import_module(f"weft.demos.{name}").build()(0)
+    importlib.import_module(f"weft.demos.{name}").build(**LEARNING.get(name, {}))(0)
 
 
 @pytest.mark.parametrize("name", every(3, ORDERLY))
