@@ -16,7 +16,7 @@ class Blobs:
         return self.ink[ti.math.clamp(i, 0, self.pixels[0] - 1), ti.math.clamp(j, 0, self.pixels[1] - 1)].w
 
     @ti.kernel
-    def draw(self, image: ti.template()):
+    def draw(self, image: ti.Template):
         for i, j in self.ink:
             self.ink[i, j] = [0.0, 0.0, 0.0, 0.0]
         for p in self.x:

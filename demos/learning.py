@@ -1,6 +1,7 @@
 """What the demos that learn share: a rule that moves parameters down their gradient, and a line about the progress."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import weft as ti
@@ -18,7 +19,7 @@ class Adam:
         self.means, self.squares = ([alike(field) for field in self.fields] for _ in range(2))
 
     @ti.kernel
-    def move(self, x: ti.template(), m: ti.template(), s: ti.template(), rate: ti.f32, fade: ti.f32):
+    def move(self, x: ti.Template, m: ti.Template, s: ti.Template, rate: ti.f32, fade: ti.f32):
         for i in ti.grouped(x):
             m[i] = self.mean * m[i] + (1 - self.mean) * x.grad[i]
             s[i] = self.square * s[i] + (1 - self.square) * x.grad[i] ** 2
@@ -60,8 +61,8 @@ class Polyak:
 
 def alike(field: Any) -> Any:
     """A field of the same type and shape."""
-    makers = (lambda *_: field.dtype, ti.types.vector, ti.types.matrix)
-    return ti.field(makers[len(field.element_shape)](*field.element_shape, field.dtype), field.shape)
+    kind = (ti.field, partial(ti.Vector.field, *field.element_shape), partial(ti.Matrix.field, *field.element_shape))
+    return kind[len(field.element_shape)](field.dtype, field.shape)
 
 
 def say(number: int, loss: float, note: str = "") -> None:

@@ -39,11 +39,11 @@ class Lens:
             self.shrink(self.wanted[k - 1], self.wanted[k])
 
     @ti.kernel
-    def add_hills(self, hills: ti.template(), size: ti.template()):
+    def add_hills(self, hills: ti.Template, size: ti.Template):
         """Add hills that are `size` cells wide (quadratic B-splines)."""
         for i, j in self.height:
             p = ti.Vector([i, j]) / size + 0.5
-            k = int(p)
+            k = ti.floor(p, ti.i32)
             t = p - k
             w = [0.5 * (1 - t) ** 2, 0.75 - (t - 0.5) ** 2, 0.5 * t**2]
             for a, b in ti.static(ti.ndrange(3, 3)):
@@ -61,7 +61,7 @@ class Lens:
             self.landing[i, j] = ti.Vector([i, j]) + DISTANCE * self.n * way.xy / way.z
 
     @ti.kernel
-    def trace(self, wall: ti.template(), rays: ti.template(), scale: ti.template()):
+    def trace(self, wall: ti.Template, rays: ti.Template, scale: ti.Template):
         """Send rays x rays rays through each cell; each adds its light to the four pixels next to it."""
         for i, j in ti.ndrange(self.n, self.n):
             for a, b in ti.ndrange(rays, rays):
@@ -77,7 +77,7 @@ class Lens:
                         wall[k.x + c, k.y + d] += share * (scale / rays) ** 2
 
     @ti.kernel
-    def shrink(self, large: ti.template(), small: ti.template()):
+    def shrink(self, large: ti.Template, small: ti.Template):
         for i, j in small:
             low, high = (
                 large[2 * i, 2 * j] + large[2 * i + 1, 2 * j],
@@ -86,7 +86,7 @@ class Lens:
             small[i, j] = (low + high) / 4
 
     @ti.kernel
-    def compare(self, wall: ti.template(), wanted: ti.template()):
+    def compare(self, wall: ti.Template, wanted: ti.Template):
         for i, j in wall:
             self.loss[None] += (wall[i, j] - wanted[i, j]) ** 2 / (wall.shape[0] * wall.shape[1])
 

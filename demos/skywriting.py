@@ -34,7 +34,7 @@ class Skywriting:
         self.wanted.from_numpy(letters(width, height))
 
     @ti.func
-    def at(self, q: ti.template(), i, j):
+    def at(self, q: ti.Template, i, j):
         """q at i, j, which may lie up to a world outside."""
         return q[(i + self.width) % self.width, (j + self.height) % self.height]
 
@@ -47,7 +47,7 @@ class Skywriting:
             self.air[i, j] = self.breath[i, j]
 
     @ti.func
-    def sample(self, q: ti.template(), p):
+    def sample(self, q: ti.Template, p):
         k = ti.floor(p, ti.i32)
         t = p - k
         low = ti.math.mix(self.at(q, k.x, k.y), self.at(q, k.x + 1, k.y), t.x)
@@ -55,7 +55,7 @@ class Skywriting:
         return ti.math.mix(low, high, t.y)
 
     @ti.kernel
-    def carry(self, q: ti.template(), out: ti.template()):
+    def carry(self, q: ti.Template, out: ti.Template):
         for i, j in q:
             out[i, j] = self.sample(q, ti.Vector([i, j]) - self.air[i, j])
 
@@ -67,7 +67,7 @@ class Skywriting:
             self.p[i, j] = 0.0
 
     @ti.kernel
-    def relax(self, p: ti.template(), out: ti.template()):
+    def relax(self, p: ti.Template, out: ti.Template):
         for i, j in p:
             sides = self.at(p, i - 1, j) + self.at(p, i + 1, j) + self.at(p, i, j - 1) + self.at(p, i, j + 1)
             out[i, j] = 0.25 * (sides - self.divergence[i, j])
@@ -128,12 +128,13 @@ class Skywriting:
 
 def letters(width, height):
     """The letters as width x height numbers from 0 to 1, each in the middle of a quarter of the width."""
+    from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
     wanted = np.zeros((width, height), np.float32)
     cells = np.stack(np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5, indexing="ij"), -1).reshape(-1, 2)
     for k, letter in enumerate("WEFT"):
-        path = TextPath((0, 0), letter, size=0.24 * width, prop={"family": "DejaVu Sans", "weight": "bold"})
+        path = TextPath((0, 0), letter, size=0.24 * width, prop=FontProperties("DejaVu Sans", weight="bold"))
         box = path.get_extents()
         middle = [(k + 0.5) * width / 4, height / 2]
         inside = path.contains_points(cells - middle + [(box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2])

@@ -81,7 +81,7 @@ class Walker:
             u = self.momentum[i, j] / (self.mass[i, j] + 1e-10) - ti.Vector([0.0, DT * GRAVITY])
             if j < BOUND and u.y < 0:
                 slide = ti.max(0.0, abs(u.x) + FRICTION * u.y)
-                u = [slide if u.x > 0 else -slide, 0.0]
+                u = ti.Vector([slide if u.x > 0 else -slide, 0.0])
             if (i < BOUND and u.x < 0) or (i > GRID[0] - BOUND and u.x > 0):
                 u.x = 0.0
             self.velocity[i, j] = u
