@@ -8,6 +8,11 @@ for that, overlaps no other (a plan further on may be of the variant that does).
 stack, from the arguments' own memory, and the kernel runs. If no plan fits, or something is unusual (a name that is no
 parameter, a number that does not fit), the object's `__call__`, which is Python, decides.
 
+`call` first looks whether launches are watched. Then the object's `__call__` decides. `call_through` does not look: it
+is the call of the objects that watches launch by. `bind` looks for a plan as a call does. It does not run the kernel,
+but returns the pair of the plan's token and the bytes of the filled context (up to the results), for `launch_bound`. A
+plan without a token does not bind: the context would refer to memory that nobody keeps.
+
 Arguments given by name, and those left out, are put in order first, by the kernel's *signature*: how many parameters,
 then the name of each, then the default of each, or null. Names are compared as objects: Python interns those in
 programs.
@@ -55,6 +60,7 @@ PLAN = Block(
     "i64 results",  # how many
     "ptr none",  # the object None
     "ptr overlap",  # address of the function that tells whether arguments overlap, or null
+    "ptr token",  # the first of the pair that `bind` gives, or null
 )
 _GUARD = Block("ptr space", "ptr name", "ptr expected")
 
@@ -66,36 +72,66 @@ class Callable:
 CELLS = Callable.__basicsize__  # the vectorcall function, the first plan, the signature
 MOST_NAMED = 64  # parameters of a kernel whose arguments native code finds by name
 _HEAD = object.__basicsize__
+_COUNT = 2**63 - 1  # the bits of a vectorcall's flags that are the number of arguments
+_RUN, _BIND = range(2)  # what to do with the context of a plan that fits
 
 _IR = Module()
 _IR.global_text("weft_call", b"__call__\0")
+_IR.global_variable("watched", "i64")
+
+
+@_IR.function("void", "i64", exported=True)
+def set_watched(f: Function, watched: Value) -> None:
+    """Whether launches are watched from now on."""
+    f.symbol("watched").store(watched, "seq_cst")
+    f.ret()
 
 
 @_IR.function("ptr", "ptr", "ptr", "i64", "ptr", exported=True)
 def call(f: Function, self: Value, args: Value, flags: Value, names: Value) -> None:
     """The vectorcall function of kernel objects."""
-    n = flags & (2**63 - 1)
+    with f.unless(f.symbol("watched").load("i64", "monotonic").eq(0)):
+        f.ret(f.call("call_slowly", self, args, flags & _COUNT, names))
+    f.ret(f.call("call_how", self, args, flags, names, _RUN))
+
+
+@_IR.function("ptr", "ptr", "ptr", "i64", "ptr", exported=True)
+def call_through(f: Function, self: Value, args: Value, flags: Value, names: Value) -> None:
+    """The vectorcall function of objects that watches launch by."""
+    f.ret(f.call("call_how", self, args, flags, names, _RUN))
+
+
+@_IR.function("ptr", "ptr", "ptr", "i64", "ptr", exported=True)
+def bind(f: Function, self: Value, args: Value, flags: Value, names: Value) -> None:
+    """The vectorcall function of objects that bind arguments."""
+    f.ret(f.call("call_how", self, args, flags, names, _BIND))
+
+
+@_IR.function("ptr", "ptr", "ptr", "i64", "ptr", "i64")
+def call_how(f: Function, self: Value, args: Value, flags: Value, names: Value, how: Value) -> None:
+    """A call, or a binding."""
+    n = flags & _COUNT
     signature = self.behind(CELLS + 16).load("ptr")
     answer = f.variable("ptr", f.constant(SLOW, "ptr"))
     with f.once():
         with f.unless(signature.eq(0)), f.when(n.compare("slt", signature.load("i64"))):
-            answer.set(f.call("call_filled", signature, self, args, n, names))
+            answer.set(f.call("call_filled", signature, self, args, n, names, how))
             f.leave()
         with f.when(names.eq(0)):
-            answer.set(f.call("call_with_all", self, args, n))
+            answer.set(f.call("call_with_all", self, args, n, how))
     f.ret_if(answer.get().ne(f.constant(SLOW, "ptr")), answer.get())
     f.ret(f.call("call_slowly", self, args, n, names))
 
 
-@_IR.function("ptr", "ptr", "ptr", "i64")
-def call_with_all(f: Function, self: Value, args: Value, n: Value) -> None:
+@_IR.function("ptr", "ptr", "ptr", "i64", "i64")
+def call_with_all(f: Function, self: Value, args: Value, n: Value, how: Value) -> None:
     """A call with an argument for each parameter, between its begin and its end."""
     mark = f.call("call_begin")
-    f.ret(f.call("call_end", mark, f.call("call_plans", self, args, n)))
+    f.ret(f.call("call_end", mark, f.call("call_plans", self, args, n, how)))
 
 
-@_IR.function("ptr", "ptr", "ptr", "ptr", "i64", "ptr")
-def call_filled(f: Function, signature: Value, self: Value, args: Value, n: Value, names: Value) -> None:
+@_IR.function("ptr", "ptr", "ptr", "ptr", "i64", "ptr", "i64")
+def call_filled(f: Function, signature: Value, self: Value, args: Value, n: Value, names: Value, how: Value) -> None:
     """A call with less arguments in order than there are parameters."""
     slow = f.constant(SLOW, "ptr")
     all = f.room(f"[{MOST_NAMED} x ptr]")
@@ -111,18 +147,18 @@ def call_filled(f: Function, signature: Value, self: Value, args: Value, n: Valu
         all.at(p.get()).store(args.at(n + k).load("ptr"))
     with f.count(count, n) as c:
         f.ret_if(all.at(c).load("ptr").eq(0), slow)
-    f.ret(f.call("call_with_all", self, all, count))
+    f.ret(f.call("call_with_all", self, all, count, how))
 
 
-@_IR.function("ptr", "ptr", "ptr", "i64")
-def call_plans(f: Function, self: Value, args: Value, n: Value) -> None:
+@_IR.function("ptr", "ptr", "ptr", "i64", "i64")
+def call_plans(f: Function, self: Value, args: Value, n: Value, how: Value) -> None:
     """Try one plan after the other; SLOW if none fits."""
     plan = f.variable("ptr", self.behind(CELLS + 8).load("ptr", "acquire"))
     with f.loop():
         now = plan.get()
         f.ret_if(now.eq(0), f.constant(SLOW, "ptr"))
         plan.set(PLAN.at(now, "next").load("ptr", "acquire"))
-        result = f.call("call_plan", now, args, n)
+        result = f.call("call_plan", now, args, n, how)
         f.ret_if(result.ne(f.constant(MISS, "ptr")), result)
 
 
@@ -147,8 +183,8 @@ def call_slowly(f: Function, self: Value, args: Value, n: Value, names: Value) -
     f.ret(answer.get())
 
 
-@_IR.function("ptr", "ptr", "ptr", "i64")
-def call_plan(f: Function, plan: Value, args: Value, n: Value) -> None:
+@_IR.function("ptr", "ptr", "ptr", "i64", "i64")
+def call_plan(f: Function, plan: Value, args: Value, n: Value, how: Value) -> None:
     """Follow a plan, if it is good and the names that it watches mean the same; else MISS."""
     miss = f.constant(MISS, "ptr")
     arguments, trees, guards = PLAN.read(plan, "arguments", "trees", "guards")
@@ -156,7 +192,7 @@ def call_plan(f: Function, plan: Value, args: Value, n: Value) -> None:
     behind = plan.at(len(PLAN))
     rules = f.call("call_guards", behind.at(trees), guards)
     f.ret_if(rules.eq(0), miss)
-    f.ret(f.call("call_with", plan, behind, rules, args))
+    f.ret(f.call("call_with", plan, behind, rules, args, how))
 
 
 @_IR.function("i1", "ptr")
@@ -184,9 +220,11 @@ def call_guards(f: Function, first: Value, guards: Value) -> None:
     f.ret(guard.get())
 
 
-@_IR.function("ptr", "ptr", "ptr", "ptr", "ptr")
-def call_with(f: Function, plan: Value, behind: Value, rules: Value, args: Value) -> None:
+@_IR.function("ptr", "ptr", "ptr", "ptr", "ptr", "i64")
+def call_with(f: Function, plan: Value, behind: Value, rules: Value, args: Value, how: Value) -> None:
     """The arguments into a context on the stack, and go."""
+    slow, (token,) = f.constant(SLOW, "ptr"), PLAN.read(plan, "token")
+    f.ret_if(how.eq(_BIND) & token.eq(0), slow)
     slots, trees, arguments = PLAN.read(plan, "slots", "trees", "arguments")
     ctx = f.room_of(slots + ERROR_WORDS, 64)
     record, first = ctx.at(slots), ctx.at(3)
@@ -202,7 +240,6 @@ def call_with(f: Function, plan: Value, behind: Value, rules: Value, args: Value
         rule.set(rule.get().at(ARGUMENT_WORDS))
     overlap, check = PLAN.read(plan, "overlap", "check")
     f.ret_if(f.call("overlaps", overlap, ctx), f.constant(MISS, "ptr"))
-    slow = f.constant(SLOW, "ptr")
     with f.unless(check.eq(0)):
         changed = f.call("PyObject_VectorcallDict", check, None, 0, None)
         f.ret_if(changed.eq(0), 0, "ptr")
@@ -210,6 +247,8 @@ def call_with(f: Function, plan: Value, behind: Value, rules: Value, args: Value
         f.call("Py_DecRef", changed)
         f.ret_if(truth.ne(0), slow)
     f.ret_if(~f.call("call_current", plan), slow)
+    with f.when(how.eq(_BIND)):
+        f.ret(f.call("call_bound", plan, ctx))
     state = f.call("run_kernel", *PLAN.read(plan, "kernel"), ctx, record, *PLAN.read(plan, "table", "seeds", "memory"))
     with f.unless(state.eq(0)):
         with f.when(state.eq(INTERRUPTED)):
@@ -218,6 +257,24 @@ def call_with(f: Function, plan: Value, behind: Value, rules: Value, args: Value
         f.ret(f.call("call_conclude", plan, fault))
     (first_result,) = PLAN.read(plan, "first_result")
     f.ret(f.call("call_result", plan, rule.get(), ctx.at(first_result)))
+
+
+@_IR.function("ptr", "ptr", "ptr")
+def call_bound(f: Function, plan: Value, ctx: Value) -> None:
+    """The pair of the token and the bytes of the context."""
+    token, first_result = PLAN.read(plan, "token", "first_result")
+    f.clear(ctx, 3 * 8)  # a launch fills them
+    bytes, pair = f.call("PyBytes_FromStringAndSize", ctx, first_result << 3), f.call("PyTuple_New", 2)
+    with f.when(bytes.eq(0) | pair.eq(0)):
+        with f.unless(bytes.eq(0)):
+            f.call("Py_DecRef", bytes)
+        with f.unless(pair.eq(0)):
+            f.call("Py_DecRef", pair)
+        f.ret(0, "ptr")
+    f.call("Py_IncRef", token)
+    f.call("PyTuple_SetItem", pair, 0, token)
+    f.call("PyTuple_SetItem", pair, 1, bytes)
+    f.ret(pair)
 
 
 @_IR.function("ptr", "ptr", "ptr", "ptr")

@@ -300,6 +300,10 @@ class CudaKernel:
             self._device.synchronize()
         return result
 
+    def replay(self, context: bytes) -> tuple[Any, ...]:
+        """Launch it with a context that `bind` has filled, as `CpuKernel.replay`. (Kernels that print do not bind.)"""
+        return self._host_now().replay(context)
+
     def overlap(self, trees: Sequence[int], args: Sequence[Any]) -> bool:
         """Return whether such a call would raise Overlapping."""
         return self._host.overlap(trees, args)

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -40,12 +41,14 @@ from weft.runtime.argument_ir import (
 )
 from weft.runtime.call_ir import CELLS, MANY, MOST_NAMED, NONE, ONE, PLAN, Callable
 from weft.runtime.epochs import settle
+from weft.runtime.forks import forkable
 from weft.runtime.launch_ir import FLOAT32, FLOAT64, INTEGER, TRUTH
 from weft.runtime.number_ir import HEAD, NUMBER_RULE, REAL, SCALAR_ROW, SIGNED, UNSIGNED_WORD
 from weft.runtime.recorded import Recorded
 
 if TYPE_CHECKING:
     from weft.ir.artifact import Slots
+    from weft.runtime.jit import Code
 
 __all__ = [
     "Callable",
@@ -54,6 +57,7 @@ __all__ = [
     "PackNode",
     "Plan",
     "Signature",
+    "Watched",
     "compound",
     "equal",
     "exact",
@@ -79,12 +83,15 @@ Guard = tuple[Any, Any, Any]  # a dictionary or cell, the name or None, the obje
 
 @dataclass(frozen=True)
 class Native:
-    """What a direct call needs of a loaded kernel: addresses of the function that calls are, of the kernel's entry, its
+    """What a direct call needs of a loaded kernel: addresses of the functions that calls are, unless launches are
+    watched, that calls by watches are, and that bindings are; of the kernel's entry, its
     service table and the seeds; what its runs exclude (see `launch_locks.py`); where its results lie, and by which
     rules (kind, shift) they become numbers; the address of the function that tells whether arguments overlap, or 0;
     whether it prints, so that the end of each call is Python's: it raises what a print raised."""
 
     call: int
+    call_through: int
+    bind: int
     entry: int
     table: int
     seeds: int
@@ -292,14 +299,16 @@ class Plan:
         conclude: Any,
         check: Any,
         single: bool,
+        token: Any,
         keeps: Any,
     ) -> None:
         """`epoch` is a counter (a ctypes integer) that stands at `right` as long as the plan is good. `conclude`
         makes the answer of the tuple of results, and raises for the bytes of an error record; `check` is None, or says
-        whether something changed; `single`: the only result is the answer."""
+        whether something changed; `single`: the only result is the answer. `token` is the first of the pair that a
+        binding gives; None: the plan does not bind."""
         results = len(native.rules) // 2
         self.epoch, self.right = epoch, right
-        self.native, self.keeps = native, (keeps, conclude, check)
+        self.native, self.keeps = native, (keeps, conclude, check, token)
         plan = PLAN.words(
             next=0,
             epoch=ctypes.addressof(epoch),
@@ -319,6 +328,7 @@ class Plan:
             results=results,
             none=id(None),
             overlap=native.overlap,
+            token=0 if token is None else id(token),
         )
         watched = chain.from_iterable((id(s), 0 if n is None else id(n), id(value)) for s, n, value in guards)
         rules = chain.from_iterable((*rule, *[0] * (ARGUMENT_WORDS - len(rule))) for rule in arguments)
@@ -348,11 +358,11 @@ class Signature:
             ctypes.c_void_p.from_address(id(target) + CELLS + 16).value = ctypes.addressof(self._words)
 
 
-def follow(target: Callable, plans: Sequence[Plan]) -> None:
-    """Let calls of `target` try these plans in order. `target` keeps the plans alive. Without plans, Python makes all
-    calls. Other threads may be calling `target` at the same time. They must only reach plans that are complete, so the
-    links are written from the last plan to the first. (Plans that were followed before must be kept until the calls
-    that use them are over: see `epochs.py`.)"""
+def follow(target: Callable, plans: Sequence[Plan], entry: str = "call") -> None:
+    """Let calls of `target` try these plans in order, and be the function of that name in `Native`. `target` keeps the
+    plans alive. Without plans, Python makes all calls. Other threads may be calling `target` at the same time. They
+    must only reach plans that are complete, so the links are written from the last plan to the first. (Plans that were
+    followed before must be kept until the calls that use them are over: see `epochs.py`.)"""
     after = 0
     for plan in reversed(plans):
         plan.words[_NEXT] = after
@@ -360,4 +370,26 @@ def follow(target: Callable, plans: Sequence[Plan]) -> None:
     settle()
     cells = (ctypes.c_void_p * 2).from_address(id(target) + CELLS)
     cells[1] = after or None
-    cells[0] = plans[0].native.call if plans else None
+    cells[0] = getattr(plans[0].native, entry) if plans else None
+
+
+class Watched:
+    """Tells the native code of a loaded runtime whether launches are watched."""
+
+    _all: ClassVar[list[Watched]] = []
+    _now = False
+    _lock = forkable(Lock())
+
+    def __init__(self, code: Code) -> None:
+        self._set = ctypes.CFUNCTYPE(None, ctypes.c_int64)(code["set_watched"])
+        with Watched._lock:
+            self._set(Watched._now)
+            Watched._all.append(self)
+
+    @classmethod
+    def tell(cls, now: bool) -> None:
+        """Let all calls of kernels go through Python, or natively again."""
+        with cls._lock:
+            Watched._now = now
+            for one in cls._all:
+                one._set(now)

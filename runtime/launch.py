@@ -24,7 +24,7 @@ from weft.ir.scalar import cast_value
 from weft.ir.types import Array, Prim, Type, f16, f32, f64, flatten, i64, u1, u16, u64
 from weft.runtime.call_ir import call_ir
 from weft.runtime.console import PrintService
-from weft.runtime.direct import Native
+from weft.runtime.direct import Native, Watched
 from weft.runtime.epochs import Epochs
 from weft.runtime.epochs_ir import epochs_ir
 from weft.runtime.errors import Overlapping, fault
@@ -79,12 +79,14 @@ def runtime_ir() -> str:
 def _load_runtime(emit: Callable[[str], bytes]) -> Code:
     api: Any = ctypes.pythonapi
     symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
-    own = ("launch", "launch_for", "launch_scratch", "call", "graph_node", "graph_flush")
+    calls = ("launch", "launch_bound", "call", "call_through", "bind", "set_watched")
+    own = (*calls, "launch_for", "launch_scratch", "graph_node", "graph_flush")
     functions = (*Pool.FUNCTIONS, *Epochs.FUNCTIONS, *Guards.FUNCTIONS, *FUNCTIONS, *own)
     code = Loader().load(emit(runtime_ir()), functions, symbols=symbols)
     Epochs(code)
     Guards(code)
     watch_main_thread(code)
+    Watched(code)
     return code
 
 
@@ -110,6 +112,7 @@ class Launcher:
     def __init__(self, code: Code, key: int) -> None:
         self._code = code  # what the method definition points to
         self._method = _MethodDef(b"launch", code["launch"], _METH_FASTCALL, None)
+        self._bound_method = _MethodDef(b"launch_bound", code["launch_bound"], _METH_FASTCALL, None)
         # Launches take consecutive keys; the streams of a counter-based generator differ by key alone.
         self._seeds = ctypes.c_uint64(key)
         self._replayed = local()  # the key of the launch whose random numbers this thread draws again
@@ -148,15 +151,25 @@ class Launcher:
 
     def native(self, entry: int, table: int, overlap: int, memory: int, slots: Slots, prints: bool) -> Native:
         """What calls of that kernel need that Python has no part in."""
-        rules = _result_rules(slots)
-        return Native(self._code["call"], entry, table, self.seeds, memory, slots, rules, overlap, prints)
+        code, rules = self._code, _result_rules(slots)
+        calls = (code["call"], code["call_through"], code["bind"])
+        return Native(*calls, entry, table, self.seeds, memory, slots, rules, overlap, prints)
 
     def function(
-        self, entry: int, table: int, seeds: int, overlap: int, memory: int, slots: Slots, kinds: Sequence[int]
+        self,
+        entry: int,
+        table: int,
+        seeds: int,
+        overlap: int,
+        memory: int,
+        slots: Slots,
+        kinds: Sequence[int],
+        bound: bool = False,
     ) -> Callable[..., Any]:
         """The native function that launches the kernel at `entry`, for arguments of those kinds behind the trees,
         unless the function at `overlap`, if that is not 0, says that they overlap. Keys of random numbers are counted
-        at the address `seeds`. It does not keep the kernel alive."""
+        at the address `seeds`. With `bound`, it takes the bytes of a context that `bind` has filled. It does not keep
+        the kernel alive."""
         inputs = [INTEGER] * slots.trees + list(kinds)
         outputs, rules = _flatten(slots.results), _result_rules(slots)
         descriptor = DESCRIPTOR.words(
@@ -171,9 +184,8 @@ class Launcher:
             overlap=overlap,
         )
         words = (*descriptor, *inputs, *rules)
-        function: Callable[..., Any] = self._new(
-            ctypes.addressof(self._method), struct.pack(f"={len(words)}Q", *words), None
-        )
+        method = self._bound_method if bound else self._method
+        function: Callable[..., Any] = self._new(ctypes.addressof(method), struct.pack(f"={len(words)}Q", *words), None)
         return function
 
 
@@ -265,6 +277,7 @@ class CpuKernel:
         small = slots.count <= ON_STACK and self._again is None
         self.native = launcher.native(entry, table, *rest, self._print.prints) if small else None
         place = entry, table, launcher.seeds if self._again is None else self._again.address, *rest
+        self._launch_bound = launcher.function(*place, [], bound=True) if small else None
         self._launch_flat = launcher.function(*place, [_KINDS.get(prim, INTEGER) for prim in _scalars(slots)])
         direct = [_direct_kind(param.type) for param in slots.params]
         if refused is not None:
@@ -296,6 +309,15 @@ class CpuKernel:
                 result = self._spread_out(trees, args)
         if result.__class__ is bytes or self._raised:
             self._fail(result, len(trees), len(args))
+        return self._finished(result)
+
+    def replay(self, context: bytes) -> tuple[Any, ...]:
+        """Launch it with a context that `bind` has filled (see `call_ir.py`). The caller keeps what its arguments refer
+        to."""
+        assert self._launch_bound is not None
+        result: Any = self._launch_bound(context)
+        if result.__class__ is bytes or self._raised:
+            self._fail(result, 0, 0)
         return self._finished(result)
 
     def overlap(self, trees: Sequence[int], args: Sequence[Any]) -> bool:

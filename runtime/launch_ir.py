@@ -56,6 +56,7 @@ _STRIDED = 0x18  # PyBUF_STRIDES
 # The C functions of Python that native code calls.
 _API = {
     "PyBytes_AsString": "ptr (ptr)",
+    "PyBytes_AsStringAndSize": "i32 (ptr, ptr, ptr)",
     "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
     "PyLong_AsUnsignedLongLongMask": "i64 (ptr)",
     "PyLong_AsLongLongAndOverflow": "i64 (ptr, ptr)",
@@ -126,7 +127,7 @@ def launch(f: Function, self: Value, args: Value, n: Value) -> None:
 @_IR.function("ptr", "ptr", "ptr", "ptr")
 def launch_in(f: Function, descriptor: Value, args: Value, ctx: Value) -> None:
     """Fill the context at `ctx`, run the kernel, and give its results."""
-    slots, inputs, outputs, first = DESCRIPTOR.read(descriptor, "slots", "inputs", "outputs", "first_result")
+    slots, inputs = DESCRIPTOR.read(descriptor, "slots", "inputs")
     record, kinds = ctx.at(slots), descriptor.at(len(DESCRIPTOR))
     slot = f.variable("ptr", ctx.at(3))
     with f.count(inputs) as k:
@@ -135,13 +136,39 @@ def launch_in(f: Function, descriptor: Value, args: Value, ctx: Value) -> None:
             f.ret(f.call("PyBytes_FromStringAndSize", None, 0))
         f.ret_if(width.eq(_FAILED), 0, "ptr")
         slot.set(slot.get().at(width))
-    overlap, kernel, table, seeds, memory = DESCRIPTOR.read(descriptor, "overlap", "kernel", "table", "seeds", "memory")
-    with f.when(f.call("overlaps", overlap, ctx)):
+    with f.when(f.call("overlaps", *DESCRIPTOR.read(descriptor, "overlap"), ctx)):
         record.store(OVERLAPS)
         f.ret(f.call("PyBytes_FromStringAndSize", record, 8 * ERROR_WORDS))
+    f.ret(f.call("launch_filled", descriptor, ctx))
+
+
+@_IR.function("ptr", "ptr", "ptr")
+def launch_filled(f: Function, descriptor: Value, ctx: Value) -> None:
+    """Run the kernel in a context that is filled, and give its results."""
+    slots, inputs, outputs, first = DESCRIPTOR.read(descriptor, "slots", "inputs", "outputs", "first_result")
+    kernel, table, seeds, memory = DESCRIPTOR.read(descriptor, "kernel", "table", "seeds", "memory")
+    record, kinds = ctx.at(slots), descriptor.at(len(DESCRIPTOR))
     with f.unless(f.call("run_kernel", kernel, ctx, record, table, seeds, memory).eq(0)):
         f.ret(f.call("PyBytes_FromStringAndSize", record, 8 * ERROR_WORDS))
     f.ret(f.call("result_tuple", outputs, kinds.at(inputs), ctx.at(first)))
+
+
+@_IR.function("ptr", "ptr", "ptr", "i64", exported=True)
+def launch_bound(f: Function, self: Value, args: Value, n: Value) -> None:
+    """Launch with the bytes of a context that `bind` has filled (see `call_ir.py`). (A METH_FASTCALL function, as
+    `launch`. The context fits the stack.)"""
+    descriptor = f.call("PyBytes_AsString", self)
+    slots, first = DESCRIPTOR.read(descriptor, "slots", "first_result")
+    with f.unless(n.eq(1)):
+        f.ret(f.call("PyBytes_FromStringAndSize", None, 0))
+    context, size = f.room("ptr"), f.room("i64")
+    with f.unless(f.call("PyBytes_AsStringAndSize", args.load("ptr"), context, size).eq(0)):
+        f.ret(0, "ptr")
+    with f.unless(size.load("i64").eq(first << 3)):
+        f.ret(f.call("PyBytes_FromStringAndSize", None, 0))
+    frame = f.room_of(slots + ERROR_WORDS, 64)
+    f.copy(frame, context.load("ptr"), first << 3)
+    f.ret(f.call("launch_filled", descriptor, frame))
 
 
 _FAILED, _TOO_FEW = -1, -2  # in place of how many slots an argument took: there is an exception; it has too few axes

@@ -1,8 +1,5 @@
 """Which launches a `with` block of `ti.ad` sees: those of the thread that entered it. The innermost block
-sees a launch first, and hands it to the next one.
-
-The first block of a program starts a watch of launches. It stays until the program ends, because starting and ending a
-watch makes every kernel find its code anew, and programs enter such blocks again and again."""
+sees a launch first, and hands it to the next one. Launches are watched while a block is open, in any thread."""
 
 from __future__ import annotations
 
@@ -17,10 +14,9 @@ from weft.ir.errors import WeftError
 from weft.lang.data.elements import hear
 from weft.lang.data.writes import LISTENERS, Listener
 from weft.lang.measure import watching
-from weft.lang.program.init import Program, program
 from weft.runtime.forks import forkable
 
-__all__ = ["Block", "Context", "active", "suspended", "unrecorded"]
+__all__ = ["Block", "Context", "active", "seen_by", "suspended", "unrecorded"]
 
 
 class Context(Listener, Protocol):
@@ -51,6 +47,7 @@ class Context(Listener, Protocol):
 
 
 _lock = forkable(Lock())
+_open = 0  # blocks, of all threads
 
 
 def active() -> tuple[Context, ...]:
@@ -86,7 +83,7 @@ class Block(Context):
         if self._token is not None:
             raise WeftError(f"this {type(self).__name__} was already entered: create another one")
         self.begin()
-        _Watch.start(program())
+        _watch(1)
         self._token = LISTENERS.set((*active(), self))
         hear(1)
         return self
@@ -95,9 +92,22 @@ class Block(Context):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._token is not None
+        _watch(-1)
         LISTENERS.reset(self._token)
         hear(-1)
         self.finish(error is None)
+
+
+@contextmanager
+def seen_by(*contexts: Context) -> Generator[None]:
+    """Let these contexts see the launches of this thread, and no others."""
+    _watch(1)
+    token = LISTENERS.set(contexts)
+    try:
+        yield
+    finally:
+        LISTENERS.reset(token)
+        _watch(-1)
 
 
 @contextmanager
@@ -137,33 +147,23 @@ class _Beside:
         """Record nothing. (A `Context`.)"""
 
 
-class _Watch:
-    """The watch of a program's launches."""
-
-    current: _Watch | None = None
-
-    @classmethod
-    def start(cls, program: Program) -> None:
-        """Start the watch of this program, unless it is there."""
-        with _lock:
-            if cls.current is None:
-                cls.current = cls()
-                watching.begin(_see)
-                program.retake()
-                program.adopt(cls.current)
-
-    def end(self, why: str) -> None:
-        """End the watch, because the program ends."""
-        del why
-        with _lock:
-            if _Watch.current is self:
-                _Watch.current = None
-                watching.end(_see)
+def _watch(more: int) -> None:
+    """Count the open blocks. The first one starts the watch of launches, and the last one ends it."""
+    global _open
+    with _lock:
+        before, _open = _open, _open + more
+        if not before:
+            watching.begin(_see)
+        if not _open:
+            watching.end(_see)
 
 
 def _see(kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Give a launch to the open blocks. (A `Watch`.)"""
-    return _pass(active(), kernel, call, args, keywords)
+    contexts = active()
+    if len(contexts) == 1:
+        return contexts[0].launch(kernel, call, args, keywords)
+    return _pass(contexts, kernel, call, args, keywords)
 
 
 def _pass(
@@ -176,9 +176,7 @@ def _pass(
     """Give a launch to the innermost of these blocks. Where it calls `call`, the next one sees the launch."""
     if not contexts:
         return call(*args, **keywords)
-    *outer, innermost = contexts
-    if not outer:
-        return innermost.launch(kernel, call, args, keywords)
+    outer, innermost = contexts[:-1], contexts[-1]
     return innermost.launch(
-        kernel, lambda *args, **keywords: _pass(tuple(outer), kernel, call, args, keywords), args, keywords
+        kernel, lambda *args, **keywords: _pass(outer, kernel, call, args, keywords), args, keywords
     )

@@ -17,15 +17,20 @@ Call = Callable[..., Any]
 
 
 def pieces_or_gradient(
-    context: Context | None, kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any]
+    context: Context | None,
+    kernel: Any,
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+    bind: Call = lambda _, gradient, *given: gradient.bind(*given),
 ) -> tuple[list[tuple[Any, Call]], Any]:
     """The pieces of a kernel, each with what launches it for the contexts around this one, if its gradient needs values
-    between them. Otherwise none, and a launch of the gradient. Raises CompilationError if there are no pieces, or the
-    kernel cannot be differentiated for another reason."""
+    between them. Otherwise none, and what `bind` gives for the kernel, its gradient and the arguments: a launch of the
+    gradient. Raises CompilationError if there are no pieces, or the kernel cannot be differentiated for another
+    reason."""
     pieces = kernel.bind(args, keywords).instance.pieces if kernel.is_torn else []
     if not pieces:
         try:
-            return [], kernel.grad.bind(args, keywords)
+            return [], bind(kernel, kernel.grad, args, keywords)
         except Torn:
             pieces = pieces_for(kernel, args, keywords)
             if not pieces:

@@ -1,41 +1,26 @@
 """Which memory a launch reads and writes, as far as its arguments tell.
 
-    x[t + 1, i] = x[t, i] * v[i]        step(t=4) reads x[4, *] and v[*], and writes x[5, *]
-
-The accesses come from the tree of the kernel. An index that depends only on numbers that the call passes is known for
-each launch, and an access is a *box*: a number for each axis, or None for all indices of the axis. Boxes may be larger
-than what is accessed, never smaller."""
+An access is a *box*: some axes with one index, its *point*, and all indices of the other axes. Boxes may be larger than
+what is accessed, never smaller. All that follows from the instance alone is found once for each instance: see `Uses`.
+A tape adds the memory, see `versions.py`."""
 
 from __future__ import annotations
 
-import operator
+import struct
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weft.ir import tree
 from weft.ir.errors import Span
-from weft.ir.transforms.lower_tree_facts import memory_variables, walk
 from weft.ir.types import Array, Prim, flatten
+from weft.lang.autodiff.accesses import Access, Finder, Point, points_of
 from weft.lang.autodiff.memory import Memory, memory_of
 from weft.lang.calls.compile import Instance
 
 __all__ = ["Box", "Touch", "Uses", "uses_of"]
 
 Box = tuple[int | None, ...]
-Index = Callable[[Sequence[Any]], int] | None  # computes an index from the arguments; None: it is not known
-
-
-@dataclass(frozen=True)
-class Access:
-    """An element that a kernel reads or writes: the memory ("field:2" or "param:0"), and its indices. `stopped`: what
-    is read carries no derivative, because the kernel says so."""
-
-    place: str
-    indices: tuple[Index, ...]
-    span: Span | None
-    stopped: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,31 +35,73 @@ class Touch:
 
 
 class Uses:
-    """The accesses of an instance. `kept` are its fields."""
+    """The accesses of an instance. It keeps no field alive."""
 
     def __init__(self, instance: Instance) -> None:
         translation = instance.recipe.translate()
-        finder = _Finder(translation.tree)
+        finder = Finder(translation.tree)
         facts = instance.facts
         self.saved = frozenset(() if facts is None else facts.saved)
-        needed = None if facts is None else frozenset(facts.reads)
-        self.every_read = finder.reads
-        self.reads = [one for one in finder.reads if needed is None or one.place in needed]
-        self.writes = finder.writes
+        self.lost, self.draws = ((), False) if facts is None else (facts.lost, facts.draws)
+        self._read = None if facts is None else frozenset(facts.reads)
+        self.every_read, self.writes = finder.reads, finder.writes
+        self.reads = list(filter(self.needs, finder.reads))
+        self._at = {id(one): at for at, one in enumerate([*self.writes, *self.every_read])}
+        self.needed, self._points = points_of([*self.writes, *self.every_read])
         self._symbols, self._params = translation.tree.fields, translation.tree.params
         self._fields = [weakref.ref(one) for one in translation.kept]
         self._positions = instance.positions
+        self._numbers = self._reader(instance)
+        self._constant = None if self.needed else self.points_for(())  # the points, if they depend on no number
+        arrays = [k for k, p in enumerate(self._params) if isinstance(p.type, Array) and not p.hidden]
+        self.arrays = [self._positions[k] for k in arrays]  # the positions of the array arguments
+
+    def _reader(self, instance: Instance) -> Callable[[bytes], Sequence[int]] | None:
+        """What reads the numbers that indices depend on from a bound context. None if there are no such contexts."""
+        artifact = getattr(instance.run, "artifact", None)
+        if artifact is None:
+            return None
+        layout, at = "=", 0
+        for number in self.needed:
+            prim, place = self._params[number].type, 8 * artifact.slots.param_start[number]
+            assert isinstance(prim, Prim)
+            layout += f"{place - at}x{'q' if prim.is_signed else 'Q'}"
+            at = place + 8
+        return struct.Struct(layout).unpack_from
 
     def touched(self, accesses: Sequence[Access], flat: Sequence[Any]) -> list[Touch]:
-        """What a launch with these arguments touches."""
-        found: dict[tuple[str, Box], Touch] = {}
-        numbers = [flat[position] for position in self._positions]
-        saved = {self.memory(place, flat).key for place in self.saved}  # two places may have one memory
-        for access in accesses:
-            memory = self.memory(access.place, flat)
-            box = () if memory.whole else tuple(None if k is None else _number(k, numbers) for k in access.indices)
-            found.setdefault((access.place, box), Touch(memory, box, access.span, memory.key in saved))
+        """What a launch with these arguments touches by some of its accesses."""
+        points, found = self.points_for(flat), dict[tuple[str, Box], Touch]()
+        memories = {place: self.memory(place, flat) for place in {*self.saved, *(one.place for one in accesses)}}
+        saved = {memories[place].key for place in self.saved}  # two places may have one memory
+        for one in accesses:
+            memory = memories[one.place]
+            known = {} if points is None else dict(zip(one.axes, points[self._at[id(one)]], strict=True))
+            box = () if memory.whole else tuple(known.get(axis) for axis in range(len(one.indices)))
+            found.setdefault((one.place, box), Touch(memory, box, one.span, memory.key in saved))
         return list(found.values())
+
+    def needs(self, read: Access) -> bool:
+        """Whether the gradient reads that memory, too."""
+        return self._read is None or read.place in self._read
+
+    def points(self, context: bytes) -> tuple[Point, ...] | None:
+        """The points of the writes, and then of all reads, of a launch with that bound context. None if an index has no
+        value."""
+        if not self.needed:
+            return self._constant
+        assert self._numbers is not None
+        try:
+            return self._points(*self._numbers(context))
+        except ArithmeticError:
+            return None
+
+    def points_for(self, flat: Sequence[Any]) -> tuple[Point, ...] | None:
+        """The points of a launch with these arguments."""
+        try:
+            return self._points(*[int(flat[self._positions[number]]) for number in self.needed])
+        except (ArithmeticError, TypeError, ValueError):  # an argument may be no number of Python
+            return None
 
     def fields(self) -> list[Any]:
         """The fields that a launch uses, and the gradients and duals of them that it uses."""
@@ -127,115 +154,3 @@ def uses_of(instance: Instance) -> Uses:
         instance.recorded = Uses(instance)
     found: Uses = instance.recorded
     return found
-
-
-def _number(index: Callable[[Sequence[Any]], int], numbers: Sequence[Any]) -> int | None:
-    try:
-        return index(numbers)
-    except (ArithmeticError, TypeError, ValueError):  # a division by zero, or an argument that is no number of Python
-        return None
-
-
-class _Finder:
-    """Collects the accesses in the tree of a kernel."""
-
-    def __init__(self, root: tree.KernelTree) -> None:
-        self.reads, self.writes = list[Access](), list[Access]()
-        self._fields = {symbol: f"field:{number}" for number, symbol in enumerate(root.fields)}
-        self._assigned = memory_variables(root)
-        self._known: dict[tree.Variable, tree.Expr] = {}
-        self._arrays = {f"param:{k}": p.type for k, p in enumerate(root.params) if isinstance(p.type, Array)}
-        nodes = list(walk(root))
-        for node in nodes:
-            if isinstance(node, tree.Let):
-                self._known[node.variable] = node.value
-            elif isinstance(node, tree.Call):
-                self._known.update(node.arguments)
-        targets = set[int]()
-        for node in nodes:
-            if isinstance(node, (tree.Assign, tree.AugAssign, tree.Atomic)):
-                self._write(node, targets)
-            elif isinstance(node, tree.Invoke):
-                self._invoke(node)
-        for node in nodes:
-            if isinstance(node, (tree.FieldElement, tree.ArrayElement)) and id(node) not in targets:
-                self._add(self.reads, node)
-
-    def _write(self, node: tree.Assign | tree.AugAssign | tree.Atomic, targets: set[int]) -> None:
-        target = node.target
-        while isinstance(target, (tree.Element, tree.Member)):
-            target = target.base
-        if not isinstance(target, (tree.FieldElement, tree.ArrayElement)):
-            return
-        self._add(self.writes, target)
-        only = isinstance(node, tree.Assign) or (isinstance(node, tree.AugAssign) and node.kind in ("add", "sub"))
-        if only:
-            targets.add(id(target))
-
-    def _invoke(self, node: tree.Invoke) -> None:
-        """A called function may read and write everything that it is given."""
-        places = [f"param:{a.index}" for a in node.arguments if isinstance(a, tree.ParamRef)]
-        places = [place for place in places if place in self._arrays]
-        for place in (*places, *(self._fields[symbol] for symbol in node.touched)):
-            for found in (self.reads, self.writes):
-                found.append(Access(place, (), node.span))
-
-    def _add(self, found: list[Access], node: tree.FieldElement | tree.ArrayElement) -> None:
-        if isinstance(node, tree.FieldElement):
-            place = self._fields[node.field]
-        elif isinstance(node.array, tree.ParamRef):
-            place = f"param:{node.array.index}"
-        else:
-            return  # memory of a thread block
-        stopped = isinstance(node, tree.FieldElement) and node.stopped
-        found.append(Access(place, tuple(map(self._index, node.indices)), node.span, stopped))
-
-    def _index(self, node: tree.Expr) -> Index:
-        """The function that computes an integer from the arguments. None if other things matter."""
-        if isinstance(node, tree.Const) and type(node.value) is int:
-            value = node.value
-            return lambda numbers: value
-        if not isinstance(node.type, Prim) or not node.type.is_int:
-            return None
-        if isinstance(node, tree.Var):
-            known = None if node.variable in self._assigned else self._known.get(node.variable)
-            return None if known is None else self._index(known)
-        compute = self._computed(node)
-        if compute is None:
-            return None
-        highest = (1 << (node.type.bits - node.type.is_signed)) - 1
-        lowest = -highest - 1 if node.type.is_signed else 0
-        return lambda numbers: _in_range(compute(numbers), lowest, highest)
-
-    def _computed(self, node: tree.Expr) -> Index:
-        """The function that computes a number as if integers had no bounds."""
-        if isinstance(node, tree.ParamRef):
-            index = node.index
-            return lambda numbers: int(numbers[index])
-        if isinstance(node, tree.Cast):
-            return self._index(node.x)
-        compute = _OPERATORS.get(node.kind) if isinstance(node, tree.Binary) else None
-        if compute is None or not isinstance(node, tree.Binary):
-            return None
-        left, right = self._index(node.lhs), self._index(node.rhs)
-        if left is None or right is None:
-            return None
-        return lambda numbers: compute(left(numbers), right(numbers))
-
-
-def _in_range(number: int, lowest: int, highest: int) -> int:
-    """The number. Raises ArithmeticError if its type cannot hold it, so that it has wrapped around."""
-    if not lowest <= number <= highest:
-        raise ArithmeticError
-    return number
-
-
-_OPERATORS: dict[str, Callable[[int, int], int]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "min": min,
-    "max": max,
-}

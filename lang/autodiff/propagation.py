@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from weft.ir.errors import WeftError
 from weft.ir.types import flatten
 from weft.lang.autodiff.contexts import Block, suspended
-from weft.lang.autodiff.lost import Losses
+from weft.lang.autodiff.lost import Losses, flow_of
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import uses_of
 from weft.lang.autodiff.selection import Number
@@ -22,7 +23,6 @@ from weft.lang.autodiff.variables import clear_element
 from weft.lang.calls.boxes import can_box
 from weft.lang.data.derived import derived, is_derived
 from weft.lang.data.ndarray import Ndarray
-from weft.lang.data.writes import LISTENERS
 from weft.lang.values.types import to_ir
 
 __all__ = ["Propagation", "float_results", "owners_of"]
@@ -74,15 +74,6 @@ class Propagation(Block):
         """What the block runs in the place of a kernel."""
         return kernel.derivative("jvp*", tuple(self.numbers) if kernel is self.kernel else ())
 
-    @contextmanager
-    def resumed(self) -> Generator[None]:
-        """See the launches of this thread, and let no other block see them."""
-        token = LISTENERS.set((self,))
-        try:
-            yield
-        finally:
-            LISTENERS.reset(token)
-
     def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the derivative of the kernel in its place. (A `Context`.)"""
         if self._plain:
@@ -99,7 +90,8 @@ class Propagation(Block):
             for name, box in _boxes(launch).items():
                 derived(box, "dual").from_numpy(np.asarray(self.numbers[name]))
             given = launch()
-            self._losses.follow(kernel.__name__, launch.instance, uses_of(launch.instance), launch.flat)
+            uses = uses_of(launch.instance)
+            self._losses.follow(kernel.__name__, uses, partial(flow_of, uses, launch.flat))
         return self._split(kernel, given)
 
     def _split(self, kernel: Any, given: Any) -> Any:

@@ -16,8 +16,8 @@ import numpy as np
 
 from weft.ir.artifact import Site
 from weft.ir.errors import WeftError
-from weft.lang.autodiff.contexts import suspended
-from weft.lang.autodiff.lost import Losses
+from weft.lang.autodiff.contexts import seen_by, suspended
+from weft.lang.autodiff.lost import Losses, flow_of
 from weft.lang.autodiff.memory import Copy, Memory, memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of
 from weft.lang.autodiff.propagation import Propagation, float_results, owners_of
@@ -83,7 +83,7 @@ class Recording(Recorder):
         if gradient.instance.facts is not None and gradient.instance.facts.draws:
             launched = kernel if self._duals is None else self._duals.derivative(kernel)
             gradient.key = last_key(launched, args, keywords)
-        self._losses.follow(kernel.__name__, gradient.instance, uses, gradient.flat)
+        self._losses.follow(kernel.__name__, uses, partial(flow_of, uses, gradient.flat))
         versions.need(name, reads)
         self._read.update({touch.memory.key: touch.memory for touch in reads})
         self._append(record)
@@ -154,7 +154,7 @@ class Recording(Recorder):
         duals = self._duals
 
         def differentiated() -> None:
-            with duals.resumed():
+            with seen_by(duals):
                 gradient()
 
         self._append(Record(differentiated))

@@ -13,6 +13,7 @@ import numpy as np
 from weft.ir.errors import TypeMismatch
 from weft.lang.autodiff.variables import called
 from weft.lang.calls.boxes import can_box
+from weft.lang.calls.matching import matched
 from weft.lang.data.derived import derived
 from weft.lang.data.field import Field
 from weft.lang.data.ndarray import Ndarray
@@ -59,8 +60,8 @@ class Call:
         if self.kernel is not None:
             owner = () if self.kernel is self.function else (self.function.class_instance,)
             names = [name for name, _ in self.kernel.params]
-            matched = self.kernel._matched(owner[0] if owner else None, self.args, self.keywords)
-            return dict(zip(names, matched, strict=True))
+            ordered = matched(self.kernel, owner[0] if owner else None, self.args, self.keywords)
+            return dict(zip(names, ordered, strict=True))
         try:
             bound = inspect.signature(self.function).bind(*self.args, **self.keywords)
         except TypeError as error:

@@ -10,10 +10,11 @@ from typing import Any
 from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.contexts import suspended
 from weft.lang.autodiff.cutting import pieces_or_gradient
-from weft.lang.autodiff.lost import Losses
+from weft.lang.autodiff.lost import Losses, flow_of
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of
 from weft.lang.autodiff.recorder import Recorder
+from weft.lang.autodiff.sites import Sites
 from weft.lang.autodiff.tape_check import check_records
 from weft.lang.autodiff.variables import called, clear_element, companion_if_any, companion_of, elements_of, zeroed
 from weft.lang.autodiff.versions import Record, Versions, run_back
@@ -75,7 +76,7 @@ class Tape(Recorder):
         if self._checked and loss is None:
             raise ArgumentError("grad_check needs a loss")
         super().__init__(Versions(save, bool(self._checked)), bounds=save and not self._checked)
-        self._losses = Losses(validation)
+        self._losses, self._sites = Losses(validation), Sites(self._versions)
 
     def begin(self) -> None:
         """Clear the gradients and the loss. (Of `Block`.)"""
@@ -109,10 +110,33 @@ class Tape(Recorder):
         """Record and run a launch. (A `Context`.)"""
         if kernel.mode:
             return call(*args, **keywords)
+        if self._series is not None:
+            return self._launch_again(kernel, call, args, keywords)
+        pieces, found = pieces_or_gradient(self, kernel, args, keywords, self._sites.find)
+        if pieces:
+            return [self.launch(piece, run, args, keywords) for piece, run in pieces][-1]
+        gradient, site, points = found
+        again = kernel.bind(args, keywords) if self._checked else None
+        record = Record(gradient, again)
+        site.keep(record, points)
+        result = call(*args, **keywords)
+        if site.uses.draws:
+            gradient.key = last_key(kernel, args, keywords)
+            if again is not None:
+                again.key = gradient.key
+        self._losses.follow(site.kernel, site.uses, site.flow)
+        site.need(points)
+        self._records.append(record)
+        return result
+
+    def _launch_again(
+        self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        """Record and run a launch that a loop of `ti.ad.steps` may have to make again."""
         pieces, gradient = pieces_or_gradient(self, kernel, args, keywords)
         if pieces:
             return [self.launch(piece, run, args, keywords) for piece, run in pieces][-1]
-        again = kernel.bind(args, keywords) if self._checked else self._repeated(kernel.bind, args, keywords)
+        again = self._repeated(kernel.bind, args, keywords)
         record, uses, name = Record(gradient, again), uses_of(gradient.instance), f"kernel '{kernel.__name__}'"
         writes, reads = (uses.touched(accesses, gradient.flat) for accesses in (uses.writes, uses.reads))
         versions = self._now
@@ -124,7 +148,7 @@ class Tape(Recorder):
             gradient.key = last_key(kernel, args, keywords)
             if again is not None:
                 again.key = gradient.key
-        self._losses.follow(kernel.__name__, gradient.instance, uses, gradient.flat)
+        self._losses.follow(kernel.__name__, uses, partial(flow_of, uses, gradient.flat))
         versions.need(name, reads)
         self._append(record)
         return result

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weft.ir.errors import Span, WeftError
+from weft.lang.autodiff.accesses import Point
 from weft.lang.autodiff.memory import Copy, Key, Memory, key_of
 from weft.lang.autodiff.memory_use import Box, Touch
 
-__all__ = ["Latest", "Overwritten", "Record", "SharedMemory", "Versions", "run_back"]
+__all__ = ["Boxes", "Latest", "Overwritten", "Record", "SharedMemory", "Versions", "Who", "run_back"]
 
 
 class Overwritten(WeftError):
@@ -44,7 +45,7 @@ class Latest:
         self._copies.clear()
 
 
-@dataclass
+@dataclass(slots=True)
 class Record:
     """A recorded call. `gradient` runs its gradient, if it has one, and `forward` the call again. `before` are copies
     that must be back when the gradient runs, and `after` those that are put back then. In a loop of steps, `name`,
@@ -70,27 +71,44 @@ class Record:
             latest.put_back(copy)
 
 
-class _Boxes:
-    """The boxes of one memory that recorded gradients need, by the axes on which a box has one index. Each has the
-    kernel and the place that need it."""
+Who = tuple[str, Span | None]  # the kernel whose gradient needs elements, and the place in its source
+
+
+class Boxes:
+    """The boxes of one memory that recorded gradients need: for the axes on which boxes have one index, their points,
+    each with the kernel that needs it."""
+
+    __slots__ = ("by_axes",)
 
     def __init__(self) -> None:
-        self._by_axes: dict[tuple[int, ...], dict[tuple[int, ...], tuple[str, Span | None]]] = {}
+        self.by_axes: dict[tuple[int, ...], dict[Point, Who]] = {}
 
-    def add(self, box: Box, kernel: str, span: Span | None) -> None:
+    def table(self, axes: tuple[int, ...]) -> dict[Point, Who]:
+        """The points of the boxes that have one index on these axes."""
+        return self.by_axes.setdefault(axes, {})
+
+    def add(self, box: Box, who: Who) -> None:
+        """Note that `who` needs that box."""
         axes = tuple(axis for axis, number in enumerate(box) if number is not None)
-        found = self._by_axes.setdefault(axes, {})
-        found[tuple(number for number in box if number is not None)] = kernel, span
+        self.table(axes)[tuple(number for number in box if number is not None)] = who
 
-    def meets(self, box: Box) -> tuple[str, Span | None] | None:
+    def meets(self, box: Box) -> Who | None:
         """Who needs elements of that box. None: nobody."""
-        for axes, found in self._by_axes.items():
-            shared = [k for k, axis in enumerate(axes) if axis < len(box) and box[axis] is not None]
-            if len(shared) == len(axes):
-                who = found.get(tuple(number for axis in axes if (number := box[axis]) is not None))
+        axes = tuple(axis for axis, number in enumerate(box) if number is not None)
+        return self.meets_at(axes, tuple(number for number in box if number is not None))
+
+    def meets_at(self, axes: tuple[int, ...], point: Point) -> Who | None:
+        """Who needs elements of the box with that point on these axes. None: nobody."""
+        for known, table in self.by_axes.items():
+            if known == axes:
+                who = table.get(point)
             else:
-                alike = (v for key, v in found.items() if all(key[k] == box[axes[k]] for k in shared))
-                who = next(alike, None)
+                pairs = [(k, axes.index(axis)) for k, axis in enumerate(known) if axis in axes]
+                if len(pairs) == len(known):
+                    who = table.get(tuple(point[at] for _, at in pairs))
+                else:
+                    alike = (v for one, v in table.items() if all(one[k] == point[at] for k, at in pairs))
+                    who = next(alike, None)
             if who is not None:
                 return who
         return None
@@ -105,7 +123,7 @@ class Versions:
 
     def __init__(self, save: bool, all: bool = False) -> None:
         self._save, self._all = save, all
-        self._needed: dict[Hashable, _Boxes] = {}
+        self._needed: dict[Hashable, Boxes] = {}
         self._known: dict[Hashable, Memory] = {}
 
     def know(self, touched: Sequence[Touch]) -> None:
@@ -128,23 +146,36 @@ class Versions:
     def need(self, kernel: str, reads: Sequence[Touch]) -> None:
         """Note what the gradient of a kernel reads."""
         for read in reads:
-            self._needed.setdefault(read.memory.key, _Boxes()).add(read.box, kernel, read.span)
+            self.boxes(read.memory).add(read.box, (kernel, read.span))
+
+    def boxes(self, memory: Memory) -> Boxes:
+        """The boxes of that memory that gradients need."""
+        return self._needed.setdefault(memory.key, Boxes())
 
     def keep(self, record: Record, writer: str, writes: Sequence[Touch], made: Mapping[Key, Copy] = _NONE) -> None:
         """Copy what `writer` is about to overwrite and gradients need. `made` are copies of it that exist already."""
         for write in writes:
             boxes = self._needed.get(write.memory.key)
             who = None if boxes is None else boxes.meets(write.box)
-            if not write.saved and who is None and not self._all:
-                continue
-            if not self._save:
-                raise Overwritten(_told(writer, write, who), write.span)
-            copy = made.get(key_of(write.memory, write.box)) or write.memory.copy(write.box)
-            if copy is not None:
-                (record.before if write.saved else record.after).append(copy)
+            if self.needs_copy(write.saved, who):
+                self.copy(record, writer, write, who, made)
+
+    def needs_copy(self, saved: bool, who: Who | None) -> bool:
+        """Whether to copy what is overwritten: the gradient of the launch itself (`saved`) or `who` needs it."""
+        return saved or who is not None or self._all
+
+    def copy(
+        self, record: Record, writer: str, write: Touch, who: Who | None, made: Mapping[Key, Copy] = _NONE
+    ) -> None:
+        """Copy what `writer` is about to overwrite. Raises Overwritten if copies are not allowed."""
+        if not self._save:
+            raise Overwritten(_told(writer, write, who), write.span)
+        copy = made.get(key_of(write.memory, write.box)) or write.memory.copy(write.box)
+        if copy is not None:
+            (record.before if write.saved else record.after).append(copy)
 
 
-def _told(writer: str, write: Touch, who: tuple[str, Span | None] | None) -> str:
+def _told(writer: str, write: Touch, who: Who | None) -> str:
     by, span = who or (writer, None)
     where = f" at {span.file}:{span.line}" if span is not None else ""
     return (

@@ -14,9 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+import numpy as np
+
 from weft.lang.calls.parameters import ArrayParameter, Parameter
 from weft.lang.data.companions import KINDS
 from weft.lang.data.derived import at_path, is_full, kinds_of
+from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.struct_ndarray import StructNdarray
 from weft.lang.errors import ArgumentError
 from weft.lang.functions.source import source_of
 from weft.lang.translate.entry import Argument
@@ -65,7 +69,7 @@ def with_companions(kernel: str, mode: str, flat: Sequence[Any], arrays: Sequenc
     kind. Raises ArgumentError if one of those that a derivative computes is an argument, too."""
     find = at_path if is_full(mode) else companion_of
     found = [find(flat[k], kind) for k, kind in arrays]
-    if mode and any(one is other for one in found if one is not None for other in flat):
+    if mode and not {id(one) for one in found if one is not None}.isdisjoint(map(id, flat)):
         raise ArgumentError(f"a derivative of an argument of kernel '{kernel}' is an argument of it, too")
     return [*flat, *found]
 
@@ -73,6 +77,8 @@ def with_companions(kernel: str, mode: str, flat: Sequence[Any], arrays: Sequenc
 def companion_of(value: Any, kind: str) -> Any:
     """The gradient or the dual of an array argument. None if it has none. A torch tensor with `requires_grad` gets a
     gradient of zeros if it has none."""
+    if isinstance(value, Ndarray | StructNdarray | np.ndarray):
+        return getattr(value, kind, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # torch asks whether the gradient of a computed tensor is meant
         found = getattr(value, kind, None)

@@ -77,6 +77,8 @@ class Instance:
         self.loaded: Any = None  # what launches it, without instrumentation
         self.pieces: list[Any] = []  # the pieces that tapes run in its place (`ir/pieces.py`)
         self.key = 0  # with arch=python, the key of the random numbers of the last launch
+        self.warned = False  # of old values, see `gradient_warnings.py`
+        self.token = weakref.ref(self)  # what bound launches say that they are of
         self.recorded: Any = None  # what tapes know about it, see `autodiff/memory_use.py`
         self.careful: Instance | None = None  # the variant for overlapping arguments, from the first such call on
 

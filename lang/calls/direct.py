@@ -18,6 +18,7 @@ import numpy as np
 
 from weft.ir.scalar import cast_value, range_of
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, f16, f32, f64, flatten, u1
+from weft.lang.calls.companions import Companion
 from weft.lang.calls.compile import Instance
 from weft.lang.calls.parameters import (
     ArrayParameter,
@@ -79,6 +80,7 @@ class _Build:
         self.program = program
         self.keeps: list[Any] = [program]
         self.watches: list[Any] = []
+        self.binds = True  # whether a bound launch may hold such arguments by their addresses
 
     def same(self, value: Any) -> list[int]:
         """The rule for a compile-time argument: the same object if identity determines it, else any equal value. (For
@@ -176,6 +178,7 @@ class _Build:
         if isinstance(value, np.ndarray):  # a subclass has the memory of an array
             self.keeps += [value.dtype, type(value)]
             return numpy_array(value, value.ndim - kind.ndim) if number is None else None
+        self.binds = False  # other libraries may give the object other memory
         pack = packer_of(value, kind, number)
         return self._packed(pack, 1 + 2 * kind.ndim, type(value)) if pack is not None and pack(value) else None
 
@@ -212,6 +215,7 @@ _RULES: dict[type, Any] = {
     Scalar: _Build.scalar,
     Compound: _Build.compound,
     ArrayParameter: _Build.array,
+    Companion: lambda build, parameter, value: exact(None) if value is None else build.array(parameter, value),
     Template: lambda build, parameter, value: build.same(value),
 }
 
@@ -239,7 +243,8 @@ def plan_for(
     conclude = _conclusion(instance.run.conclude, instance.give)
     single = len(instance.results) == 1 and isinstance(kind := to_ir(instance.results[0]), Prim) and kind is not f16
     trees = [address for address, _ in instance.memory()]
-    return Plan(native, trees, guards, rules, program.epoch, right, conclude, check, single, keeps)
+    token = instance.token if build.binds else None
+    return Plan(native, trees, guards, rules, program.epoch, right, conclude, check, single, token, keeps)
 
 
 def _conclusion(finish: Callable[[Any], Any], give: Callable[[Any], Any]) -> Callable[[Any], Any]:

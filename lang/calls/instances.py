@@ -48,6 +48,11 @@ class Instances:
         careful = [one.careful.plans.get(kinds) for one, kinds, _ in latest if one.careful is not None]
         return [*(plan for _, _, plan in latest), *(plan for plan in careful if plan is not None and plan.good)]
 
+    def will_warn(self) -> bool:
+        """Whether a call of one of these gradients warns of old values, and none has warned yet."""
+        saving = (one for one in self.values() if one.facts is not None and one.facts.saved)
+        return any(not one.warned for one in saving)
+
     def __len__(self) -> int:
         return sum(map(len, self._of.values()))
 

@@ -1,4 +1,4 @@
-"""`@kernel`: a decorator that turns a Python function into a kernel.
+"""`@kernel`: makes a Python function a kernel.
 
 A `Kernel` is compiled at its first call, and again for each new combination of compile-time values: the values of
 `template()` parameters, the types of array arguments, and the object whose method it is. Such an *instance* is kept as
@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from dataclasses import replace
-from itertools import chain
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakMethod, ref
@@ -25,26 +24,27 @@ from weft.lang.calls.companions import companion_parameters, with_companions
 from weft.lang.calls.compile import FieldDropped, Instance, compile_instance, counts_on_nothing, rehearse
 from weft.lang.calls.direct import kinds_of, plan_for, write_records
 from weft.lang.calls.instances import Instances
-from weft.lang.calls.parameters import Parameter, Template, make_parameter
+from weft.lang.calls.matching import check_signature, is_method, matched, parameters_of
+from weft.lang.calls.parameters import Template
 from weft.lang.calls.recipe import ON_COMPILED, Recipe
 from weft.lang.data.derived import suffix_of
 from weft.lang.errors import ArgumentError, UnknownName, without_compiler
-from weft.lang.functions.annotations import MISSING, annotation_of, evaluate_annotations, result_annotations
+from weft.lang.functions.annotations import annotation_of, evaluate_annotations, result_annotations
 from weft.lang.functions.func import check_function
 from weft.lang.functions.lost_source import find_lost
 from weft.lang.functions.source import source_of
 from weft.lang.kernels.bound import BoundKernel
+from weft.lang.kernels.callers import Callers
 from weft.lang.kernels.draws import launching_gradient
 from weft.lang.kernels.launch import Launch
 from weft.lang.logs.topics import LAUNCH
-from weft.lang.measure import launch_log, recording, watching
+from weft.lang.measure import launch_log, watching
 from weft.lang.program import init as program_state
 from weft.lang.translate.entry import Argument
 from weft.lang.values.argpack import ArgPackType, unpacked
 from weft.lang.values.types import to_ir
 from weft.runtime.direct import Callable as DirectCallable
-from weft.runtime.direct import Plan, Signature, follow, native_type
-from weft.runtime.epochs import keep
+from weft.runtime.direct import Signature, native_type
 from weft.runtime.errors import Overlapping
 from weft.runtime.forks import forkable
 
@@ -84,8 +84,10 @@ class Kernel(DirectCallable):
         which follow its results. In mode "vjp" it computes gradients, and has no results. In mode "vjp.jvp" it computes
         the duals of gradients, too. `boxed` are the numbers that have derivatives (see `calls/boxes.py`), and a mode
         that ends with `*` is one of `data/derived.py`."""
+        if (known := self._derivatives.get((mode, boxed, self.piece))) is not None:
+            return known
         if self.mode:
-            self._fail(f"'{self.__name__}' is a derivative, and has no '.grad' itself: use ti.ad.hvp")
+            self.fail(f"'{self.__name__}' is a derivative, and has no '.grad' itself: use ti.ad.hvp")
         return self.related(mode, boxed, self.piece)
 
     def related(self, mode: str, boxed: tuple[str, ...], piece: int | None) -> Kernel:
@@ -103,37 +105,31 @@ class Kernel(DirectCallable):
         self.function, self.mode, self._boxed = function, mode, boxed
         self.boxes: Boxes | None = None  # once it is prepared for a program
         self._derivatives: dict[tuple[str, tuple[str, ...], int | None], Kernel] = {}
-        self._signature = inspect.signature(function)
-        self._has_self = _is_method(function)
+        self.signature = inspect.signature(function)
+        self.has_self = is_method(function)
         self._generation = -1
         self._interpreted = False
         self._instances = Instances(WeakMethod(self._follow))
         self._lock = forkable(RLock())  # held while an instance is made
-        self._plans: list[Plan] = []
+        self._packs: list[tuple[str, ArgPackType]] = []
+        self._has_plans = False
+        self._arrays: list[tuple[int, str]] = []  # the hidden arguments, see `calls/companions.py`
         self._following = forkable(RLock())  # held while native code gets new plans
         self._latest: Recipe | None = None
         self._is_native = type(self).__basicsize__ != Kernel.__basicsize__
-        self._recorded: recording.Recorded | None = None
-        self._check_signature()
+        check_signature(self)
+        self._names: Signature | None = None
         if self._is_native:
             self._names = Signature(
-                [(p.name, p.default) for p in self._signature.parameters.values()], inspect.Parameter.empty
+                [(p.name, p.default) for p in self.signature.parameters.values()], inspect.Parameter.empty
             )
             self._names.tell(self)
+        self._callers = Callers(self._names)
 
     # -- what it takes -------------------------------------------------------------------------------------------------
 
-    def _check_signature(self) -> None:
-        for position, (name, parameter) in enumerate(self._signature.parameters.items()):
-            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                self._fail(f"kernel '{self.__name__}' cannot take '*{name}': a kernel has a fixed number of parameters")
-            if parameter.annotation is parameter.empty and not (position == 0 and self._has_self):
-                self._fail(
-                    f"parameter '{name}' of kernel '{self.__name__}' has no type: annotate it, as in '{name}: ti.f32', "
-                    f"'{name}: ti.template()' or '{name}: ti.types.ndarray()'"
-                )
-
-    def _fail(self, message: str, kind: type[CompilationError] = CompilationError) -> NoReturn:
+    def fail(self, message: str, kind: type[CompilationError] = CompilationError) -> NoReturn:
+        """Raise this error at the line of the kernel's definition."""
         try:
             span = source_of(self.function).header()
         except CompilationError:
@@ -143,19 +139,19 @@ class Kernel(DirectCallable):
     @property
     def names(self) -> list[str]:
         """The names of the parameters, with `self`."""
-        return list(self._signature.parameters)
+        return list(self.signature.parameters)
 
     @functools.cached_property
     def params(self) -> list[tuple[str, Any]]:
         """(name, annotation) of each parameter, without `self`."""
-        names = list(self._signature.parameters)[1 if self._has_self else 0 :]
+        names = list(self.signature.parameters)[1 if self.has_self else 0 :]
         return [(name, self._annotation(name)) for name in names]
 
     def _annotation(self, name: str) -> Any:
         try:
             return annotation_of(self.function, name)
         except UnknownName as error:
-            return self._fail(error.message, UnknownName)
+            return self.fail(error.message, UnknownName)
 
     @functools.cached_property
     def results(self) -> tuple[Any, ...]:
@@ -165,7 +161,7 @@ class Kernel(DirectCallable):
             try:
                 to_ir(result)
             except WeftError as error:
-                self._fail(f"kernel '{self.__name__}' cannot return {result!r}: {error}")
+                self.fail(f"kernel '{self.__name__}' cannot return {result!r}: {error}")
         return results
 
     # -- calling -------------------------------------------------------------------------------------------------------
@@ -174,24 +170,38 @@ class Kernel(DirectCallable):
         watches = watching.watches
         if not watches:
             return self.run(*args, **keywords)
-        call = self._recorded
-        if call is None:
-            call = self._recorded = recording.Recorded.of(self.run, self._is_native)
-            if self._is_native:
-                self._names.tell(call)
+        call = self._through()
+        if self._arrays:
+            call = self.run  # which finds the hidden arguments
         return (watches[0] if len(watches) == 1 else watching.all_watch)(self, call, args, keywords)
+
+    def _through(self) -> Callable[..., Any]:
+        """What launches natively where it can, although launches are watched, and takes hidden arguments."""
+        return self._callers.through or self._made("call_through", lambda args, keywords: self._run(*args, **keywords))
+
+    def _made(self, entry: str, python: Callable[..., Any]) -> Callable[..., Any]:
+        """One of the callers. `python` takes the arguments that are not hidden, and keywords."""
+        self._program()  # which tells whether there are hidden arguments
+        count = len(self.signature.parameters) if self._arrays else None
+        with self._following:
+            return self._callers.make(entry, lambda *args, **keywords: python(args[:count], keywords), bool(count))
 
     def run(self, *args: Any, **keywords: Any) -> Any:
         """Run a call on the path through Python."""
-        if self._has_self:
+        if self._arrays and self._has_plans and self.plain(args, keywords) is not None:
+            return self._through()(*self._with_hidden(args))
+        return self._run(*args, **keywords)
+
+    def _run(self, *args: Any, **keywords: Any) -> Any:
+        if self.has_self:
             if not args:
                 raise ArgumentError(f"kernel '{self.__name__}' is a method: call it on an instance of its class")
             return self.call_on(args[0], args[1:], keywords)
         return self.call_on(None, args, keywords)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is not None and not self._has_self:
-            self._fail(
+        if instance is not None and not self.has_self:
+            self.fail(
                 f"kernel '{self.__name__}' is a method without 'self': add it, or put @staticmethod above @ti.kernel"
             )
         return self if instance is None else BoundKernel(self, instance)
@@ -200,20 +210,23 @@ class Kernel(DirectCallable):
         """Run the kernel, as a method of `owner` unless that is None."""
         program = self._program()
         if keywords or len(args) != len(self.params):
-            args = self._matched(owner, args, keywords)
+            args = matched(self, owner, args, keywords)
         flat = self._unpacked(args)
         try:
             instance = self._instance(program, owner, flat)
             if instance.facts is None:
                 return self._launched(program, instance, owner, args, flat)
-            with launching_gradient(self, program, instance, (owner, *args) if self._has_self else args):
+            with launching_gradient(self, program, instance, (owner, *args) if self.has_self else args):
+                if not instance.warned:
+                    instance.warned = True
+                    self._follow()
                 return self._launched(program, instance, owner, args, flat)
         except FieldDropped:  # another thread dropped the field: the name refers to another field now
             return self.call_on(owner, args, {})
 
     def _launched(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
-        if not self._interpreted and instance.plans_made < _MOST_PLANS + program.retakes:
-            self._plan(program, instance, owner, args)
+        if not self._interpreted and instance.plans_made < _MOST_PLANS:
+            self._plan(program, instance, owner, args, flat)
         watching.launch_begins()
         if self._interpreted:
             return self._interpret(instance, owner, args, flat)
@@ -221,8 +234,8 @@ class Kernel(DirectCallable):
             return instance(flat)
         except Overlapping:
             careful = self._careful(program, instance, owner, flat)
-        if careful.plans_made < _MOST_PLANS + program.retakes:
-            self._plan(program, careful, owner, args)
+        if careful.plans_made < _MOST_PLANS:
+            self._plan(program, careful, owner, args, flat)
         return careful(flat)
 
     def compile(self, *args: Any, **keywords: Any) -> None:
@@ -236,9 +249,32 @@ class Kernel(DirectCallable):
     def bind(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Launch:
         """A launch with these arguments, to be made later. It finds the code now, for the present values of names."""
         program = self._program()
-        instance, flat = self._found(args, keywords, with_fields=True)
+        instance, owner, ordered, flat = self._found(args, keywords, with_fields=True)
+        if instance.plans_made < _MOST_PLANS:
+            self._plan(program, instance, owner, ordered, flat)
         again = functools.partial(self.run, *args, **keywords) if self._interpreted else None
         return Launch(self, program, instance, flat, again)
+
+    def bound(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """As `bind`, but if native code can bind the arguments, the pair of a weak reference to the instance and the
+        bytes of the context for a `Replay`."""
+        binder = self._callers.binder or self._made("bind", self.bind)
+        if not self._arrays:
+            return binder(*args, **keywords)
+        if not self._has_plans or self.plain(args, keywords) is None:
+            return self.bind(args, keywords)
+        return binder(*self._with_hidden(args))
+
+    def plain(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Sequence[Any] | None:
+        """The arguments without the object of a method, if they are in order and no packs."""
+        if keywords or self._packs or len(args) != len(self.signature.parameters):
+            return None
+        return args[1:] if self.has_self else args
+
+    def _with_hidden(self, args: Sequence[Any]) -> Sequence[Any]:
+        """The arguments of a call, with the object of a method, and the hidden arguments behind them."""
+        first = int(self.has_self)
+        return [*args[:first], *with_companions(self.__name__, self.mode, args[first:], self._arrays)]
 
     def _prepared(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Instance:
         """The code for a call with such arguments."""
@@ -246,20 +282,21 @@ class Kernel(DirectCallable):
 
     def _found(
         self, args: tuple[Any, ...], keywords: dict[str, Any], with_fields: bool
-    ) -> tuple[Instance, Sequence[Any]]:
-        """The code for a call with such arguments, and the arguments without packs. `with_fields`: fields may be asked
-        for their addresses, to find arguments that overlap them."""
+    ) -> tuple[Instance, Any, Sequence[Any], Sequence[Any]]:
+        """The code for a call with such arguments, the object of a method, the other arguments in order, and those
+        without packs. `with_fields`: fields may be asked for their addresses, to find arguments that overlap them."""
         owner = None
-        if self._has_self:
+        if self.has_self:
             if not args:
                 raise ArgumentError(f"kernel '{self.__name__}' is a method: compile it for an instance of its class")
             owner, *args = args  # type: ignore[assignment]
         program = self._program()
-        matched = self._matched(owner, tuple(args), keywords)
-        flat = self._unpacked(matched)
+        ordered = matched(self, owner, tuple(args), keywords)
+        flat = self._unpacked(ordered)
         instance = self._instance(program, owner, flat)
         overlap = instance.overlap(flat, with_fields)
-        return (self._careful(program, instance, owner, flat) if overlap else instance), flat
+        instance = self._careful(program, instance, owner, flat) if overlap else instance
+        return instance, owner, ordered, flat
 
     def stages(self, *args: Any, **keywords: Any) -> Stages:
         """The stages of compiling the kernel for a call with such arguments (see `compile`). Compiles the kernel and
@@ -341,18 +378,19 @@ class Kernel(DirectCallable):
         self._latest = careful.recipe
         return careful
 
-    def _plan(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any]) -> None:
+    def _plan(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> None:
         """Make a plan, so that native code makes the next calls with such arguments."""
         if not self._has_plans or instance.program() is not program:  # (another thread has ended that program)
             return
-        kinds = tuple(kinds_of(args))
+        given = flat if self._arrays else args
+        kinds = tuple(kinds_of(given))
         if (known := instance.plans.get(kinds)) is not None and known.good:
-            write_records(program, self._parameters, self._unpacked(args))
+            write_records(program, self._parameters, flat)
             return
         if getattr(instance.run, "native", None) is None:
             return
         instance.plans_made += 1
-        plan = plan_for(program, instance, self._parameters, owner, args)
+        plan = plan_for(program, instance, self._parameters, owner, given)
         with self._following:
             kept = {k: one for k, one in instance.plans.items() if one.good and k != kinds}
             instance.plans = kept if plan is None else {**kept, kinds: plan}
@@ -362,13 +400,8 @@ class Kernel(DirectCallable):
         if not self._is_native:
             return
         with self._following:
-            plans = self._instances.plans(_MOST_FOLLOWED)
-            target = self._recorded if watching.watches else self
-            for one in (self, self._recorded):
-                if one is not None:
-                    follow(one, plans if one is target else [])
-            before, self._plans = self._plans, plans
-        keep(before)  # other threads may still use them
+            plans, warns = self._instances.plans(_MOST_FOLLOWED), self._instances.will_warn()
+            self._callers.follow(plans, self, hidden=bool(self._arrays), warns=warns)
 
     def _start_over(self, program: Any) -> None:
         """Prepare for a new program. Nothing that was compiled before can be used."""
@@ -381,10 +414,9 @@ class Kernel(DirectCallable):
         self._interpreted = program.interprets and not self.mode and self.piece is None
         self._packs = [(name, pack) for name, pack in self.params if isinstance(pack, ArgPackType)]
         self._has_plans = self._is_native and all(type(pack) is ArgPackType for _, pack in self._packs)
-        own = self._make_parameters()
+        own = parameters_of(self)
         companions = companion_parameters(own, self.mode, self.function)
         self._arrays = [(position, kind) for position, kind, _ in companions]
-        self._has_plans = self._has_plans and not companions  # native code does not know hidden arguments
         self._parameters = [*own, *(parameter for _, _, parameter in companions)]
         if self._boxed:
             self.boxes = Boxes(self._boxed, own, self.results, self.mode)
@@ -392,32 +424,6 @@ class Kernel(DirectCallable):
             self._has_plans = False
         self._keyed = [(position, p) for position, p in enumerate(self._parameters) if p.keyed]
         self._generation = program.generation  # set last: other threads read it first
-
-    def _make_parameters(self) -> list[Parameter]:
-        made: list[Parameter] = []
-        flat = [((n, a),) if not isinstance(a, ArgPackType) else a.leaves(n) for n, a in self.params]
-        for name, annotation in chain.from_iterable(flat):
-            if annotation is MISSING:
-                self._fail(f"parameter '{name}' of kernel '{self.__name__}' has no type")
-            try:
-                made.append(make_parameter(name, annotation))
-            except WeftError as error:
-                self._fail(f"parameter '{name}' of kernel '{self.__name__}': {error}")
-        return made
-
-    def _matched(self, owner: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
-        try:
-            bound = self._signature.bind(*([owner] if self._has_self else []), *args, **keywords)
-        except TypeError as error:
-            wanted = ", ".join(name for name, _ in self.params) or "no arguments"
-            for name in keywords:
-                if name not in self._signature.parameters:
-                    raise ArgumentError(
-                        f"kernel '{self.__name__}' has no parameter '{name}'; its parameters are {wanted}"
-                    ) from None
-            raise ArgumentError(f"kernel '{self.__name__}' takes {wanted}: {error}") from None
-        bound.apply_defaults()
-        return tuple(bound.arguments.values())[1 if self._has_self else 0 :]
 
     def _unpacked(self, args: Sequence[Any]) -> Sequence[Any]:
         flat = unpacked(self.params, args) if self._packs else args
@@ -439,7 +445,7 @@ class Kernel(DirectCallable):
     def _compile(self, instances: Instances, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
         instance = self._make(program, self._arguments(owner, args, exposed=counts_on_nothing(program)))
         watched = [value for parameter, value in zip(self._parameters, args) if isinstance(parameter, Template)]
-        instances.add(key, instance, [owner, *watched] if self._has_self else watched)
+        instances.add(key, instance, [owner, *watched] if self.has_self else watched)
         return instance
 
     def _arguments(self, owner: Any, args: Sequence[Any], exposed: bool) -> list[Argument]:
@@ -447,14 +453,14 @@ class Kernel(DirectCallable):
         arguments = [parameter.argument(value) for parameter, value in zip(self._parameters, args, strict=True)]
         if exposed:
             arguments = [replace(a, type=exposed_type(a.type)) if isinstance(a.type, Array) else a for a in arguments]
-        return [Argument(self.names[0], value=owner), *arguments] if self._has_self else arguments
+        return [Argument(self.names[0], value=owner), *arguments] if self.has_self else arguments
 
     def _make(self, program: Any, arguments: Sequence[Argument]) -> Instance:
         make = rehearse if self._interpreted else compile_instance
         try:
             instance = make(program, self.function, arguments, self._parameters, self.results, self.mode, self.piece)
         except RecursionError:
-            self._fail(
+            self.fail(
                 f"kernel '{self.__name__}' is nested too deeply to be compiled within Python's recursion limit "
                 f"({sys.getrecursionlimit()}): raise the limit with sys.setrecursionlimit, or nest less (each "
                 "'elif' and each term of a sum is one more level)"
@@ -478,13 +484,6 @@ def _stages_of(recipe: Recipe) -> Stages:
     return Stages(recipe)
 
 
-def _is_method(function: Callable[..., Any]) -> bool:
-    """Whether a function is defined in the body of a class."""
-    parts = function.__qualname__.split(".")
-    first = next(iter(inspect.signature(function).parameters), "")
-    return first == "self" or (len(parts) > 1 and parts[-2] != "<locals>" and first != "")
-
-
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Make `function` a kernel: it is compiled, and its outermost loops run in parallel.
 
@@ -494,5 +493,5 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     check_function(function, "kernel")
     evaluate_annotations(function, 1)
     find_lost(function, 1)
-    make: type[Kernel] = native_type(Kernel, _is_method(function))
+    make: type[Kernel] = native_type(Kernel, is_method(function))
     return make(function)

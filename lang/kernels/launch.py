@@ -11,7 +11,7 @@ from weft.lang.kernels.draws import numbers_from
 from weft.lang.measure import watching
 from weft.lang.program import init as program_state
 
-__all__ = ["Launch"]
+__all__ = ["Launch", "Replay", "Target"]
 
 
 class Launch:
@@ -49,3 +49,46 @@ class Launch:
             return self._python()
         watching.launch_begins()
         return self.instance.launch(self._values)
+
+
+class Target:
+    """What bound launches of an instance run. It keeps the memory of the fields."""
+
+    def __init__(self, kernel: Any, instance: Instance) -> None:
+        self.kernel, self.instance = kernel, instance
+        self.program = instance.program()
+        self.replay: Callable[[bytes], Any] = instance.run.replay
+        self.epoch, self.right = self.program.epoch, self.program.epoch.value
+        self._keeps = [tree() for tree in instance.trees], instance.memory()
+
+    def check(self) -> None:
+        """Find out whether the program and the fields are still there, because something is gone. Raises WeftError."""
+        right = self.epoch.value
+        if program_state.program() is not self.program:
+            raise WeftError(f"a call of kernel '{self.kernel.__name__}' was recorded before the last `init` or `reset`")
+        self.instance.memory()
+        self.right = right
+
+
+class Replay:
+    """A launch of a target whose arguments are bound: `context` has their values, or the addresses of `args`, which it
+    keeps."""
+
+    __slots__ = ("_context", "_target", "args")
+
+    def __init__(self, target: Target, context: bytes, args: tuple[Any, ...]) -> None:
+        self._target, self._context, self.args = target, context, args
+
+    def __call__(self) -> None:
+        """Launch it. Raises WeftError if the program has ended, or a field is gone."""
+        target = self._target
+        if target.epoch.value != target.right:
+            target.check()
+        if watching.watches:
+            watching.all_watch(target.kernel, self._run, self.args, {})
+        else:
+            target.replay(self._context)
+
+    def _run(self, *_: Any, **__: Any) -> None:
+        watching.launch_begins()
+        self._target.replay(self._context)

@@ -10,7 +10,6 @@ from typing import Any
 
 from weft.lang.logs.topics import LAUNCH
 from weft.lang.measure import watching
-from weft.lang.program.init import current_program
 
 __all__ = ["switch", "told_launch"]
 
@@ -27,8 +26,5 @@ def told_launch(kernel: Any, call: Callable[..., Any], args: Sequence[Any], keyw
 
 
 def switch(on: bool) -> None:
-    """Turn the watch of launches on or off, and make calls that run natively go through Python once more."""
+    """Turn the watch of launches on or off."""
     (watching.begin if on else watching.end)(told_launch)
-    current = current_program()
-    if current is not None:
-        current.retake()

@@ -40,7 +40,6 @@ class _Counters:
         if found is None:
             found = self._fields[program] = field(f64, (), name="ti.progress")
             watching.begin(_watched)
-            program.retake()
         return found
 
     def of(self, program: Any) -> Any:

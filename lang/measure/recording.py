@@ -1,9 +1,8 @@
 """Record events: launches, stages of the compiler, ranges, tasks, copies, memory.
 
 All users (`profile.py`) share one recording; each takes the events of its own period. Without a recording, `current` is
-None, and the code that reports events checks nothing else. A natively called kernel does not even check that: the first
-user invalidates all plans of native calls, and recorded kernels make new plans behind a Python call that takes the
-times (see `Kernel`).
+None, and the code that reports events checks nothing else. Launches are watched (`watching.py`): calls of kernels go to
+Python code, which takes the times and continues natively (see `Kernel`).
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ from weft.lang.logs.levels import logger
 from weft.lang.measure import watching
 from weft.lang.measure.ranges import named as ranged
 from weft.lang.program import init as program_state
-from weft.runtime.call_ir import Callable as DirectCallable
-from weft.runtime.direct import native_type
 from weft.runtime.forks import forkable
 
 if TYPE_CHECKING:
@@ -39,7 +36,6 @@ __all__ = [
     "RANGE",
     "TASK",
     "Event",
-    "Recorded",
     "Recording",
     "begin",
     "end",
@@ -174,22 +170,6 @@ class Recording:
         return held
 
 
-class Recorded(DirectCallable):
-    """Where calls of a recorded kernel continue: natively if a plan fits, else in `run`."""
-
-    def __init__(self, run: Any) -> None:
-        self.run = run
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        return self.run(*args, **keywords)
-
-    @staticmethod
-    def of(run: Callable[..., Any], native: bool) -> Recorded:
-        """Return one for a kernel whose calls from Python are `run`. `native` says whether it has other calls."""
-        made: type[Recorded] = native_type(Recorded, False) if native else Recorded
-        return made(run)
-
-
 class _Thread(threading.local):
     """The number of the current thread. (Python reuses its own numbers after a thread has ended.)"""
 
@@ -244,10 +224,8 @@ def begin(nvtx: bool = False) -> Recording:
             watching.begin(made.launch)
             program = program_state.current_program()
             program_state.on_open.append(made.watch)
-            if program is not None:
-                program.retake()
-                if (device := program.opened()) is not None:
-                    made.watch(device)
+            if program is not None and (device := program.opened()) is not None:
+                made.watch(device)
         return made
 
 
@@ -263,7 +241,4 @@ def end(recording: Recording, nvtx: bool = False) -> None:
         current = None
         watching.end(recording.launch)
         program_state.on_open.remove(recording.watch)
-        program = program_state.current_program()
-        if program is not None:
-            program.retake()
         recording.leave()

@@ -1,5 +1,6 @@
 """The watches of launches: a recording (`recording.py`), the log of launches (`launch_log.py`), and the timer of
-kernels (`profiler.py`). Without a watch, native code makes the calls of kernels and checks nothing.
+kernels (`profiler.py`), and the blocks of `ti.ad`. Without a watch, native code makes the calls of kernels. Starting
+and ending a watch costs nothing but a flag that native code reads.
 
 A watch is called as `watch(kernel, call, args, keywords)` and calls `call(*args, **keywords)`. That runs native code if
 a plan fits, else Python code, which may first compile the kernel. `launch_began` returns when the launch itself began,
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
+from weft.runtime.direct import Watched
 from weft.runtime.forks import forkable
 
 __all__ = ["Watch", "all_watch", "begin", "end", "launch_began", "launch_begins", "watches"]
@@ -24,10 +26,11 @@ _lock = forkable(threading.Lock())
 
 
 def begin(watch: Watch) -> None:
-    """Call that watch for each launch from now on. (Native code must be told by `Program.retake`.)"""
+    """Call that watch for each launch from now on."""
     global watches
     with _lock:
         watches = (*watches, watch)
+        Watched.tell(True)
 
 
 def end(watch: Watch) -> None:
@@ -35,6 +38,7 @@ def end(watch: Watch) -> None:
     global watches
     with _lock:
         watches = tuple(one for one in watches if one != watch)
+        Watched.tell(bool(watches))
 
 
 def all_watch(kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

@@ -131,7 +131,6 @@ class Program:
         self.marks: Any = None  # the marks of the check of uninitialised elements, see `data/marks.py`
         self.alive = True
         self.epoch = ctypes.c_int64()  # see `touch`
-        self.retakes = 0  # see `retake`
         self.lock: Any = _new_lock()  # held while an object is made at its first use
         self._counting: Any = _new_lock()  # (garbage collection in the meantime may count too)
         self._device: Device | None = None
@@ -174,13 +173,6 @@ class Program:
         """The trees, ndarrays and other data that the program has adopted and that are alive."""
         with self._counting:
             return list(self.trees)
-
-    def retake(self) -> None:
-        """Make the next kernel calls take the path through Python, although nothing is gone. `retakes` counts these
-        requests."""
-        with self._counting:
-            self.retakes += 1
-            self.touch()
 
     def kind(self, facts: Any) -> int:
         """The number of these facts about an argument. It is unique to this program."""

@@ -111,8 +111,8 @@ class Autotuned:
         self._ways = [_Way(kernel, config) for config in configs]
         self._chosen = {name for name in configs[0].settings if name in kernel.names}
         self.names = [name for name in kernel.names if name not in self._chosen]
-        self._signature = kernel._signature.replace(
-            parameters=[one for name, one in kernel._signature.parameters.items() if name not in self._chosen]
+        self._signature = kernel.signature.replace(
+            parameters=[one for name, one in kernel.signature.parameters.items() if name not in self._chosen]
         )
         self._key = frozenset(_known("key", key, self.names))
         self._restore = _known("restore", restore, self.names)
@@ -308,7 +308,7 @@ def _translated(kernel: Kernel, args: Sequence[Any]) -> list[Argument]:
     """Return the arguments, with the owner first if there is one, as the translator takes them."""
     kernel._program()
     owner, given = _owned(kernel, args)
-    first = [Argument(kernel.names[0], value=owner)] if kernel._has_self else []
+    first = [Argument(kernel.names[0], value=owner)] if kernel.has_self else []
     flat = kernel._unpacked(given)
     return [*first, *(one.argument(value) for one, value in zip(kernel._parameters, flat, strict=True))]
 
@@ -321,7 +321,7 @@ def _reached(kernel: Kernel, args: Sequence[Any]) -> list[Any]:
 
 
 def _owned(kernel: Kernel, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-    return (args[0], args[1:]) if kernel._has_self else (None, args)
+    return (args[0], args[1:]) if kernel.has_self else (None, args)
 
 
 def _facts(value: Any, keyed: bool) -> Any:

@@ -110,7 +110,7 @@ def test_launches_go_native_again_afterwards() -> None:
     ti.set_logs()
     fill(1.0)
     if fill._is_native:
-        assert [plan.good for plan in fill._plans] == [True]
+        assert [plan.good for plan in fill._callers.plans] == [True]
 
 
 def test_levels_choose_details(caplog: pytest.LogCaptureFixture) -> None:
