@@ -25,8 +25,9 @@ from tests.bench import report
 
 HERE = Path(__file__).parent
 PEERS = ("cpp", "numba", "warp", "taichi")
+ARRAYS = ("jax", "torch")  # peers that only have programs with derivatives: measured if they are named
 _SLOW = 1000.0  # milliseconds of a step that two rounds are enough for
-ELSEWHERE = ("numba", "warp", "taichi")  # installed beside the interpreter of --peer-python
+ELSEWHERE = ("numba", "warp", "taichi", *ARRAYS)  # installed beside the interpreter of --peer-python
 
 
 class Worker:
@@ -119,7 +120,7 @@ def main() -> None:
     usual = [name for names in report.SECTIONS.values() for name in names]
     names = [*usual, *(name for names in report.DERIVATIVES.values() for name in names)]
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(names))
-    parser.add_argument("--peers", default=",".join(PEERS), help="of cpp,numba,warp,taichi")
+    parser.add_argument("--peers", default=",".join(PEERS), help="of cpp,numba,warp,taichi,jax,torch")
     parser.add_argument("--peer-python", default=sys.executable, help="an interpreter that has numba, warp and taichi")
     parser.add_argument("--cpu-features", default="", help=f"Weft for these too, of {','.join(report.LEVELS)}")
     parser.add_argument("--rounds", type=int, default=4)
@@ -131,7 +132,7 @@ def main() -> None:
     if unknown:
         parser.error(f"there is no program {', '.join(unknown)}; there are {', '.join(names)}")
     peers = [peer for peer in f"{given.cpu_features},{given.peers}".split(",") if peer]
-    if strange := [peer for peer in peers if peer not in (*report.LEVELS, *PEERS)]:
+    if strange := [peer for peer in peers if peer not in (*report.LEVELS, *PEERS, *ARRAYS)]:
         parser.error(f"there is no peer or instruction set {', '.join(strange)}")
     print(report.heading(peers))
     pythons = {peer: given.peer_python if peer in ELSEWHERE else sys.executable for peer in ("weft", *peers)}

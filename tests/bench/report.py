@@ -18,7 +18,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 MARKS = "<!-- bench {}: begin -->", "<!-- bench {}: end -->"  # of the table of machines that reach a level, "v3"
 PLOTTED = "v4"
 LEVELS = {"v2": "Weft, SSE4.2", "v3": "Weft, AVX2", "v4": "Weft, AVX-512"}  # what code is made for
-NAMES = {"weft": "Weft", **LEVELS, "cpp": "C++", "numba": "Numba", "warp": "Warp", "taichi": "Taichi"}
+NAMES = {"weft": "Weft", **LEVELS, "cpp": "C++", "numba": "Numba", "warp": "Warp", "taichi": "Taichi",
+         "jax": "JAX", "torch": "PyTorch"}  # fmt: skip
 SECTIONS = {
     "stencils": [
         "heat_4096",
@@ -43,9 +44,13 @@ SECTIONS = {
 _DIFFERENTIATED = {
     "GradBench": ("lse", "llsq", "kmeans", "gmm", "ode", "lstm", "ba"),
     "simulations": ("wave_256", "springs_4096", "elastic_8192", "billiards_256"),
-}
+    "more simulations": (
+        "elastic_3d", "liquid_8192", "rigid_1024", "charges_1024", "volume_256", "smoke_110", "energy_8192"
+    ),
+}  # fmt: skip
 DERIVATIVES = {title: [f"{name}{what}" for name in names for what in ("", "_gradient")]
                for title, names in _DIFFERENTIATED.items()}  # fmt: skip
+DERIVATIVES["second derivatives"] = ["energy_8192_hvp"]
 HOW = {
     False: "All threads, the clock's time:",
     True: "One thread each, the processor's time (`--alone`), which others on the machine hardly change:",

@@ -4,9 +4,9 @@ Each is a program that runs forward, and one of the same name with `_gradient` t
 tape. The state has an axis for time, so that nothing is overwritten, as Taichi demands. Numbers are f32.
 """
 
+import elastic
 import inputs
 import numpy as np
-from elastic import elastic_body
 from inputs import Program, sample
 from programs import PROGRAMS
 
@@ -135,10 +135,19 @@ def springs_4096(ti):
 def elastic_8192(ti):
     """An elastic body of 8192 particles by the material point method, 128 x 128 cells, 16 steps; the gradient by its
     velocities."""
-    body = elastic_body(ti, count=8192, n=128, steps=16)
-    body.x0.from_numpy(inputs.block(body.count, 2))
-    body.v0.from_numpy(inputs.floats(body.count, 2) * 4 - 2)
-    return body.run, [body.v0], body.loss
+    return elastic.body(ti, 2, count=8192, n=128, steps=16, react=elastic.corotated(ti))
+
+
+@simulation
+def elastic_3d(ti):
+    """The same in three dimensions: 8192 particles, 32 x 32 x 32 cells, 8 steps."""
+    return elastic.body(ti, 3, count=8192, n=32, steps=8, react=elastic.neo_hookean(ti))
+
+
+@simulation
+def liquid_8192(ti):
+    """A liquid of 8192 particles, 128 x 128 cells, 16 steps."""
+    return elastic.body(ti, 2, count=8192, n=128, steps=16, react=elastic.weakly_compressible(ti))
 
 
 @simulation

@@ -26,8 +26,10 @@ def test_each_program_has_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     import gradbench  # noqa: F401
     import launches  # noqa: F401
+    import more_simulations  # noqa: F401
     import physics  # noqa: F401
     import simulations  # noqa: F401
+    import smoke  # noqa: F401
     from programs import PROGRAMS
 
     sections = [*report.SECTIONS.values(), *report.DERIVATIVES.values()]

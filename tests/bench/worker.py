@@ -32,11 +32,13 @@ def field_programs(module: str, threads: int) -> dict[str, Callable[[], Program]
     """The programs of `programs.py` for Weft or Taichi."""
     import gradbench
     import launches
+    import more_simulations
     import physics
     import simulations
+    import smoke
     from programs import PROGRAMS
 
-    assert all((gradbench, launches, physics, simulations))
+    assert all((gradbench, launches, more_simulations, physics, simulations, smoke))
     ti: Any = importlib.import_module(module)
 
     def made(name: str) -> Program:
@@ -61,6 +63,8 @@ PEERS = {
     "cpp": (own_programs, "peer_cpp"),
     "numba": (own_programs, "peer_numba"),
     "warp": (own_programs, "peer_warp"),
+    "jax": (own_programs, "peer_jax"),
+    "torch": (own_programs, "peer_torch"),
 }
 
 
