@@ -35,7 +35,7 @@ check: $(STAMP) links
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/test_structure.py
+	$(BIN)/python -m pytest -q tests/test_structure.py tests/checkers
 
 # Peers that cannot be installed here are left out, and the table says so.
 bench: $(STAMP) $(VENV)/peers/.installed

@@ -84,7 +84,6 @@ from weft.lang.program.init import x86_64 as x86_64
 from weft.lang.simt.block import global_thread_idx as global_thread_idx
 from weft.lang.tuning.autotune import AutotuneError as AutotuneError
 from weft.lang.tuning.autotune import Config as Config
-from weft.lang.tuning.autotune import autotune as autotune
 from weft.lang.ui import tools as tools
 from weft.lang.ui.gui import GUI as GUI
 from weft.lang.ui.tools import Timer as Timer
@@ -92,6 +91,7 @@ from weft.lang.values.argpack import ArgPack as ArgPack
 from weft.lang.values.argpack import ArgPackType as ArgPackType
 from weft.lang.values.color import hex_to_rgb as hex_to_rgb
 from weft.lang.values.color import rgb_to_hex as rgb_to_hex
+from weft.stubs import linalg as linalg
 from weft.stubs import math as math
 from weft.stubs import types as types
 from weft.stubs import ui as ui
@@ -182,6 +182,7 @@ from weft.stubs.functions import tanh as tanh
 from weft.stubs.functions import trunc as trunc
 from weft.stubs.functions import zero as zero
 from weft.stubs.kernels import Struct as Struct
+from weft.stubs.kernels import autotune as autotune
 from weft.stubs.kernels import data_oriented as data_oriented
 from weft.stubs.kernels import dataclass as dataclass
 from weft.stubs.kernels import func as func

@@ -84,7 +84,9 @@ class Field(_Elements[E]):
     @property
     def snode(self) -> SNode:
         """The place of the (first) scalar component."""
-    def parent(self, levels: int = 1) -> SNode | None:
+    def describe(self) -> Any:
+        """Where the field lies in memory."""
+    def parent(self, levels: int = 1) -> SNode:
         """The node `levels` above the field's place."""
     def to_numpy(self, *, dtype: Any = None) -> NumpyArray[Any]:
         """Copy all elements to a new numpy array; the axes of an element are the last ones."""

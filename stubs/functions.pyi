@@ -77,41 +77,41 @@ def clz(x: Whole) -> Whole:
 @overload
 def floor(x: Value, dtype: None = None) -> Value: ...
 @overload
+def floor(x: float, dtype: type[T]) -> T: ...
+@overload
 def floor(x: Vector[float], dtype: type[T]) -> Vector[T]: ...
 @overload
-def floor(x: Matrix[float], dtype: type[T]) -> Matrix[T]: ...
-@overload
-def floor(x: float, dtype: type[T]) -> T:
+def floor(x: Matrix[float], dtype: type[T]) -> Matrix[T]:
     """The largest integral value <= x. `dtype` casts the result."""
 
 @overload
 def ceil(x: Value, dtype: None = None) -> Value: ...
 @overload
+def ceil(x: float, dtype: type[T]) -> T: ...
+@overload
 def ceil(x: Vector[float], dtype: type[T]) -> Vector[T]: ...
 @overload
-def ceil(x: Matrix[float], dtype: type[T]) -> Matrix[T]: ...
-@overload
-def ceil(x: float, dtype: type[T]) -> T:
+def ceil(x: Matrix[float], dtype: type[T]) -> Matrix[T]:
     """The smallest integral value >= x. `dtype` casts the result."""
 
 @overload
 def trunc(x: Value, dtype: None = None) -> Value: ...
 @overload
+def trunc(x: float, dtype: type[T]) -> T: ...
+@overload
 def trunc(x: Vector[float], dtype: type[T]) -> Vector[T]: ...
 @overload
-def trunc(x: Matrix[float], dtype: type[T]) -> Matrix[T]: ...
-@overload
-def trunc(x: float, dtype: type[T]) -> T:
+def trunc(x: Matrix[float], dtype: type[T]) -> Matrix[T]:
     """x without its fraction. `dtype` casts the result."""
 
 @overload
 def round(x: Value, dtype: None = None) -> Value: ...
 @overload
+def round(x: float, dtype: type[T]) -> T: ...
+@overload
 def round(x: Vector[float], dtype: type[T]) -> Vector[T]: ...
 @overload
-def round(x: Matrix[float], dtype: type[T]) -> Matrix[T]: ...
-@overload
-def round(x: float, dtype: type[T]) -> T:
+def round(x: Matrix[float], dtype: type[T]) -> Matrix[T]:
     """The nearest integral value; halves are rounded away from zero. `dtype` casts the result."""
 
 @overload
@@ -252,19 +252,19 @@ def ifte(condition: Any, a: float | Matrix[float], b: float | Matrix[float]) -> 
     """a if the scalar condition is true, else b."""
 
 @overload
+def cast(x: float, dtype: type[T]) -> T: ...
+@overload
 def cast(x: Vector[float], dtype: type[T]) -> Vector[T]: ...
 @overload
-def cast(x: Matrix[float], dtype: type[T]) -> Matrix[T]: ...
-@overload
-def cast(x: float, dtype: type[T]) -> T:
+def cast(x: Matrix[float], dtype: type[T]) -> Matrix[T]:
     """x converted to dtype; floats saturate into integers, NaN becomes 0."""
 
 @overload
+def bit_cast(x: float, dtype: type[T]) -> T: ...
+@overload
 def bit_cast(x: Vector[float], dtype: type[T]) -> Vector[T]: ...
 @overload
-def bit_cast(x: Matrix[float], dtype: type[T]) -> Matrix[T]: ...
-@overload
-def bit_cast(x: float, dtype: type[T]) -> T:
+def bit_cast(x: Matrix[float], dtype: type[T]) -> Matrix[T]:
     """The bits of x read as dtype, which has the same size."""
 
 @overload

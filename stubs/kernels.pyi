@@ -1,12 +1,13 @@
 """Kernels and functions, as type checkers see them: they keep the names and types of their parameters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from typing_extensions import dataclass_transform
 
 from weft.lang.stages import Stages
+from weft.lang.tuning.autotune import Config
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -82,6 +83,41 @@ def real_func(function: F) -> F:
 
 def pyfunc(function: F) -> F:
     """Make `function` callable in kernels and in Python."""
+
+class Autotuned(Generic[R_co]):
+    """A kernel that runs with the fastest of several configurations."""
+
+    def __call__(self, *args: Any, **keywords: Any) -> R_co: ...
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Autotuned[R_co]: ...
+    @overload
+    def __get__(self, instance: Any, owner: Any = None) -> Callable[..., R_co]: ...
+    configs: Sequence[Config]
+    @property
+    def choices(self) -> dict[tuple[Any, ...], Config]:
+        """The choices in this program, by the facts about the arguments."""
+    def tune(self, *args: Any, **keywords: Any) -> Config:
+        """Return the configuration for such a call, and choose it now if necessary. The contents of the arguments do
+        not change."""
+
+def autotune(
+    configs: Sequence[Config],
+    key: Sequence[str] = (),
+    restore: Sequence[Any] = (),
+    reset_to_zero: Sequence[Any] = (),
+    warmup: float = 5,
+    rep: float = 30,
+) -> Callable[[Kernel[..., R]], Autotuned[R]]:
+    """Decorate a kernel (above `@ti.kernel`) so that calls use the fastest of `configs`.
+
+    Each configuration is timed in the first call with new values of the parameters named in `key` (of arrays and
+    fields: new shapes), or with arrays of other types: `warmup` milliseconds unmeasured and `rep` milliseconds
+    measured. Afterwards all memory that the kernel can write to is restored, and the call itself is made. If a run
+    depends on the results of the run before, name parameters, fields or ndarrays in `restore` to restore them before
+    each run, or in `reset_to_zero` to fill them with 0.
+
+    A configuration that fails is left out, with a warning of the logger "weft.autotune". Raises AutotuneError if all
+    fail, and ArgumentError for a value that a configuration cannot set."""
 
 def warm(*calls: Any) -> None:
     """Compile several kernels in parallel, before their first use: `ti.warm(step, (draw, image), (solver.solve, 0.1))`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,15 @@ def test_modules(stub: str, module: Any) -> None:
     wanted = set(module.__all__) - ({"primitive", "to_ir"} if module is weft.types else set())
     assert wanted <= names, sorted(wanted - names)
     assert all(hasattr(module, name) for name in names)
+
+
+def test_modules_in_folders_of_their_own() -> None:
+    """`import weft` gives these names to other modules, so that no program runs the files that checkers read."""
+    for folder in (ROOT / "stubs" / "modules").iterdir():
+        module = sys.modules[f"weft.{folder.name}"]
+        assert "modules" not in getattr(module, "__file__", "")
+        stub = folder / "__init__.pyi"
+        assert f"stubs.{folder.name} import *" in stub.read_text() if stub.exists() else folder.name == "compat"
 
 
 @pytest.mark.parametrize("path", STUBS, ids=lambda path: path.name)
