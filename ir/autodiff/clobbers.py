@@ -21,7 +21,8 @@ from typing import Any, TypeGuard
 from weft.ir import ops
 from weft.ir.addresses import element_steps, root_of, split
 from weft.ir.alias import may_alias, space_of, spaces_meet
-from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
+from weft.ir.autodiff.demand import LOCALS, Demand, reads_final
+from weft.ir.autodiff.products import loop_around
 from weft.ir.autodiff.torn import Torn
 from weft.ir.core import Block, BlockArg, Op, Value
 from weft.ir.rewrite import literal
@@ -104,8 +105,8 @@ class Clobbers:
         """Whether the write may change what the load reads, after it or before it."""
         if not spaces_meet(space_of(load.ptr), space_of(write.ptr)):
             return False
-        if isinstance(load, ops.Atomic):  # its final value is that of all extremes of its kind
-            if isinstance(write, ops.Atomic) and write.kind == load.kind:
+        if isinstance(load, ops.Atomic):  # its final value is that of all extremes of its kind, or products of the loop
+            if isinstance(write, ops.Atomic) and write.kind == load.kind and _joins(load, write):
                 return when == BEFORE
             if when == BEFORE:
                 return True
@@ -118,13 +119,19 @@ class Clobbers:
         return may_alias(load.ptr, write.ptr)
 
 
+def _joins(one: ops.Atomic, other: ops.Atomic) -> bool:
+    """Whether the adjoint of one atomic takes the other, of its kind, into account. Products of another loop scale the
+    adjoint of the memory before or after this loop."""
+    return one.kind != "mul" or loop_around(one) is loop_around(other)
+
+
 def _is_global(op: Any) -> bool:
     return not isinstance(root_of(op.operands[0]), (*LOCALS, ops.Shared))
 
 
 def _is_read(op: Op, demand: Demand) -> TypeGuard[Read]:
     if isinstance(op, ops.Atomic):
-        return op.kind in EXTREMES and op in demand.acts and _is_global(op)
+        return op in demand.acts and reads_final(demand, op) and _is_global(op)
     return isinstance(op, ops.Load) and op in demand.needed and _is_global(op)
 
 

@@ -22,7 +22,7 @@ from weft.ir.core import Block, Op, Value, ops_of
 from weft.ir.registry import registers
 from weft.ir.rewrite import Apply, Variable
 
-__all__ = ["EXTREMES", "LOCALS", "NEEDS", "Demand", "indices_of", "needs"]
+__all__ = ["EXTREMES", "LOCALS", "NEEDS", "Demand", "indices_of", "needs", "reads_final"]
 
 LOCALS = (ops.Alloca, ops.SharedLocal)
 EXTREMES = ("min", "max")
@@ -219,6 +219,12 @@ class Demand:
         return stored
 
 
+def reads_final(demand: Demand, op: ops.Atomic) -> bool:
+    """Whether the adjoint of an atomic needs what is in memory after the loop. A minimum or maximum compares its operand
+    with it. A product divides it by a factor that carries a derivative."""
+    return op.kind in EXTREMES or (op.kind == "mul" and op.value in demand.active)
+
+
 def _inside(op: Op) -> list[Op]:
     return [*ops_of(*op.regions)] if op.region_names else [op]
 
@@ -275,9 +281,8 @@ def _access(_: Demand, op: ops.Load | ops.Store) -> list[Value]:
 
 
 @needs(ops.Atomic)
-def _atomic(_: Demand, op: ops.Atomic) -> list[Value]:
-    """A minimum or maximum compares its operand with what is in memory after the loop."""
-    if op.kind not in EXTREMES:
-        return indices_of(op.ptr)
+def _atomic(demand: Demand, op: ops.Atomic) -> list[Value]:
+    """What `reads_final` reads. A product multiplies the adjoint of the memory by its factor."""
     root = root_of(op.ptr)
-    return [*indices_of(op.ptr), op.value, *([root] if isinstance(root, LOCALS) else [])]
+    value = [op.value] if op.kind in (*EXTREMES, "mul") else []
+    return [*indices_of(op.ptr), *value, *([root] if reads_final(demand, op) and isinstance(root, LOCALS) else [])]

@@ -14,6 +14,7 @@ from weft.ir.addresses import root_of
 from weft.ir.autodiff.adjoints import Frame, accumulate, clear, filled, part_of
 from weft.ir.autodiff.companions import carries, partials_of
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
+from weft.ir.autodiff.products import pull_factor
 from weft.ir.autodiff.rules import apply_partial
 from weft.ir.core import Builder, Op, Value
 from weft.ir.registry import registers
@@ -192,6 +193,10 @@ def _atomic(demand: Demand, frame: Frame, op: ops.Atomic) -> None:
     """The value of a sum gets the adjoint of the memory, which stays."""
     if op.kind in EXTREMES:
         _extreme(demand, frame, op)
+        return
+    if op.kind == "mul":
+        if op.value in demand.active:
+            _give(demand, frame, op.value, pull_factor(frame, op, isinstance(root_of(op.ptr), LOCALS)))
         return
     old = _adjoint(frame, op)
     place = frame.adjoint(op.ptr)

@@ -10,6 +10,7 @@ from weft.ir.addresses import root_of
 from weft.ir.autodiff.certain_races import refuse_race
 from weft.ir.autodiff.companions import carries, pointee
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, NEEDS, Demand
+from weft.ir.autodiff.products import apart_from_products
 from weft.ir.core import Op, Value
 from weft.ir.errors import CompilationError
 from weft.ir.registry import registers
@@ -53,15 +54,29 @@ def _atomic(demand: Demand, op: ops.Atomic) -> None:
         return
     if op.kind in EXTREMES:
         _extreme(demand, op)
+    elif op.kind == "mul":
+        _product(demand, op)
     elif op.kind not in ("add", "sub"):
         _refuse(op, f"an atomic {op.kind} in a parallel loop")
     if op in demand.active and any(user in demand.active for user in op.users):
         _refuse(op, f"the old value of an atomic {op.kind} in a parallel loop: it depends on the order of iterations")
 
 
-def _extreme(demand: Demand, op: ops.Atomic) -> None:
+def _product(demand: Demand, op: ops.Atomic) -> None:
+    _no_part(op)
+    other = apart_from_products(op)
+    if other is not None and (op.users or other is not op):
+        where = "" if other.span is None else f" (line {other.span.line})"
+        _refuse(op, f"an atomic mul in a parallel loop that accesses this memory otherwise, too{where}")
+
+
+def _no_part(op: ops.Atomic) -> None:
     if isinstance(root_of(op.ptr), LOCALS) and not isinstance(op.ptr, LOCALS):
         _refuse(op, f"an atomic {op.kind} of a part of a local")
+
+
+def _extreme(demand: Demand, op: ops.Atomic) -> None:
+    _no_part(op)
     if not _is_exact(op.value, demand.fast_math):
         _refuse(
             op,

@@ -35,11 +35,12 @@ from weft.ir.autodiff.checkpoints import (
 )
 from weft.ir.autodiff.clobbers import Clobbers
 from weft.ir.autodiff.companions import Companions
-from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
+from weft.ir.autodiff.demand import LOCALS, Demand, reads_final
 from weft.ir.autodiff.draws import number_draws
 from weft.ir.autodiff.hoisting import hoist_loads
 from weft.ir.autodiff.keeping import Kept, kept_of
 from weft.ir.autodiff.lost import lost_derivatives
+from weft.ir.autodiff.products import scale, scales
 from weft.ir.autodiff.promotion import promote
 from weft.ir.autodiff.pullbacks import PULLBACKS
 from weft.ir.autodiff.refusals import refuse_reverse
@@ -66,6 +67,7 @@ class Reverse:
         self.shared = self._shared()
         self.needed: Set[Value] = self.demand.needed
         self.tapes: list[dict[Op, Tape]] = []
+        self.scaling = False  # whether adjoints are multiplied by the factors of products, after their loop
 
     def run(self) -> None:
         """Replace the body of the kernel."""
@@ -118,6 +120,9 @@ class Reverse:
             frame.build.span = op.span or frame.build.span
             if op.regions:
                 self._region(op, frame, tapes, later)
+            elif self.scaling and scales(op, self.demand.acts):
+                assert isinstance(op, ops.Atomic)
+                scale(frame, op)
             elif op not in self.needed or isinstance(op, (ops.Const, ops.Arg)):
                 continue
             elif isinstance(op, (ops.Store, ops.Atomic)):
@@ -142,9 +147,12 @@ class Reverse:
         return found
 
     def _extremes(self, op: Op) -> list[ops.Atomic]:
-        """The atomic minima and maxima of locals in a parallel loop that act."""
+        """The atomic minima, maxima and products of locals in a parallel loop that act."""
         found, demand = op.all_of(ops.Atomic) if isinstance(op, _PARALLEL) else [], self.demand
-        return [one for one in found if one in demand.acts and one.kind in EXTREMES and one.ptr in demand.needed]
+        return [one for one in found if one in demand.acts and reads_final(demand, one) and one.ptr in demand.needed]
+
+    def _products(self, op: Op) -> bool:
+        return any(scales(inner, self.demand.acts) for inner in op.walk())
 
     def _region(self, op: Op, frame: Frame, tapes: dict[Op, Tape] | None, later: dict[Op, set[Value]] | None) -> None:
         written = self.demand.written(op, self.needed)
@@ -153,7 +161,7 @@ class Reverse:
             tapes[op] = self.note(op, frame, wanted)
             if isinstance(op, (ops.For, ops.While)) and self._taped_loop(op, frame, tapes[op]):
                 return
-        if wanted:
+        if wanted or (self.scaling and self._products(op)):
             self._plain(op, frame)
         if tapes is not None:
             for extreme in self._extremes(op):  # what a local holds after the loop
@@ -305,6 +313,16 @@ class Reverse:
             self._back_loop(op, frame, tape)
         else:
             self.sweep(op.regions[0], self.parallel(op, frame), self.demand.reversal(op))
+            if self._products(op):
+                self._scale(op, frame, tape)
+
+    def _scale(self, op: Op, frame: Frame, tape: Tape) -> None:
+        """Emit a loop again that multiplies the adjoints of products by their factors."""
+        for local, value in tape.saved:
+            frame.build.add(ops.Store(frame.value(local), value))
+        outer, self.needed, self.scaling = self.needed, self.demand.needed, True
+        self._plain(op, frame)
+        self.needed, self.scaling = outer, False
 
     def _back_loop(self, op: ops.For | ops.While, frame: Frame, tape: Tape) -> None:
         def run(inner: Frame, number: Value) -> None:

@@ -40,6 +40,7 @@ def _parallel(number: int, body: str) -> str:
 
 _SQUARE = "%1 = load %px : f64  %2 = binary mul %1, %1 : f64  store {}, %2"
 
+_PRODUCT = "%1 = load %px : f64  %4 = field_ptr @total[] : *f64  %5 = atomic mul %4, %1 : f64"
 _EXTREME = "%1 = load %{} : f64  %4 = field_ptr @total[] : *f64  %5 = atomic {} %4, %1 : f64"
 
 # The body of a kernel, and the fields that must be put back; None: it is refused.
@@ -148,6 +149,11 @@ MEMORY: dict[str, tuple[str, tuple[str, ...] | None]] = {
         """%t = field_ptr @total[] : *f64  %1 = load %t : f64  %2 = binary mul %1, %1 : f64
         %q = field_ptr @z[%c0] : *f64  store %q, %2 """
         + _parallel(1, _EXTREME.format("px", "max")),
+        None,
+    ),
+    "products by two loops": (_parallel(1, _PRODUCT) + _parallel(2, _PRODUCT), None),
+    "a product that is overwritten": (
+        _parallel(1, _PRODUCT) + "%t = field_ptr @total[] : *f64  %f = const 0.5 : f64  store %t, %f",
         None,
     ),
     "a linear use needs no value": (

@@ -113,6 +113,25 @@ MORE: dict[str, str] = {
         %f0 = load %g : f64  store %s, %f0 """
     + _loop("%b = atomic min %s, %y : f64")
     + "%r = load %s : f64  %t = field_ptr @total[] : *f64  store %t, %r",
+    "atomic products": _loop(
+        """%f = const 1.0 : f64  %1 = binary mul %x, %y : f64  %t = field_ptr @total[] : *f64
+        %a = atomic mul %t, %1 : f64  %p = binary gt %x, %f : u1
+        if %p then { for %c0, %i, %c1 (%k: i32) { %q = field_ptr @z[%k] : *f64  %d = atomic mul %q, %y : f64 } }
+        orelse { %o = atomic mul %t, %y : f64 }
+        %r = field_ptr @v[%c1] : *f64x2  %s = make_tensor [%x, %y] : f64x2  %g = atomic mul %r, %s : f64x2"""
+    ),
+    "products of factors without a derivative": """%f = const 0.5 : f64 """
+    + _loop(
+        """%n = cast %i : f64  %p = field_ptr @z[%c0] : *f64  %d = atomic mul %p, %n : f64
+        %t = field_ptr @total[] : *f64  %a = atomic mul %t, %f : f64"""
+    ),
+    "products of a shared local": """%q = field_ptr @x[%c1] : *f64  %b = load %q : f64
+        %s = shared_local : *f64  store %s, %b  """
+    + _loop("%1 = unary sin %x : f64  %a = atomic mul %s, %1 : f64")
+    + """%r = load %s : f64  %o = unary sqrt %r : f64  %t = field_ptr @total[] : *f64  store %t, %o  store %s, %r
+        parallel_for begins=[%c0], ends=[%c4] (%j: i32) { %u = field_ptr @y[%j] : *f64  %w = load %u : f64
+            %h = atomic mul %s, %w : f64 }
+        %g = load %s : f64  %k = binary mul %g, %g : f64  %e = field_ptr @z[%c0] : *f64  store %e, %k""",
     "random numbers": """%q = field_ptr @x[%c1] : *f64  %s = load %q : f64  %f = const 0.5 : f64
         %r0 = random : f64  %5 = binary mul %s, %r0 : f64
         %w = field_ptr @z[%c0] : *f64  store %w, %5 """
@@ -175,7 +194,14 @@ REFUSED = {
     "a 'return' before a parallel loop": _X
     + "%f = const 1.0 : f64  %p = binary gt %v, %f : u1  if %p then { return [] } "
     + _loop("store %pz, %x"),
-    "an atomic mul in a parallel loop": BODIES["products"],
+    "an atomic xchg in a parallel loop": BODIES["products"],
+    "an atomic mul in a parallel loop that accesses this memory otherwise": _loop(
+        "%p = field_ptr @z[%c0] : *f64  %1 = atomic mul %p, %x : f64  %2 = atomic add %p, %y : f64"
+    ),
+    "an atomic mul of a part of a local": "%s = shared_local : *f64x2  %f = const 1.0 : f64 "
+    "%o = make_tensor [%f, %f] : f64x2  store %s, %o "
+    + _loop("%e = element_ptr %s[%c1] : *f64  %1 = atomic mul %e, %x : f64")
+    + "%r = load %s : f64x2  %g = extract %r, index=1 : f64  %p = field_ptr @z[%c0] : *f64  store %p, %g",
     "an atomic max of a computed value": BODIES["extremes"],
     "a parallel loop with a race: this reads an element of 'x'": _loop(
         "%j = binary sub %i, %c1 : i32  %p = field_ptr @x[%j] : *f64  %1 = load %p : f64  store %px, %1"
