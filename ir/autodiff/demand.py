@@ -220,8 +220,8 @@ class Demand:
 
 
 def reads_final(demand: Demand, op: ops.Atomic) -> bool:
-    """Whether the adjoint of an atomic needs what is in memory after the loop. A minimum or maximum compares its operand
-    with it. A product divides it by a factor that carries a derivative."""
+    """Whether the adjoint of an atomic needs what is in memory after the loop. A minimum or maximum compares its
+    operand with it. A product divides it by a factor that carries a derivative."""
     return op.kind in EXTREMES or (op.kind == "mul" and op.value in demand.active)
 
 

@@ -180,7 +180,8 @@ class Reverse:
             following = following.next
         if isinstance(op, (ops.For, ops.While)):
             self._choose(op, tape, wanted, not frame.parallel)
-        for local in self.demand.exposed(op, self.demand.reversal(op) | tape.advance):
+        again = self.demand.needed if isinstance(op, _PARALLEL) and self._products(op) else self.demand.reversal(op)
+        for local in self.demand.exposed(op, again | tape.advance):
             if local in changed and local not in tape.kept.state:
                 value = frame.build.add(ops.Load(frame.value(local), name=local.name))
                 tape.saved.append((local, value))

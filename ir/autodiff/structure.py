@@ -18,8 +18,9 @@ from dataclasses import dataclass
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
+from weft.ir.autodiff.early_returns import PARALLEL, guard_rest
 from weft.ir.core import Block, Builder, Op, Value
-from weft.ir.errors import CompilationError, Span
+from weft.ir.errors import Span
 from weft.ir.rewrite import literal
 from weft.ir.tasks import memory_space, private_spaces
 from weft.ir.types import pointer, shape_of, u1
@@ -27,7 +28,6 @@ from weft.ir.types import pointer, shape_of, u1
 __all__ = ["split_atomics", "structure", "test_of"]
 
 NEVER, MAYBE, ALWAYS = range(3)  # whether the end of a block is skipped by a jump
-_PARALLEL = (ops.ParallelFor, ops.StructFor)
 
 
 def structure(kernel: ops.Kernel) -> list[tuple[Value, Span | None]]:
@@ -56,7 +56,7 @@ def split_atomics(kernel: ops.Kernel) -> None:
         if isinstance(root_of(op.ptr), ops.Alloca):
             _split(op)
         elif op.users or op.kind not in ("add", "sub"):
-            loop = next((outer for outer in op.around() if isinstance(outer, _PARALLEL)), None)
+            loop = next((outer for outer in op.around() if isinstance(outer, PARALLEL)), None)
             if loop is not None and loop not in private:
                 private[loop] = private_spaces(loop)
             if loop is None or memory_space(op.ptr) in private[loop]:
@@ -98,15 +98,13 @@ class _Structure:
 
     def __init__(self) -> None:
         self.done: Value | None = None
-        self.returns: Op | None = None
 
     def kernel(self, kernel: ops.Kernel) -> None:
         body = kernel.body
         if isinstance(body.last, ops.Return):
             body.last.erase()
-        self.returns = next(iter(kernel.all_of(ops.Return)), None)
         build = Builder(body, body.first, kernel.span)
-        if self.returns is not None:
+        if kernel.all_of(ops.Return):
             self.done = _flag(build, "done", value=False)
         go = _flag(build, "go", value=True)
         self.block(body, _Scope(go))
@@ -123,11 +121,8 @@ class _Structure:
                 return ALWAYS
             if isinstance(op, (ops.For, ops.While)):
                 following = self.loop(op)
-            elif isinstance(op, _PARALLEL):
-                go = _flag(Builder(op.body, op.body.first, op.span), "go", value=True)
-                self.block(op.body, _Scope(go))
-                if len(go.users) == 1:
-                    _drop(go)
+            elif isinstance(op, PARALLEL):
+                self.parallel(op)
             elif isinstance(op, ops.If):
                 sides = self.block(op.then, scope), self.block(op.orelse, scope)
                 if any(sides):
@@ -150,6 +145,9 @@ class _Structure:
     def rest(self, op: ops.If, sides: tuple[int, int], scope: _Scope) -> int:
         """Move what follows an If with jumps to where it runs only if no jump was taken."""
         assert op.block is not None
+        if sides != (ALWAYS, ALWAYS) and op.next is not None and any(isinstance(one, PARALLEL) for one in op.block):
+            guard_rest(op.block, op.next, scope.go, lambda one, block: self.guarded(one, block, scope))
+            return MAYBE
         rest = Block()
         while op.next is not None:
             moved = op.next
@@ -161,7 +159,6 @@ class _Structure:
             return ALWAYS
         if rest.first is None:
             return MAYBE
-        self.hold_no_parallel_loop(rest)
         if MAYBE not in sides:
             side = op.orelse if sides[0] == ALWAYS else op.then
         else:
@@ -173,10 +170,19 @@ class _Structure:
         side.take(inner)
         return ALWAYS if self_status == ALWAYS and MAYBE not in sides else MAYBE
 
-    def hold_no_parallel_loop(self, rest: Block) -> None:
-        if any(isinstance(op, _PARALLEL) for op in rest):
-            span = None if self.returns is None else self.returns.span
-            raise CompilationError("reverse mode cannot differentiate a 'return' before a parallel loop", span)
+    def guarded(self, op: Op, block: Block, scope: _Scope) -> None:
+        """Replace the jumps of a parallel loop, or of serial ops at the top level."""
+        if isinstance(op, PARALLEL):
+            self.parallel(op)
+        else:
+            self.block(block, scope)
+
+    def parallel(self, op: ops.ParallelFor | ops.StructFor) -> None:
+        """Replace the jumps of a parallel loop."""
+        go = _flag(Builder(op.body, op.body.first, op.span), "go", value=True)
+        self.block(op.body, _Scope(go))
+        if len(go.users) == 1:
+            _drop(go)
 
     def loop(self, op: ops.For | ops.While) -> Op | None:
         """Replace the jumps of a loop. Gives the op to visit next."""

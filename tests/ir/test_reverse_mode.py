@@ -143,6 +143,18 @@ MORE: dict[str, str] = {
             %3 = unary sin %2 : f64  store %px, %3 }"""
     )
     + """%r1 = random : f64  %u = field_ptr @z[%c1] : *f64  %v = binary mul %s, %r1 : f64  store %u, %v""",
+    **{
+        f"a return before parallel loops is {name}": f"""%q = field_ptr @x[%c1] : *f64  %v = load %q : f64
+        %f = const {limit} : f64  %p = binary gt %v, %f : u1  %t = field_ptr @total[] : *f64
+        if %p then {{ %1 = binary mul %v, %v : f64  store %t, %1  return [] }}
+        %o = field_ptr @y[%c0] : *f64  %s = load %o : f64  %a = binary mul %s, %s : f64  %h = cast %a : i32
+        %n = binary add %h, %c1 : i32  %b = atomic add %t, %a : f64
+        parallel_for begins=[%c0], ends=[%n] (%j: i32) {{ %u = field_ptr @x[%j] : *f64  %w = load %u : f64
+            %e = binary mul %w, %a : f64  %g = atomic add %t, %e : f64 }}
+        for %c0, %c4, %c1 (%k: i32) {{ %m = field_ptr @y[%k] : *f64  %r = load %m : f64  %d = binary gt %r, %s : u1
+            if %d then {{ return [] }} }}""" + _loop("%3 = binary mul %x, %s : f64  %4 = unary sin %3 : f64  store %pz, %4")
+        for name, limit in (("taken", 0.1), ("not taken", 9.0))
+    },
     "an early return": """%q = field_ptr @x[%c1] : *f64  %s = load %q : f64  %f = const 1.0 : f64
         %t = field_ptr @total[] : *f64  %p = binary gt %s, %f : u1  %u = binary mul %s, %s : f64
         for %c0, %c4, %c1 (%k: i32) { %o = field_ptr @y[%k] : *f64  %1 = load %o : f64  %2 = binary gt %1, %s : u1
@@ -191,9 +203,6 @@ REFUSED = {
     "a call of the real function 'f'": _X + "%r = invoke function=f, [%v] : f64",
     "the value of 'x' that is read here": "for %c0, %c4, %c1 (%k: i32) { %q = field_ptr @x[%k] : *f64 "
     "%v = load %q : f64 %w = binary mul %v, %v : f64  %p = field_ptr @x[%c1] : *f64  store %p, %w }",
-    "a 'return' before a parallel loop": _X
-    + "%f = const 1.0 : f64  %p = binary gt %v, %f : u1  if %p then { return [] } "
-    + _loop("store %pz, %x"),
     "an atomic xchg in a parallel loop": BODIES["products"],
     "an atomic mul in a parallel loop that accesses this memory otherwise": _loop(
         "%p = field_ptr @z[%c0] : *f64  %1 = atomic mul %p, %x : f64  %2 = atomic add %p, %y : f64"

@@ -188,3 +188,36 @@ def test_pieces_compute_what_the_kernel_computes(ti):
     assert len(pieces) == 6
     assert [piece(5) for piece in pieces] == [None] * 5 + [result]
     assert (x.to_numpy() == wanted).all()
+
+
+def test_a_return_before_parallel_loops(ti):
+    x, n = ti.field(ti.f64, 6, needs_grad=True), ti.field(ti.i32, ())
+    loss = ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def energy(limit: ti.f64) -> ti.i32:
+        if x[0] > limit:
+            loss[None] += x[0] * x[0]
+            return -1
+        count = n[None]
+        scale = x[1]
+        for i in range(count):
+            loss[None] += scale * x[i] * x[i]
+        if count > 4:
+            return count
+        for i in x:
+            loss[None] += x[i]
+        return 0
+
+    at = np.arange(1.0, 7.0)
+    for limit, count, wanted in (
+        (0.5, 3, [2, 0, 0, 0, 0, 0]),
+        (9.0, 3, [1 + 4, 1 + 14 + 8, 1 + 12, 1, 1, 1]),
+        (9.0, 5, [4, 55 + 8, 12, 16, 20, 0]),
+    ):
+        x.from_numpy(at)
+        n[None] = count
+        with ti.ad.Tape(loss):
+            result = energy(limit)
+        assert result == (-1 if limit < 1 else count if count > 4 else 0)
+        close(x.grad.to_numpy(), wanted)
