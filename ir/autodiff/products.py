@@ -6,8 +6,8 @@ and `p` for that value,
     the adjoint of a factor v        a * (p / v)                    in the backward sweep of the loop
     the adjoint of the old value     a * all factors                after it, by a second loop of atomic products
 
-The division needs factors other than 0: the product of the others is not known if one is 0. The gradient then fails with
-the line of the product. It does not fail if `a` is 0. A factor without a derivative may be 0.
+The division needs factors other than 0: the product of the others is not known if one is 0. The gradient then fails
+with the line of the product. It does not fail if `a` is 0. A factor without a derivative may be 0.
 """
 
 from __future__ import annotations
