@@ -152,7 +152,8 @@ MORE: dict[str, str] = {
         parallel_for begins=[%c0], ends=[%n] (%j: i32) {{ %u = field_ptr @x[%j] : *f64  %w = load %u : f64
             %e = binary mul %w, %a : f64  %g = atomic add %t, %e : f64 }}
         for %c0, %c4, %c1 (%k: i32) {{ %m = field_ptr @y[%k] : *f64  %r = load %m : f64  %d = binary gt %r, %s : u1
-            if %d then {{ return [] }} }}""" + _loop("%3 = binary mul %x, %s : f64  %4 = unary sin %3 : f64  store %pz, %4")
+            if %d then {{ return [] }} }}"""
+        + _loop("%3 = binary mul %x, %s : f64  %4 = unary sin %3 : f64  store %pz, %4")
         for name, limit in (("taken", 0.1), ("not taken", 9.0))
     },
     "an early return": """%q = field_ptr @x[%c1] : *f64  %s = load %q : f64  %f = const 1.0 : f64
