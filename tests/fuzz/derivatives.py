@@ -32,65 +32,34 @@ import weft as ti
 from tests.fuzz.configurations import Configuration, applied
 from tests.fuzz.execute import Judge, Outcome, prepared
 from tests.fuzz.machines import Machine
+from tests.fuzz.magnitudes import watched
+from tests.fuzz.modes import SECOND, has_floats, takes_part, with_companions, with_second
 from tests.fuzz.places import PLACES
 from tests.fuzz.program import Program
+from tests.fuzz.second import check_second
 from tests.fuzz.torn import gradients_of
 from weft.ir.adversary import Schedule
 from weft.ir.autodiff import checkpoints, keeping
 from weft.ir.autodiff.companions import carries
 from weft.ir.config import CompileConfig
-from weft.ir.core import ops_of
 from weft.ir.errors import CompilationError, InternalError
 from weft.ir.evaluate import Fault, evaluate
 from weft.ir.memory_model import Memory
-from weft.ir.ops import FieldPtr, Kernel, StructFor
+from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
-from weft.ir.symbols import COMPANIONS, FieldSymbol, Param
 from weft.ir.text import print_ir
 from weft.ir.transforms import offload
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, f64, flatten
 
-__all__ = ["Numbers", "Subject", "execute_derivatives", "with_companions"]
+__all__ = ["Numbers", "Subject", "execute_derivatives"]
 
 _STEPS = (1e-4, 1e-5)  # the widths of differences
+_ROUGH = 1e5  # a program that computes larger numbers on the way may differ from differences
 _LARGE = 1e8  # larger values are not compared: their differences are rounding
 _DOT = 1e-12  # of the sum of the terms' absolute values
 
 Run = Callable[[list[Any], list[Any]], list[Any]]  # of trees and arguments, gives results
-
-
-# ---- kernels ---------------------------------------------------------------------------------------------------------
-
-
-def with_companions(kernel: Kernel, mode: str, trees: int) -> Kernel:
-    """The kernel in that mode. Each field and parameter of floats has a dual, or each field and array a gradient. Those
-    of fields are in trees of their own, numbered from `trees` on."""
-    kind = COMPANIONS[mode]
-    made: dict[FieldSymbol, FieldSymbol] = {}
-    fields: list[FieldSymbol] = []
-    for symbol in kernel.fields:
-        made[symbol] = symbol
-        if carries(symbol.dtype) and not symbol.hidden:
-            other = replace(symbol, name=f"{symbol.name}.{kind}", tree=trees + symbol.tree)
-            made[symbol] = replace(symbol, **{kind: other})
-            fields.append(other)
-        fields.append(made[symbol])
-    for op in ops_of(kernel.body):
-        if isinstance(op, (FieldPtr, StructFor)):
-            op.field = made[op.field]
-    hidden = [Param(f"{one.name}.{kind}", one.type, kind) for one in kernel.params if _takes_part(one, mode)]
-    kernel.fields, kernel.params, kernel.mode = tuple(fields), (*kernel.params, *hidden), mode
-    return kernel
-
-
-def _takes_part(param: Param, mode: str) -> bool:
-    """Reverse mode takes parameters that are no arrays for constants."""
-    return _has_floats(param.type) and (mode == "jvp" or isinstance(param.type, Array))
-
-
-def _has_floats(type: Type) -> bool:
-    return carries(type.elem) if isinstance(type, Array) else carries(type)
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
@@ -117,7 +86,7 @@ class Space:
     for each of those in memory, whether its place depends on the order of iterations."""
 
     def __init__(self, kernel: Kernel, trees: int) -> None:
-        self.params = {k: one.type for k, one in enumerate(kernel.params) if _has_floats(one.type)}
+        self.params = {k: one.type for k, one in enumerate(kernel.params) if has_floats(one.type)}
         self.results = [type for type in kernel.results if carries(type)]
         found: list[set[int]] = [set() for _ in range(trees)]
         loose: list[set[int]] = [set() for _ in range(trees)]
@@ -246,11 +215,12 @@ class Subject:
 
     def differentiated(self, mode: str) -> Kernel:
         """The kernel in that mode, not differentiated yet. It has the lines of the program."""
-        return with_companions(parse(print_ir(self.text)), mode, self.trees)
+        kernel = parse(print_ir(self.text))
+        return with_second(kernel, self.trees) if mode == SECOND else with_companions(kernel, mode, self.trees)
 
     def launch(self, mode: str, run: Run, numbers: Numbers, others: Numbers) -> None:
         """Run a kernel in a mode on numbers and on their companions. Both are changed."""
-        hidden = [others.args[k] for k, one in enumerate(self.text.params) if _takes_part(one, mode)]
+        hidden = [others.args[k] for k, one in enumerate(self.text.params) if takes_part(one, mode)]
         results = run([*numbers.trees, *others.trees], [*numbers.args, *hidden])
         if mode == "jvp":
             count = len(self.text.results)
@@ -264,16 +234,17 @@ class Subject:
         self.space.write(others, vector, inputs)
         return others
 
-    def before(self, after: Numbers) -> Numbers:
+    def before(self, after: Numbers, start: Numbers | None = None) -> Numbers:
         """What memory holds for reverse mode: what the kernel left, and what it started from where `saved` says so."""
+        start = start or self.start
         made = Numbers([tree.copy() for tree in after.trees], [_copied(arg) for arg in after.args])
-        old, new = Memory(self.start.trees), Memory(made.trees)
+        old, new = Memory(start.trees), Memory(made.trees)
         for symbol in self.text.fields:
             if symbol.name in self.saved:
                 new.write(symbol, old.read(symbol))
         for k, param in enumerate(self.text.params):
             if param.name in self.saved or not isinstance(param.type, Array):
-                made.args[k] = _copied(self.start.args[k])
+                made.args[k] = _copied(start.args[k])
         return made
 
 
@@ -293,7 +264,7 @@ def runs(subject: Subject, mode: str, seed: int) -> Iterator[tuple[str, Run]]:
 
     config = subject.config
     made = run_passes(subject.differentiated(mode), ("differentiate",), config)
-    if mode == "vjp":
+    if mode != "jvp":
         subject.saved = frozenset(made.saved)
     yield "chi", in_evaluator(made, config, subject.functions)
     yield "adversary", in_evaluator(made, config, subject.functions, schedule=Schedule(seed))
@@ -303,7 +274,7 @@ def runs(subject: Subject, mode: str, seed: int) -> Iterator[tuple[str, Run]]:
             run_passes(one, TO_TASKS + TO_LOWERED, other)
             for one in (subject.differentiated(mode), *(parse(print_ir(one)) for one in subject.functions))
         )
-        if mode == "vjp":
+        if mode != "jvp":
             subject.saved = frozenset(low.saved)
         yield name, in_evaluator(low, other, functions)
         yield f"{name}, adversary", in_evaluator(low, other, functions, schedule=Schedule(seed))
@@ -338,7 +309,8 @@ def check_forward(subject: Subject, seed: int, counts: Counter[str]) -> str:
     space, direction = subject.space, subject.random.uniform(-1, 1, subject.base.size)
     ways = runs(subject, "jvp", seed)
     first = next(ways)  # refuses before anything runs
-    here = subject.space.read(subject.primal(subject.base), False)
+    with watched() as largest:
+        here = subject.space.read(subject.primal(subject.base), False)
     slope, tolerance, smooth = _smooth_differences(subject, direction, here)
     counts["differences"] += int(smooth.sum())
     counts["differences other than 0"] += int((smooth & (slope != 0)).sum())
@@ -358,6 +330,9 @@ def check_forward(subject: Subject, seed: int, counts: Counter[str]) -> str:
         if (apart & (np.abs(here) < _LARGE)).any():
             k = int(np.argmax(apart))
             return f"{name}: the value of {subject_place(subject, k)} is {values[k]}, without a mode {here[k]}"
+        if wrong.any() and largest.value > _ROUGH:
+            counts["programs with numbers too large for differences"] += 1
+            return ""
         if wrong.any():
             k = int(np.argmax(wrong))
             return f"{name}: the dual of {subject_place(subject, k)} is {duals[k]}, differences say {slope[k]}"
@@ -410,7 +385,21 @@ def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
     return ""
 
 
-CHECKS: dict[str, Callable[[Subject, int, Counter[str]], str]] = {"jvp": check_forward, "vjp": check_reverse}
+def check_hessian(subject: Subject, seed: int, counts: Counter[str]) -> str:
+    """What is wrong with second derivatives, "" if nothing is."""
+
+    def forward(numbers: Numbers, duals: Numbers) -> None:
+        subject.launch("jvp", next(runs(subject, "jvp", seed))[1], numbers, duals)
+        numbers.results, duals.results = [], []
+
+    return check_second(subject, runs(subject, SECOND, seed), forward, counts)
+
+
+CHECKS: dict[str, Callable[[Subject, int, Counter[str]], str]] = {
+    "jvp": check_forward,
+    "vjp": check_reverse,
+    SECOND: check_hessian,
+}
 
 
 @contextmanager

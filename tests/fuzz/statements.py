@@ -167,6 +167,22 @@ def _own(w: Writer, depth: int) -> Made:
     return update(w, w.own(place), place.kind)
 
 
+@statement("swap in a branch", opens=True, weight=2.0, where=lambda w: not w.at_top)
+def _swap(w: Writer, depth: int) -> Made:
+    """A branch reads an own place, overwrites it, and hands the old value on."""
+    kind = w.pick(_NUMBERS)
+    source, target = w.own(w.pick(w.places("own", kind))), w.own(w.pick(w.places("own", kind)))
+    old, new = w.fresh(), w.fresh()
+    start, truth = w.expr(kind, 1), w.expr("truth", 1)
+    if w.chance(0.5):  # all of one type
+        target, start = source, Expr("own element", source, kind)
+    value = w.expr(kind, 1)
+    texts = (f"{old} = {source}", f"{source} = {{0}}", f"{new} = {old}")
+    inner = Body([Stmt("own store", [(text, None)], [value] if "{0}" in text else []) for text in texts])
+    w.let(new, kind)
+    return [(f"{new} = {{0}}", None), ("if {1}:", inner), (f"{target} = {new}", None)], [start, truth]
+
+
 @statement("part of an own place")
 def _own_part(w: Writer, depth: int) -> Made:
     place = w.pick(w.places("own", "v3", "w2", "m2", "S", "N"))

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz import derivatives
 from tests.fuzz.configurations import Configuration
 from tests.fuzz.derivatives import execute_derivatives
+from tests.fuzz.modes import SECOND
 from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.program import Program, draw
 from tests.fuzz.workers import Plan, explain, program_of
 from weft.ir.autodiff import companions, pullbacks
 from weft.ir.autodiff.checkpoints import Slots
-from weft.ir.autodiff.reverse import Reverse
+from weft.ir.autodiff.demand import Demand
 from weft.ir.autodiff.rules import DERIVATIVES
 from weft.ir.rewrite import expressions
 
@@ -42,6 +44,35 @@ def test_reverse_mode_of_random_programs_agrees_with_forward_mode() -> None:
         assert not outcome.bad, f"{configuration}\n{program.code}\n{outcome.status}: {outcome.detail}"
         found += outcome.counts["dot products other than 0"]
     assert found >= 8
+
+
+def test_second_derivatives_of_random_programs_are_symmetric() -> None:
+    found = 0
+    for number in range(4):
+        program, configuration = program_of(PLAN, number)
+        outcome = execute_derivatives(program, configuration, (SECOND,), "cpu" if number == 0 else "")
+        assert not outcome.bad, f"{configuration}\n{program.code}\n{outcome.status}: {outcome.detail}"
+        found += outcome.counts["Hessians other than 0"]
+    assert found >= 4
+
+
+def test_a_wrong_second_derivative_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of a product by its second factor."""
+    program = small("o_f64[i]", "ti.sin(o_f64[i]) * xs[0, 1] * ti.exp(-abs(o_f64[i] * xs[0, 1]))")
+    assert execute_derivatives(program, EXACT, (SECOND,)).counts["Hessians other than 0"]
+    wrong = replace(DERIVATIVES["mul"], partials=DERIVATIVES["mul"].partials[:1] * 2)
+    monkeypatch.setitem(companions.DERIVATIVES, "mul", wrong)
+    outcome = execute_derivatives(program, EXACT, (SECOND,))
+    assert outcome.status == "differs", outcome.detail
+    assert "<u, H v> = " in outcome.detail
+
+
+def test_large_numbers_on_the_way_are_no_place_for_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = small("o_f64[i]", "ti.sin(ti.sin(o_f64[i]) * 1e12) * 1e-12 + o_f64[i]")
+    outcome = execute_derivatives(program, EXACT)
+    assert outcome.status == "same", outcome.detail
+    monkeypatch.setattr(derivatives, "_ROUGH", 1e20)
+    assert execute_derivatives(program, EXACT).status == "differs"
 
 
 @pytest.mark.emulated
@@ -95,7 +126,7 @@ def _nothing(*_: object) -> None:
 @pytest.mark.parametrize(
     ("owner", "name", "wrong"),
     [
-        (Reverse, "state", lambda *_: []),
+        (Demand, "state", lambda *_: []),
         (Slots, "restore", _nothing),
         (pullbacks, "clear", _nothing),
     ],

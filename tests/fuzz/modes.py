@@ -1,0 +1,74 @@
+"""Kernels in a mode, with the companions of their fields and parameters: gradients, duals, and duals of gradients."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from weft.ir.autodiff.companions import carries
+from weft.ir.core import ops_of
+from weft.ir.ops import FieldPtr, Kernel, StructFor
+from weft.ir.symbols import COMPANIONS, FieldSymbol, Param
+from weft.ir.types import Array, Type
+
+__all__ = ["SECOND", "has_floats", "takes_part", "with_companions", "with_second"]
+
+SECOND = "vjp.jvp"  # the mode of second derivatives
+
+
+def with_companions(kernel: Kernel, mode: str, trees: int) -> Kernel:
+    """The kernel in that mode. Each field and parameter of floats has a dual, or each field and array a gradient. Those
+    of fields are in trees of their own, numbered from `trees` on."""
+    kind = COMPANIONS[mode]
+    made: dict[FieldSymbol, FieldSymbol] = {}
+    fields: list[FieldSymbol] = []
+    for symbol in kernel.fields:
+        made[symbol] = symbol
+        if carries(symbol.dtype) and not symbol.hidden:
+            other = replace(symbol, name=f"{symbol.name}.{kind}", tree=trees + symbol.tree)
+            made[symbol] = replace(symbol, **{kind: other})
+            fields.append(other)
+        fields.append(made[symbol])
+    for op in ops_of(kernel.body):
+        if isinstance(op, (FieldPtr, StructFor)):
+            op.field = made[op.field]
+    hidden = [Param(f"{one.name}.{kind}", one.type, kind) for one in kernel.params if takes_part(one, mode)]
+    kernel.fields, kernel.params, kernel.mode = tuple(fields), (*kernel.params, *hidden), mode
+    return kernel
+
+
+def takes_part(param: Param, mode: str) -> bool:
+    """Reverse mode takes parameters that are no arrays for constants."""
+    return has_floats(param.type) and (mode == "jvp" or isinstance(param.type, Array))
+
+
+def has_floats(type: Type) -> bool:
+    return carries(type.elem) if isinstance(type, Array) else carries(type)
+
+
+def with_second(kernel: Kernel, trees: int) -> Kernel:
+    """The kernel in the mode of second derivatives. Fields and arrays have gradients and duals, and gradients have
+    duals. Those of fields are in trees of their own, numbered from `trees` on."""
+    made: dict[FieldSymbol, FieldSymbol] = {}
+    fields: list[FieldSymbol] = []
+    for symbol in kernel.fields:
+        made[symbol] = symbol
+        if carries(symbol.dtype) and not symbol.hidden:
+            both, grad, dual = (
+                replace(symbol, name=f"{symbol.name}.{kind}", tree=number * trees + symbol.tree)
+                for number, kind in ((3, "grad.dual"), (1, "grad"), (2, "dual"))
+            )
+            grad = replace(grad, dual=both)
+            made[symbol] = replace(symbol, grad=grad, dual=dual)
+            fields += [both, grad, dual]
+        fields.append(made[symbol])
+    for op in ops_of(kernel.body):
+        if isinstance(op, (FieldPtr, StructFor)):
+            op.field = made[op.field]
+    arrays = [one for one in kernel.params if isinstance(one.type, Array) and carries(one.type.elem)]
+    hidden = [
+        Param(f"{one.name}.{kind}", one.type, kind.rpartition(".")[2])
+        for kind in ("grad", "dual", "grad.dual")
+        for one in arrays
+    ]
+    kernel.fields, kernel.params, kernel.mode = tuple(fields), (*kernel.params, *hidden), SECOND
+    return kernel
