@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import report
+import weft as ti
+from tests.bench import checkpoints, report
 from tests.bench.__main__ import Measured, Worker, different, measure
 from weft.codegen.llvm.instruction_sets import levels_here
 
@@ -34,6 +35,17 @@ def test_each_program_has_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
 
     sections = [*report.SECTIONS.values(), *report.DERIVATIVES.values()]
     assert sorted(PROGRAMS) == sorted(name for names in sections for name in names)
+
+
+def test_a_gradient_in_a_bounded_memory_is_measured() -> None:
+    ti.init(arch="cpu")
+    try:
+        found = checkpoints.measure(ti, particles=64, grid=16, steps=40, memory=0.2, rounds=1)
+    finally:
+        ti.reset()
+    assert 0 < found.used <= found.allowed < found.all_bytes
+    assert found.apart < 1e-2
+    assert "times that of keeping all" in str(found)
 
 
 def test_a_program_is_measured(weft: Worker) -> None:
