@@ -17,6 +17,7 @@ from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.custom import Custom, custom
 from weft.lang.autodiff.forward_mode import FwdMode
 from weft.lang.autodiff.replacing import grad_for, grad_replaced, no_grad
+from weft.lang.autodiff.solve import solve
 from weft.lang.autodiff.steps import steps
 from weft.lang.autodiff.tape import Tape
 from weft.lang.autodiff.transforms import grad, hvp, jvp, value_and_grad, vjp
@@ -35,6 +36,7 @@ __all__ = [
     "hvp",
     "jvp",
     "no_grad",
+    "solve",
     "steps",
     "value_and_grad",
     "vjp",

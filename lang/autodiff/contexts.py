@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from weft.ir.errors import WeftError
 from weft.lang.data.elements import hear
+from weft.lang.data.operations import Operation
 from weft.lang.data.writes import LISTENERS, Listener
 from weft.lang.measure import watching
 from weft.runtime.forks import forkable
@@ -38,6 +39,9 @@ class Context(Listener, Protocol):
 
     def beside(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run a launch by a function whose kernels tapes do not record."""
+
+    def operate_beside(self, operation: Operation, run: Callable[[], Any]) -> Any:
+        """Run an operation in a function whose calls tapes do not record."""
 
     def overwrite(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """What `write` says, in a function whose writes tapes do not record."""
@@ -72,6 +76,12 @@ class Block(Context):
 
     def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
         """Nothing, since no launch is recorded. (A `Context`.)"""
+
+    def operate(self, operation: Operation, run: Callable[[], Any]) -> Any:
+        """Raise WeftError, since forward mode has no derivative of an operation. (A `Listener`.)"""
+        raise WeftError(f"{operation.name} has no derivative in forward mode: call it outside, or use a tape")
+
+    operate_beside = operate
 
     def begin(self) -> None:
         """Prepare the block. If this raises, the block is not entered."""
@@ -138,6 +148,7 @@ class _Beside:
     def __init__(self, tape: Context) -> None:
         self.launch = self.beside = tape.beside
         self.write, self.write_element = tape.overwrite, tape.write_element
+        self.operate = tape.operate_beside
         self.has_duals, self.plainly = tape.has_duals, tape.plainly
 
     def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:

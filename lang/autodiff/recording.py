@@ -27,6 +27,7 @@ from weft.lang.autodiff.variables import clear_element
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.calls.gradient_warnings import warn_at
 from weft.lang.data.derived import at_path, derived, is_derived, kinds_of
+from weft.lang.data.operations import Operation
 from weft.lang.kernels.draws import last_key
 
 __all__ = ["Recording"]
@@ -171,6 +172,22 @@ class Recording(Recorder):
         if self._series is not None or record.after:
             self._append(record)
         return result
+
+    def operate(self, operation: Operation, run: Callable[[], Any]) -> Any:
+        """Record and run an operation. (A `Listener`.)"""
+        if self._duals is not None:
+            return self._duals.operate(operation, run)
+        for one in (*operation.reads, *operation.writes):
+            self.meet(one)
+        return super().operate(operation, run)
+
+    def gradient_of(self, memory: Any) -> Any:
+        """The gradient of a field or ndarray. None if it has none. (Of `Gradients`.)"""
+        return derived(memory, "grad")
+
+    def gradient_kernel(self, kernel: Any) -> Any:
+        """The kernel of the gradient."""
+        return kernel.derivative(self._mode, ())
 
     def write(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """Record what Python writes: the gradient of the source takes that of the target. (A `Listener`.)"""

@@ -205,7 +205,7 @@ _MODULES: dict[str, str] = {
     **dict.fromkeys(("_ndrange", "common_ops", "kernel_impl", "runtime_ops", "util"), "weft"),
     "exception": "weft.lang.errors",
 }
-_LINALG = ("algorithms.solvers", "sparse_matrices.builder", "sparse_matrices.matrix", "sparse_matrices.solvers")
+_LINALG = ("linear.solvers", "sparse_matrices.builder", "sparse_matrices.matrix", "sparse_matrices.solvers")
 _NAMESPACES = {
     "experimental": "weft.lang.functions.func",
     "argpack": "weft.lang.values.argpack",

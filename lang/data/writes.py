@@ -22,6 +22,9 @@ class Listener(Protocol):
     def write_element(self, target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
         """An element of `target` will be written, or a part of a vector or matrix. (None: all of it.)"""
 
+    def operate(self, operation: Any, run: Callable[[], Any]) -> Any:
+        """Run an `Operation` (`operations.py`): `run()` runs it."""
+
 
 LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("weft.writes", default=())  # of this thread
 

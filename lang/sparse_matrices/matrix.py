@@ -13,12 +13,15 @@ import numpy as np
 from weft.ir.errors import TypeMismatch
 from weft.ir.types import Prim
 from weft.lang.arguments import any_number, is_one, path_of, shown
+from weft.lang.calls.gradient_warnings import warn_at
 from weft.lang.data.field import ScalarField
 from weft.lang.data.make_ndarray import ndarray
 from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.writes import LISTENERS
 from weft.lang.errors import ArgumentError
 from weft.lang.kernels.kernel import kernel
 from weft.lang.program.init import program
+from weft.lang.sparse_matrices.derivatives import Map, Source
 from weft.lang.values.builtins import zero
 from weft.lang.values.kinds import Integers, Numbers
 from weft.lang.values.types import f32, i32, primitive
@@ -63,6 +66,7 @@ class SparseMatrix:
         self.values = np.ascontiguousarray(values, dtype.np)
         self.starts = np.searchsorted(rows, np.arange(self.shape[0] + 1))
         self._copied: tuple[int, tuple[Ndarray, Ndarray, Ndarray]] | None = None
+        self.source: Source | None = None
 
     @classmethod
     def of_triplets(
@@ -116,6 +120,7 @@ class SparseMatrix:
 
     def __setitem__(self, place: Any, value: Any) -> None:
         at, found = self._find(place)
+        self._end_derivatives("an assignment to an element of a sparse matrix")
         value = self.dtype.np.type(any_number(value, "an element of a sparse matrix"))
         values = self.values.copy()
         if found:
@@ -139,9 +144,15 @@ class SparseMatrix:
         width = max((len(text) for row in texts for text in row), default=0)
         return "\n".join("[" + ", ".join(text.rjust(width) for text in row) + "]" for row in texts)
 
+    def _end_derivatives(self, what: str) -> None:
+        """Warn if the elements carry derivatives, which end there."""
+        if self.source is not None and LISTENERS.get():
+            warn_at(None, f"the derivatives of the elements of a sparse matrix end in {what}: compute them in a kernel")
+
     # -- arithmetic ----------------------------------------------------------------------------------------------------
 
     def _with(self, rows: Any, columns: Any, values: Any, shape: tuple[int, int] | None = None) -> SparseMatrix:
+        self._end_derivatives("an operation with a sparse matrix")
         return SparseMatrix.of_triplets(shape or self.shape, rows, columns, values, self.dtype)
 
     def _no_array(self, other: Any, symbol: str) -> None:
@@ -196,16 +207,35 @@ class SparseMatrix:
 
     def __matmul__(self, other: Any) -> Any:
         """Return the product with a matrix or a vector. The product with an ndarray is an ndarray, with another vector
-        a numpy array."""
+        a numpy array. Under a tape, it is an ndarray with a gradient if the vector or the elements have one."""
         if isinstance(other, SparseMatrix):
             return self._product(other)
         if not isinstance(other, (Ndarray, ScalarField, np.ndarray)):
             return NotImplemented
         x = vector_of(other, self.m, self.dtype, f"a matrix of shape {self.shape} times a vector")
+        recorded = self._map().recorded(other)
+        if recorded is not None:
+            return recorded
         out = ndarray(self.dtype, self.n) if isinstance(other, Ndarray) else np.zeros(self.n, self.dtype.np)
         if self.nnz:
             _multiply(*self._on_device(), x, out)
         return out
+
+    def _map(self) -> Map:
+        rows, columns, values, (n, m) = self.rows, self.columns, self.values, self.shape
+
+        def product(to: Any, by: Any, vector: Any, length: int) -> Any:
+            return np.bincount(to, values * vector[by], length).astype(values.dtype)
+
+        return Map(
+            "the product of a sparse matrix and a vector",
+            self.dtype,
+            n,
+            self.source,
+            lambda b: product(rows, columns, b, n),
+            lambda g: product(columns, rows, g, m),
+            lambda _, g, b, x: g[rows] * b[columns],
+        )
 
     def _product(self, other: SparseMatrix) -> SparseMatrix:
         """Return the product with a matrix: each element (i, k) is multiplied by all elements (k, j) of the other's row
@@ -231,8 +261,9 @@ class SparseMatrix:
     # -- input and output ----------------------------------------------------------------------------------------------
 
     def build_from_ndarray(self, ndarray: Any) -> None:
-        """Set the matrix from triplets: an ndarray of 3-vectors, or of three numbers for each. Raises ArgumentError for
-        a triplet outside of the matrix."""
+        """Set the matrix from triplets: an ndarray of 3-vectors, or of three numbers for each. Under a tape, the values
+        of the triplets get gradients from products and solutions with the matrix. Raises ArgumentError for a triplet
+        outside of the matrix."""
         if not isinstance(ndarray, Ndarray):
             raise TypeMismatch(f"build_from_ndarray takes an ndarray of (row, column, value), not {ndarray!r}")
         triplets = ndarray.to_numpy()
@@ -240,10 +271,14 @@ class SparseMatrix:
             raise TypeMismatch(f"a triplet is three numbers, but {triplets.size} is not a multiple of 3")
         triplets = triplets.reshape(-1, 3)
         places = triplets[:, :2].astype(np.int64)
+        self.source = None
         if ((places < 0) | (places >= self.shape)).any():
             raise ArgumentError(f"a triplet is out of bounds for a matrix of shape {self.shape}")
         made = self._with(places[:, 0], places[:, 1], triplets[:, 2])
         self._set(made.rows, made.columns, made.values, self.dtype)
+        if LISTENERS.get():
+            numbers = places[:, 0] * self.m + places[:, 1]
+            self.source = Source(ndarray, np.searchsorted(self.rows * self.m + self.columns, numbers))
 
     def mmwrite(self, filename: Any) -> None:
         """Write the matrix to a file in the Matrix Market format (https://math.nist.gov/MatrixMarket/formats.html)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from math import sqrt
 from typing import Any
 
@@ -11,7 +12,10 @@ from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import is_one, number_of, shown, whole_of
 from weft.lang.data.make_ndarray import ndarray
 from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.operations import unheard
 from weft.lang.errors import ArgumentError
+from weft.lang.linear.implicit import NotConverged
+from weft.lang.sparse_matrices.derivatives import Map
 from weft.lang.sparse_matrices.factors import Band, Envelope
 from weft.lang.sparse_matrices.matrix import SparseMatrix, vector_of
 from weft.lang.sparse_matrices.ordering import reverse_cuthill_mckee
@@ -43,6 +47,7 @@ class SparseSolver:
         self._pattern: tuple[Any, Any] | None = None
         self._shape = (0, 0)
         self._succeeded = False
+        self._factorized: SparseMatrix  # the matrix of the last factorization
 
     def compute(self, sparse_matrix: Any) -> SparseSolver:
         """Run `analyze_pattern` and `factorize`."""
@@ -58,7 +63,8 @@ class SparseSolver:
             raise TypeMismatch(f"the solver is for elements of {self.dtype}, but the matrix has elements of {A.dtype}")
         if A.n != A.m:
             raise ArgumentError(f"a matrix of shape {A.shape} has no inverse: it must be square")
-        both = A + A.transpose()
+        with unheard():
+            both = A + A.transpose()
         self.order = reverse_cuthill_mckee(both.starts, both.columns)
         self._place = np.empty(A.n, np.int64)
         self._place[self.order] = np.arange(A.n)
@@ -76,17 +82,51 @@ class SparseSolver:
                 "analyze_pattern first"
             )
         rows, columns = self._place[A.rows], self._place[A.columns]
-        self._succeeded = self._factors.factorize(rows, columns, A.values, self.solver_type == "LLT")
+        with unheard():
+            self._succeeded = self._factors.factorize(rows, columns, A.values, self.solver_type == "LLT")
+        self._factorized = copy(A)
 
     def solve(self, b: Any) -> Any:
-        """Return x, as an ndarray if b is one, else as a numpy array. Raises ArgumentError for a b of another length,
-        and without a successful factorization."""
+        """Return x, as an ndarray if b is one, else as a numpy array. Under a tape, it is an ndarray with a gradient if
+        b or the elements of the matrix have one. Its gradient solves with the transposed matrix, for which "LU" runs
+        another factorization. Raises ArgumentError for a b of another length, and without a successful
+        factorization."""
         if not self._succeeded:
             raise ArgumentError("there is no factorization (info() is False): it failed, or compute() was not called")
         x = vector_of(b, self._shape[0], self.dtype, f"solving with a matrix of shape {self._shape} takes a vector")
-        x = np.array((x.to_numpy() if isinstance(x, Ndarray) else x)[self.order])
-        self._factors.solve(x)
-        return _like(b, x[self._place], self.dtype)
+        recorded = self._map().recorded(b)
+        return _like(b, self._solved(_host(x)), self.dtype) if recorded is None else recorded
+
+    def _solved(self, b: Any) -> Any:
+        x = np.array(b[self.order])
+        with unheard():
+            self._factors.solve(x)
+        return x[self._place]
+
+    def _map(self) -> Map:
+        """The solution for the matrix that is factorized now."""
+        A, kind = self._factorized, self.solver_type
+
+        def solver(of: SparseMatrix) -> SparseSolver:
+            known = of is A and self._factorized is A
+            return self if known else SparseSolver(self.dtype, kind).compute(of)
+
+        def of_elements(adjoint: Any, _: Any, __: Any, x: Any) -> Any:
+            numbers = -adjoint[A.rows] * x[A.columns]
+            if kind == "LU":
+                return numbers
+            both = numbers - np.where(A.rows > A.columns, adjoint[A.columns] * x[A.rows], 0)
+            return np.where(A.rows >= A.columns, both, 0)  # the others are not read
+
+        return Map(
+            "SparseSolver.solve",
+            self.dtype,
+            A.n,
+            A.source,
+            lambda b: solver(A)._solved(b.astype(self.dtype.np)),
+            lambda g: solver(A.transpose() if kind == "LU" else A)._solved(g),
+            of_elements,
+        )
 
     def info(self) -> bool:
         """Return whether the last factorization succeeded."""
@@ -105,16 +145,57 @@ class SparseCG:
         what = f"solving with a matrix of shape {A.shape} takes a vector"
         self.b = _host(vector_of(b, A.n, A.dtype, what))
         self.x0 = np.zeros_like(self.b) if x0 is None else _host(vector_of(x0, A.n, A.dtype, what))
+        self._given = b
 
     def solve(self) -> tuple[Any, bool]:
-        """Return x as a numpy array, and whether the norm of the residual fell below `atol` within `max_iter` steps."""
-        x = self.x0.copy()
-        r = self.b - self.A @ x
+        """Return x as a numpy array, and whether the norm of the residual fell below `atol` within `max_iter` steps.
+        Under a tape, x is an ndarray with a gradient if b is an ndarray or has a gradient, or if the elements of the
+        matrix have one. The gradient solves by conjugate gradients, too, with the same precision in proportion to its
+        right side. It raises NotConverged if it does not get there."""
+        A, end = copy(self.A), [False]
+
+        def compute(b: Any) -> Any:
+            x, end[0], _ = self._iterate(A, b.astype(A.dtype.np), self.x0, self.atol)
+            return x
+
+        solution = Map(
+            "SparseCG.solve",
+            A.dtype,
+            A.n,
+            A.source,
+            compute,
+            lambda g: self._adjoint(A, g),
+            lambda adjoint, g, b, x: -adjoint[A.rows] * x[A.columns],
+        )
+        recorded = solution.recorded(self._given)
+        return (compute(self.b) if recorded is None else recorded), end[0]
+
+    def _adjoint(self, A: SparseMatrix, g: Any) -> Any:
+        size, first = sqrt(_dot(g, g)), sqrt(_dot(self.b, self.b))
+        if size == 0.0:
+            return g
+        tol = self.atol * size / (first or 1.0)
+        found, converged, residual = self._iterate(A, g, np.zeros_like(g), tol)
+        if not converged:
+            raise NotConverged(
+                f"the gradient of SparseCG.solve has not converged: the residual is {residual:.3e} after at most "
+                f"{self.max_iter} steps, more than {tol:.3e}"
+            )
+        return found
+
+    def _iterate(self, A: SparseMatrix, b: Any, x0: Any, tol: float) -> tuple[Any, bool, float]:
+        """The solution, whether it converged, and the norm of the residual."""
+        with unheard():
+            return self._iterated(A, b, x0, tol)
+
+    def _iterated(self, A: SparseMatrix, b: Any, x0: Any, tol: float) -> tuple[Any, bool, float]:
+        x = x0.copy()
+        r = b - A @ x
         p, rr = r.copy(), _dot(r, r)
         for _ in range(self.max_iter):
-            if sqrt(rr) < self.atol:
+            if sqrt(rr) < tol:
                 break
-            Ap = self.A @ p
+            Ap = A @ p
             curvature = _dot(p, Ap)
             if curvature == 0.0:
                 break
@@ -122,7 +203,7 @@ class SparseCG:
             r -= Ap * x.dtype.type(rr / curvature)
             before, rr = rr, _dot(r, r)
             p = r + p * x.dtype.type(rr / before)
-        return x, sqrt(rr) < self.atol
+        return x, sqrt(rr) < tol, sqrt(rr)
 
 
 def _matrix(given: Any) -> SparseMatrix:

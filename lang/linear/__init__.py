@@ -1,0 +1,1 @@
+"""Linear systems whose matrix is a function of a vector: the operator, Krylov methods, and their gradients."""
