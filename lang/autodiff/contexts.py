@@ -78,8 +78,14 @@ class Block(Context):
         """Nothing, since no launch is recorded. (A `Context`.)"""
 
     def operate(self, operation: Operation, run: Callable[[], Any]) -> Any:
-        """Raise WeftError, since forward mode has no derivative of an operation. (A `Listener`.)"""
+        """Raise WeftError if duals may be lost, since forward mode has no derivative of operations. (A `Listener`.)"""
+        if operation.kernel is None and not any(map(self.may_have_dual, (*operation.reads, *operation.writes))):
+            return run()
         raise WeftError(f"{operation.name} has no derivative in forward mode: call it outside, or use a tape")
+
+    def may_have_dual(self, memory: Any) -> bool:
+        """Whether a field or ndarray may have a dual that is not 0."""
+        return "dual" in memory.companions
 
     operate_beside = operate
 

@@ -73,6 +73,14 @@ class Losses:
             for other in found.constants:
                 self._ended.setdefault(other, site_there)
 
+    def taken(self, name: str, memory: Hashable) -> None:
+        """Report that a call of that name takes values from memory in which a derivative has ended."""
+        site = self._ended.get(memory)
+        if site is not None:
+            self._report(
+                site, name, "the derivative of the value that is stored here is lost, because {} takes it from there"
+            )
+
     def _report(self, site: Site, kernel: str, message: str) -> None:
         if (id(site), kernel) in self._told:
             return

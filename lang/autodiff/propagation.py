@@ -144,6 +144,10 @@ class Propagation(Block):
             elif dual is not None:
                 dual.copy_from(other)
 
+    def may_have_dual(self, memory: Any) -> bool:
+        """Whether a field or ndarray may have a dual that is not 0."""
+        return memory_of(memory).key in self._known
+
     def write_element(self, target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
         """Set the dual of an element that Python writes to 0, if a launch has used that memory. (A `Listener`.)"""
         del again

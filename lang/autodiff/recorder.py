@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from weft.lang.autodiff.contexts import Block
+from weft.lang.autodiff.lost import Losses
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import Touch, Uses, uses_of
 from weft.lang.autodiff.series import Series
@@ -29,9 +30,9 @@ class Recorder(Block):
 
     records = True
 
-    def __init__(self, versions: Versions, bounds: bool) -> None:
+    def __init__(self, versions: Versions, losses: Losses, bounds: bool) -> None:
         self._records: list[Record] = []
-        self._versions, self._bounds = versions, bounds
+        self._versions, self._losses, self._bounds = versions, losses, bounds
         self._loops: list[Loop] = []  # of `ti.ad.steps`, the outermost first
         self._series: Series | None = None  # the record of these loops, while they run
 
@@ -94,6 +95,8 @@ class Recorder(Block):
                 "call the solver in a function with @ti.ad.no_grad"
             )
         self._warn_of_lost(operation, [*operation.reads, *parameters])
+        for touch in (*_whole(operation.reads), *read):
+            self._losses.taken(operation.name, touch.memory.key)
         record = Record(partial(operation.back, self, parameters), operation.run)
         return self._operated(operation, record, read, run)
 

@@ -52,8 +52,7 @@ class Recording(Recorder):
         self.has_duals = duals is not None
         self._mode = "vjp*" if duals is None else "vjp.jvp*"
         self._paths = [path for path in kinds_of(self._mode) if path.startswith("grad")]
-        super().__init__(Versions(save=True), bounds=duals is None)
-        self._losses = Losses(strict=True, results=True)
+        super().__init__(Versions(save=True), Losses(strict=True, results=True), bounds=duals is None)
         self._results = list[_Result]()
         self._boxes: dict[str, Any] = {}
         self._owners: dict[Hashable, Any] = {}  # the memory whose gradients are used

@@ -75,8 +75,9 @@ class Tape(Recorder):
             companion_of(one, "grad", "the field to check")
         if self._checked and loss is None:
             raise ArgumentError("grad_check needs a loss")
-        super().__init__(Versions(save, bool(self._checked)), bounds=save and not self._checked)
-        self._losses, self._sites = Losses(validation), Sites(self._versions)
+        versions = Versions(save, bool(self._checked))
+        super().__init__(versions, Losses(validation), bounds=save and not self._checked)
+        self._sites = Sites(versions)
 
     def begin(self) -> None:
         """Clear the gradients and the loss. (Of `Block`.)"""

@@ -16,6 +16,7 @@ import numpy as np
 from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import is_one, shown
 from weft.lang.data.make_ndarray import ndarray
+from weft.lang.data.operations import Operation, perform
 from weft.lang.errors import ArgumentError
 from weft.lang.library.triplets import MEMBERS
 from weft.lang.sparse_matrices.matrix import STORAGE_FORMATS, SparseMatrix, shape_of
@@ -104,7 +105,10 @@ class SparseMatrixBuilder:
             print(f"[{row}, {column}] = {value:g}")
 
     def build(self, dtype: Any = None, _format: str = "CSR") -> SparseMatrix:
-        """Return the matrix and empty the builder. Raises ArgumentError like `triplets`."""
+        """Return the matrix and empty the builder. Raises ArgumentError like `triplets`. Under a tape, derivatives of
+        the values end here, with a warning: use `SparseMatrix.build_from_ndarray`."""
+        values = self._arrays["triplet_values"]
+        perform(Operation("SparseMatrixBuilder.build", _nothing, _nothing, [values], [], []))
         kind = self.dtype if dtype is None else primitive(dtype)
         made = SparseMatrix.of_triplets(self.shape, *self.triplets(), kind, any_order=True)
         self.clear()
@@ -116,3 +120,7 @@ class SparseMatrixBuilder:
 
     def __repr__(self) -> str:
         return f"<SparseMatrixBuilder {self.shape[0]} x {self.shape[1]}, {self.dtype}>"
+
+
+def _nothing(*_: Any) -> None:
+    """Neither runs anything, nor has a gradient."""

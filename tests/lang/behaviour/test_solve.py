@@ -285,3 +285,23 @@ def test_forward_mode_is_refused(ti):
 
     with ti.ad.FwdMode(x, b, seed=np.ones(N)), pytest.raises(Exception, match="no derivative in forward mode"):
         ti.ad.solve(product, b, x)
+
+
+def test_forward_mode_beside_a_constant_matrix(ti):
+    """Nothing is refused if no derivative may be lost."""
+    a = ti.field(ti.f64, 3, needs_dual=True)
+    builder = ti.linalg.SparseMatrixBuilder(3, 3, max_num_triplets=3, dtype=ti.f64)
+    b, other = (ti.ndarray(ti.f64, 3, needs_dual=k == 1) for k in range(2))
+
+    @ti.kernel
+    def assemble(K: ti.types.sparse_matrix_builder()):
+        for i in range(3):
+            K[i, i] += 2.0
+
+    b.fill(1.0)
+    assemble(builder)
+    with ti.ad.FwdMode(a, a, seed=np.ones(3)):
+        A = builder.build()
+        close((A @ b).to_numpy(), np.full(3, 2.0))
+        with pytest.raises(Exception, match="no derivative in forward mode"):
+            A @ other

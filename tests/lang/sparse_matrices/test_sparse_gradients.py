@@ -211,3 +211,26 @@ def test_derivatives_of_elements_that_end() -> None:
     case = Case(lambda A, b: (2.0 * A) @ b, SYMMETRIC)
     with pytest.warns(GradientWarning, match="elements of a sparse matrix end in an operation"):
         case.run(np.sqrt(np.abs(SYMMETRIC)), B)
+
+
+def test_derivatives_of_what_a_builder_takes() -> None:
+    k, loss = ti.field(ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+    builder = ti.linalg.SparseMatrixBuilder(3, 3, max_num_triplets=9, dtype=ti.f64)
+    k.fill(2.0)
+
+    @ti.kernel
+    def assemble(K: ti.types.sparse_matrix_builder()):
+        for i in k:
+            K[i, i] += k[i]
+
+    @ti.kernel
+    def constant(K: ti.types.sparse_matrix_builder()):
+        for i in k:
+            K[i, i] += 2.0
+
+    with ti.ad.Tape(loss):
+        constant(builder)
+        assert builder.build()[1, 1] == 2.0
+        assemble(builder)
+        with pytest.warns(GradientWarning, match=r"is lost, because SparseMatrixBuilder\.build takes it from there"):
+            assert builder.build()[1, 1] == 2.0
