@@ -1,9 +1,9 @@
 """`ti.linalg`: sparse matrices, their solvers, and conjugate gradients on fields."""
 
-from weft.lang.algorithms.solvers import LinearOperator as LinearOperator
-from weft.lang.algorithms.solvers import MatrixFreeBICGSTAB as MatrixFreeBICGSTAB
-from weft.lang.algorithms.solvers import MatrixFreeCG as MatrixFreeCG
-from weft.lang.algorithms.solvers import taichi_cg_solver as taichi_cg_solver
+from weft.lang.linear.solvers import LinearOperator as LinearOperator
+from weft.lang.linear.solvers import MatrixFreeBICGSTAB as MatrixFreeBICGSTAB
+from weft.lang.linear.solvers import MatrixFreeCG as MatrixFreeCG
+from weft.lang.linear.solvers import taichi_cg_solver as taichi_cg_solver
 from weft.lang.sparse_matrices.builder import BuilderType as BuilderType
 from weft.lang.sparse_matrices.builder import SparseMatrixBuilder as SparseMatrixBuilder
 from weft.lang.sparse_matrices.matrix import STORAGE_FORMATS as STORAGE_FORMATS
