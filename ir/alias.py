@@ -150,13 +150,14 @@ def may_alias(p: Value, q: Value) -> bool:
         return False
     p_root, p_steps = element_steps(p)
     q_root, q_steps = element_steps(q)
-    if not _roots_overlap(p_root, q_root):
-        return False
-    if isinstance(p_root, FieldPtr) and isinstance(q_root, FieldPtr):
-        if p_root.field is not q_root.field:
-            return True  # a vector, and a component of it
-    elif not same_address(p_root, q_root):
-        return True
+    if p_root is not q_root:
+        if not _roots_overlap(p_root, q_root):
+            return False
+        if isinstance(p_root, FieldPtr) and isinstance(q_root, FieldPtr):
+            if p_root.field is not q_root.field:
+                return True  # a vector, and a component of it
+        elif not same_address(p_root, q_root):
+            return True
     # Elements of a field are the same or distinct. Parts of them are distinct if the steps are.
     # `zip` stops at the shorter chain: a whole contains its parts.
     return not any(_step_apart(a, b) for a, b in zip(p_steps, q_steps))

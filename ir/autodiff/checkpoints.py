@@ -17,17 +17,15 @@ run more often.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
 from weft.ir import ops
 from weft.ir.autodiff.adjoints import Frame, leaves
-from weft.ir.autodiff.companions import pointee
 from weft.ir.autodiff.keeping import Kept
 from weft.ir.core import Block, BlockArg, Value
 from weft.ir.rewrite import literal
-from weft.ir.types import Pointer, Prim, Type, flat_size, flatten, i32, i64, pointer, shape_of, tensor
+from weft.ir.types import Pointer, Prim, Tensor, Type, flat_size, flatten, i32, i64, pointer, tensor
 
 __all__ = [
     "SLOTS",
@@ -51,22 +49,22 @@ Step = Callable[[Frame, Value], None]  # emits iteration number `Value` of a loo
 
 
 class Slots:
-    """Local arrays for states and kept values: one for each type of scalar, with a row for each slot. `shared`: they
-    are locals of the kernel, which are not on a stack."""
+    """Local arrays for states and kept values, with a row for each slot: one for each of them, or for each scalar of a
+    struct. `shared`: they are locals of the kernel, which are not on a stack."""
 
     def __init__(self, frame: Frame, kept: Kept, count: int, shared: bool = False) -> None:
         self.state, self.values = kept.state, kept.values
-        held = [prim for item in (*kept.state, *kept.values) for prim in flatten(_held(item))]
-        widths = Counter(held)
         build = frame.outermost if shared else frame.build
         kind = ops.SharedLocal if shared else ops.Alloca
-        name = next((f"{item.name}.slots" for item in (*kept.state, *kept.values) if item.name), "slots")
-        self.arrays = {
-            prim: build.add(kind(type=pointer(tensor(prim, (count, width) if width > 1 else (count,))), name=name))
-            for prim, width in widths.items()
-        }
-        columns: dict[Prim, Iterator[int]] = {prim: iter(range(width)) for prim, width in widths.items()}
-        self.columns = [(prim, next(columns[prim])) for prim in held]
+        self.columns: list[tuple[Value, int | None]] = []  # of each scalar: the array, the place in its rows
+        for item in (*kept.state, *kept.values):
+            held, name = _held(item), f"{item.name}.slots"
+            if isinstance(held, Tensor):
+                whole = build.add(kind(type=pointer(tensor(held.elem, (count, held.count))), name=name))
+                self.columns += [(whole, column) for column in range(held.count)]
+            else:
+                made = [build.add(kind(type=pointer(tensor(prim, (count,))), name=name)) for prim in flatten(held)]
+                self.columns += [(array, None) for array in made]
 
     def save(self, frame: Frame, index: Value) -> None:
         """Copy the state to a slot."""
@@ -101,12 +99,9 @@ class Slots:
             frame.build.add(ops.Store(new, frame.build.add(ops.Load(old))))
 
     def _at(self, frame: Frame, index: Value) -> list[Value]:
-        add, found = frame.build.add, list[Value]()
-        for prim, column in self.columns:
-            array = self.arrays[prim]
-            wide = len(shape_of(pointee(array))) > 1
-            found.append(add(ops.ElementPtr(array, [index, _const(frame, column)] if wide else [index])))
-        return found
+        add = frame.build.add
+        places = [[index] if column is None else [index, _const(frame, column)] for _, column in self.columns]
+        return [add(ops.ElementPtr(array, place)) for (array, _), place in zip(self.columns, places, strict=True)]
 
     def _leaves(self, frame: Frame) -> list[Value]:
         return [leaf for local in self.state for leaf in leaves(frame.build, frame.value(local))]

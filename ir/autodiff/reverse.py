@@ -37,7 +37,6 @@ from weft.ir.autodiff.clobbers import Clobbers
 from weft.ir.autodiff.companions import Companions
 from weft.ir.autodiff.demand import LOCALS, Demand, reads_final
 from weft.ir.autodiff.draws import number_draws
-from weft.ir.autodiff.hoisting import hoist_loads
 from weft.ir.autodiff.keeping import Kept, kept_of
 from weft.ir.autodiff.lost import lost_derivatives
 from weft.ir.autodiff.products import scale, scales
@@ -59,7 +58,6 @@ class Reverse:
 
     def __init__(self, kernel: ops.Kernel, fast_math: bool) -> None:
         self.kernel, self.fast_math = kernel, fast_math
-        hoist_loads(kernel)
         number_draws(kernel)
         self.returned = structure(kernel)
         self.companions = Companions(kernel)

@@ -3,7 +3,8 @@
 `autodiff/forward.py` describes the mode "jvp", and `autodiff/reverse.py` the mode "vjp". The pass runs after
 `check_arithmetic`, so that the checks are those of what the user wrote, and before all instrumentation, so that the
 accesses to derivatives are checked as all others are. It simplifies the kernel first: differentiating simple code is
-cheaper than simplifying derivatives.
+cheaper than simplifying derivatives. Reverse mode begins with `autodiff/tensors.py` and `autodiff/hoisting.py`, which
+make the adjoints simpler.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from weft.ir import ops
 from weft.ir.autodiff.boxes import use_boxes
 from weft.ir.autodiff.companions import Companions, carries
 from weft.ir.autodiff.forward import Forward
+from weft.ir.autodiff.hoisting import hoist_loads
 from weft.ir.autodiff.reverse import Reverse
+from weft.ir.autodiff.tensors import assemble_tensors
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.passes import pass_
 from weft.ir.transforms.full_simplify import full_simplify
+from weft.ir.transforms.licm import move_out
 
 __all__ = ["differentiate"]
 
@@ -36,6 +40,10 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
         root.mode = mode
         _no_lost_overlap(root)
         if mode == "vjp":
+            assemble_tensors(root)
+            hoist_loads(root)
+            if config.advanced_optimization:
+                move_out(root.body)
             Reverse(root, config.fast_math).run()
         else:
             Forward(root).run()

@@ -7,7 +7,7 @@ from weft.ir.core import Block, Op
 from weft.ir.ops import For, Kernel, Task, While
 from weft.ir.passes import pass_
 
-__all__ = ["licm"]
+__all__ = ["licm", "move_out"]
 
 
 @pass_("licm")
@@ -23,17 +23,17 @@ def licm(root: Kernel, config: CompileConfig) -> bool:
     If of the loop, which may never run. It does not move ops out of a ParallelFor or StructFor, whose body becomes a
     task with a prologue.
     """
-    return _visit(root.body)
+    return move_out(root.body)
 
 
-def _visit(block: Block) -> bool:
-    """Visit innermost loops first, so that an op can leave several loops in one run of the pass."""
+def move_out(block: Block) -> bool:
+    """Move ops out of the loops in a block, the innermost loops first: an op can leave several loops in one run."""
     changed = False
     for op in block:
         if not op.region_names:
             continue
         for region in op.regions:
-            changed |= _visit(region)
+            changed |= move_out(region)
         if isinstance(op, (For, While)):
             assert op.block is not None
             changed |= _hoist(op.body, op.block, op)

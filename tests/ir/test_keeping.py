@@ -1,4 +1,4 @@
-"""Store or recompute: the minimum cut, and what it keeps of the iterations of a loop."""
+"""Store or recompute: the minimum cut, and what it keeps of the iterations of a loop. Tensors that become values."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import math
 import random
 import re
 
+import numpy as np
 import pytest
 
 from tests.ir.dual_kernels import kernel_of
-from tests.ir.reverse_checks import CONFIGS, hold_dot_product, in_mode
+from tests.ir.reverse_checks import CONFIGS, hold_dot_product, in_mode, point_of, run
 from tests.sampling import every
 from weft.ir import ops
 from weft.ir.autodiff import checkpoints
 from weft.ir.autodiff.cuts import choose
+from weft.ir.autodiff.tensors import assemble_tensors
+from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.text import print_ir
+from weft.ir.verify import verify
 
 
 def _least(depends: dict[int, list[int]], wanted: list[int], again: dict[int, float], keep: dict[int, float]) -> float:
@@ -99,3 +103,56 @@ def test_too_many_iterations_share_slots(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(checkpoints, "_FEW", 70)
     assert f"slots = alloca : *f64x{checkpoints.SLOTS}\n" in _gradient("slow", 200)
     hold_dot_product(_kernel("slow", 80), 0, machine=False)
+
+
+_ASSEMBLED = """%px = field_ptr @x[%c0] : *f64  %x = load %px : f64  %py = field_ptr @y[%c1] : *f64  %y = load %py : f64
+    %v = alloca : *f64x2  {first}  {body}  %w = load %v : f64x2  %r = reduce add %w : f64
+    %pz = field_ptr @z[%c0] : *f64  store %pz, %r"""
+_FIRST = "%e0 = element_ptr %v[%c0] : *f64  store %e0, %x"
+_SECOND = "%p = binary mul %x, %y : f64  %e1 = element_ptr %v[%c1] : *f64  store %e1, %p"
+TENSORS = {
+    "elements": (_FIRST, _SECOND, True),
+    "a whole and an element": ("%s = splat %y : f64x2  store %v, %s", _SECOND, True),
+    "an element that is read": (
+        _FIRST,
+        f"{_SECOND}  %o = load %e1 : f64  %t = binary mul %o, %o : f64  store %e0, %t",
+        True,
+    ),
+    "a whole that is read between": (
+        "%s = splat %y : f64x2  store %v, %s",
+        f"%o = load %v : f64x2  %t = binary mul %o, %o : f64x2  store %v, %t  {_SECOND}",
+        True,
+    ),
+    "an element that is only sometimes stored": (
+        f"{_FIRST}  {_SECOND}",
+        "%b = binary lt %x, %y : u1  if %b then { store %e0, %p }",
+        False,
+    ),
+    "an index that is known only at run time": (
+        f"{_FIRST}  {_SECOND}",
+        "%n = cast %x : i32  %k = binary and %n, %c1 : i32  %e = element_ptr %v[%k] : *f64  store %e, %y",
+        False,
+    ),
+    "an atomic": (f"{_FIRST}  {_SECOND}", "%o = atomic add %e1, %x : f64", False),
+}
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_tensors_that_a_block_assembles_become_values(name: str) -> None:
+    first, body, assembled = TENSORS[name]
+    kernel = kernel_of(_ASSEMBLED.format(first=first, body=body))
+    made = parse(print_ir(kernel))
+    assemble_tensors(made)
+    verify(made, "chi")
+    assert bool(made.all_of(ops.Alloca)) != assembled
+    point = point_of(kernel, 1)
+    duals = {f"{field}.dual": value for field, value in point.tangent.items()}
+    expected = run(in_mode(kernel, ""), point.before | duals)
+    np.testing.assert_array_equal(run(in_mode(made, ""), point.before | duals)["z"], expected["z"])
+    hold_dot_product(kernel, 1, machine=False)
+
+
+def test_a_tensor_with_an_element_without_a_value_stays() -> None:
+    kernel = kernel_of(_ASSEMBLED.format(first=_FIRST, body=""))
+    assemble_tensors(kernel)
+    assert kernel.all_of(ops.Alloca)

@@ -233,6 +233,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.refusals": _REVERSE,
     "weft.ir.autodiff.reverse": _REVERSE,
     "weft.ir.autodiff.structure": _REVERSE,
+    "weft.ir.autodiff.tensors": ("tests/ir/test_keeping.py",),
     "weft.ir.autodiff.stencils": ("tests/ir/test_gather_adjoints.py",),
     "weft.ir.transforms.gather_adjoints": ("tests/ir/test_gather_adjoints.py",),
     "weft.ir.transforms.differentiate": _DERIVATIVES,
