@@ -63,7 +63,9 @@ class _Items:
         self.needed = demand.reversal(loop)
         self.state = demand.state(loop, self.needed)
         self.order = [op for op in loop.body if self._is_item(op)]
-        self.item = {inner: op for op in self.order for inner in op.walk() if inner in self.needed or inner is op}
+        self.item: dict[Value, Op] = {
+            inner: op for op in self.order for inner in op.walk() if inner in self.needed or inner is op
+        }
         self.writes: dict[Value, list[Op]] = {}
         for inner in self.item:
             if isinstance(inner, (ops.Store, ops.Atomic)) and isinstance(root_of(inner.ptr), LOCALS):
@@ -79,15 +81,23 @@ class _Items:
 
     def wanted(self) -> list[Value]:
         """The items that must be there for the backward sweep of an iteration."""
-        found = self._items_of(self.demand.uses(self.loop), None)
+        used = self.demand.uses(self.loop)
+        found: list[Value] = [value for value in used if self.item.get(value) is value]
         for op in self.order:
             if not op.regions or op not in self.demand.acts:
                 continue
-            if isinstance(op, ops.If) and not op.all_of(ops.For, ops.While):
-                found += self.used_by(op, self.demand.reversal(op))
-            else:  # its own iterations are kept while it runs again
+            if self._needs_tape(op):  # its own iterations are kept while it runs again
                 found.append(op)
+            else:
+                found += self.used_by(op, self.demand.reversal(op))
         return found
+
+    def _needs_tape(self, op: Op) -> bool:
+        """Whether the backward sweep of an op needs more of its forward sweep than what locals held before it."""
+        loops = [inner for inner in op.walk() if isinstance(inner, (ops.For, ops.While)) and inner in self.demand.acts]
+        return any(
+            isinstance(inner, ops.While) or self.demand.state(inner, self.demand.reversal(inner)) for inner in loops
+        )
 
     def used_by(self, item: Op, needed: Set[Value]) -> list[Value]:
         """The other items that these ops of an item use."""
@@ -103,7 +113,7 @@ class _Items:
                 found += self._items_of(inner.operands, item)
         return list(dict.fromkeys(found))
 
-    def _items_of(self, values: Iterable[Value], user: Op | None) -> list[Value]:
+    def _items_of(self, values: Iterable[Value], user: Op) -> list[Value]:
         found = [self.item[value] for value in values if isinstance(value, Op) and value in self.item]
         return [item for item in found if item is not user]
 

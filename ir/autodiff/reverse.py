@@ -17,11 +17,12 @@ from memory of the program are loaded again: `clobbers.py` proves that they are 
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from functools import reduce
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.alias import space_of
-from weft.ir.autodiff.adjoints import Frame, local_like
+from weft.ir.autodiff.adjoints import Frame, filled, local_like
 from weft.ir.autodiff.checkpoints import (
     Spaced,
     Tape,
@@ -33,6 +34,7 @@ from weft.ir.autodiff.checkpoints import (
     reverse_spaced,
     slots_of,
 )
+from weft.ir.autodiff.choices import chosen_results
 from weft.ir.autodiff.clobbers import Clobbers
 from weft.ir.autodiff.companions import Companions
 from weft.ir.autodiff.demand import LOCALS, Demand, reads_final
@@ -309,7 +311,7 @@ class Reverse:
             for side, block in ((op.then, made.then), (op.orelse, made.orelse)):
                 self.sweep(side, frame.inner(block, op.span), self.demand.reversal(op))
         elif isinstance(op, (ops.For, ops.While)):
-            self._back_loop(op, frame, tape)
+            self._back_loop(op, self._guarded(op, frame), tape)
         else:
             self.sweep(op.regions[0], self.parallel(op, frame), self.demand.reversal(op))
             if self._products(op):
@@ -322,6 +324,18 @@ class Reverse:
         outer, self.needed, self.scaling = self.needed, self.demand.needed, True
         self._plain(op, frame)
         self.needed, self.scaling = outer, False
+
+    def _guarded(self, op: ops.For | ops.While, frame: Frame) -> Frame:
+        """Where to emit the sweep of a loop: in a branch, if a choice decides whether its results have an adjoint."""
+        results = chosen_results(self.demand, op) if self.fast_math else []
+        if not results:
+            return frame
+        add, guard = frame.build.add, list[Value]()
+        for local in results:
+            adjoint = add(ops.Load(frame.adjoint(local)))
+            guard.append(add(ops.Binary("ne", adjoint, filled(frame.build, adjoint.type))))
+        branch = add(ops.If(reduce(lambda one, other: add(ops.Binary("or", one, other)), guard)))
+        return frame.inner(branch.then, op.span)
 
     def _back_loop(self, op: ops.For | ops.While, frame: Frame, tape: Tape) -> None:
         def run(inner: Frame, number: Value) -> None:

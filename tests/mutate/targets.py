@@ -224,6 +224,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.checkpoints": _REVERSE,
     "weft.ir.autodiff.clobbers": _REVERSE,
     "weft.ir.autodiff.certain_races": _REVERSE,
+    "weft.ir.autodiff.choices": ("tests/ir/test_choices.py",),
     "weft.ir.autodiff.cuts": ("tests/ir/test_keeping.py",),
     "weft.ir.autodiff.demand": _REVERSE,
     "weft.ir.autodiff.hoisting": _REVERSE,
