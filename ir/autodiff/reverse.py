@@ -17,7 +17,6 @@ from memory of the program are loaded again: `clobbers.py` proves that they are 
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from functools import reduce
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
@@ -330,11 +329,13 @@ class Reverse:
         results = chosen_results(self.demand, op) if self.fast_math else []
         if not results:
             return frame
-        add, guard = frame.build.add, list[Value]()
+        add, guard = frame.build.add, None
         for local in results:
             adjoint = add(ops.Load(frame.adjoint(local)))
-            guard.append(add(ops.Binary("ne", adjoint, filled(frame.build, adjoint.type))))
-        branch = add(ops.If(reduce(lambda one, other: add(ops.Binary("or", one, other)), guard)))
+            differs = add(ops.Binary("ne", adjoint, filled(frame.build, adjoint.type)))
+            guard = differs if guard is None else add(ops.Binary("or", guard, differs))
+        assert guard is not None
+        branch = add(ops.If(guard))
         return frame.inner(branch.then, op.span)
 
     def _back_loop(self, op: ops.For | ops.While, frame: Frame, tape: Tape) -> None:
