@@ -33,6 +33,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "weft.ir.alias": {
         "may_alias: p is q -> False": _QUICK,
+        "may_alias: p_root is not q_root -> True": _QUICK,
         "_difference: a is b -> False": _QUICK,
         "_difference: value_a is not None -> True": "both are None or neither: two None are one value",
         "_difference: value_b is not None -> True": "both are None or neither: two None are one value",
@@ -96,7 +97,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_scan: op.region_names -> True": _QUICK,
     },
     "weft.ir.transforms.licm": {
-        "_visit: op.region_names -> True": _QUICK,
+        "move_out: op.region_names -> True": _QUICK,
     },
     "weft.ir.transforms.lift_sums": {
         "_lift: isinstance(type, Prim) -> True": _TYPES,
