@@ -239,7 +239,9 @@ algorithms = _sort_and_scan
 extension = _Extension
 torch = _torch_op
 
-Template: TypeAlias = Any  # as an annotation of a parameter: a compile-time constant, which can be anything
+Template: TypeAlias = Any
+"""As the annotation of a parameter: a compile-time constant, which can be anything. The kernel is compiled again for
+each new value."""
 
 __version__: str
 i: _Axes

@@ -34,17 +34,29 @@ inf: float
 nan: float
 
 vec2: TypeAlias = Vector[float]
+"""Vectors of two numbers of the default float type."""
 ivec2: TypeAlias = Vector[int]
+"""Vectors of two numbers of the default integer type."""
 uvec2: TypeAlias = Vector[int]
+"""Vectors of two numbers of the default unsigned integer type."""
 mat2: TypeAlias = Matrix[float]
+"""2 x 2 matrices of the default float type."""
 vec3: TypeAlias = Vector[float]
+"""Vectors of three numbers of the default float type."""
 ivec3: TypeAlias = Vector[int]
+"""Vectors of three numbers of the default integer type."""
 uvec3: TypeAlias = Vector[int]
+"""Vectors of three numbers of the default unsigned integer type."""
 mat3: TypeAlias = Matrix[float]
+"""3 x 3 matrices of the default float type."""
 vec4: TypeAlias = Vector[float]
+"""Vectors of four numbers of the default float type."""
 ivec4: TypeAlias = Vector[int]
+"""Vectors of four numbers of the default integer type."""
 uvec4: TypeAlias = Vector[int]
+"""Vectors of four numbers of the default unsigned integer type."""
 mat4: TypeAlias = Matrix[float]
+"""4 x 4 matrices of the default float type."""
 
 @overload
 def mix(x: float, y: float, a: float) -> float: ...

@@ -63,5 +63,5 @@ def check_signature(kernel: Any) -> None:
         if parameter.annotation is parameter.empty and not (position == 0 and kernel.has_self):
             kernel.fail(
                 f"parameter '{name}' of kernel '{kernel.__name__}' has no type: annotate it, as in '{name}: ti.f32', "
-                f"'{name}: ti.template()' or '{name}: ti.types.ndarray()'"
+                f"'{name}: ti.Template' or '{name}: ti.Array'"
             )

@@ -110,7 +110,7 @@ def _not_primitive(annotation: Any) -> str:
         size = "n, dtype" if name == "Vector" else "n, m, dtype"
         return f"ti.{name} creates values; it is not a type: write ti.types.{name.lower()}({size})"
     if name == "field":
-        return "ti.field creates fields; it is not a type: annotate a parameter for fields as ti.template()"
+        return "ti.field creates fields; it is not a type: annotate a parameter for fields as ti.Field[ti.f32]"
     if any(annotation is container for container in (list, tuple, dict)):
         return f"a {name} is not a type of values: write ti.types.vector(n, dtype), ti.types.ndarray() or a struct type"
     shown = f"class {name}" if isinstance(annotation, type) else repr(annotation)

@@ -18,7 +18,7 @@ from tests.checkers.programs import arrays, fields
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
-CLEAN = ("arrays.py", "fields.py", "revealed.py")
+CLEAN = ("arrays.py", "editor_0.py", "editor_1.py", "fields.py", "revealed.py")
 FORM = {"pyright": "reportInvalidTypeForm", "mypy": "valid-type"}  # an annotation that is a call
 
 MYPY = """
@@ -27,7 +27,7 @@ strict = true
 python_version = 3.10
 mypy_path = {site}
 
-[mypy-*.taichi_mpm]
+[mypy-taichi_mpm]
 disallow_untyped_defs = false
 disallow_incomplete_defs = false
 disallow_untyped_calls = false
@@ -56,6 +56,20 @@ def site(tmp_path: Path) -> Path:
     for module in (ROOT / "stubs" / "modules").iterdir():
         (package / module.name).symlink_to(module)
     return package.parent
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A folder with the programs here, and those of the page about editors, which are strict too."""
+    folder = tmp_path / "all"
+    folder.mkdir()
+    for path in PROGRAMS.glob("*.py"):
+        (folder / path.name).write_text(path.read_text())
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "editor.md").read_text(), re.DOTALL)
+    for number, block in enumerate(blocks):
+        (folder / f"editor_{number}.py").write_text(f"# pyright: strict\n{block}")
+    assert {path.name for path in folder.iterdir()} >= set(CLEAN)
+    return folder
 
 
 def _pyright(folder: Path, site: Path) -> Found:
@@ -115,12 +129,12 @@ def _check(found: Found, checker: str) -> None:
     assert found["mistakes.py"] == _expected(checker)
 
 
-def test_pyright(site: Path) -> None:
-    _check(_pyright(PROGRAMS, site), "pyright")
+def test_pyright(programs: Path, site: Path) -> None:
+    _check(_pyright(programs, site), "pyright")
 
 
-def test_mypy(site: Path) -> None:
-    _check(_mypy(PROGRAMS, site), "mypy")
+def test_mypy(programs: Path, site: Path) -> None:
+    _check(_mypy(programs, site), "mypy")
 
 
 @pytest.mark.exhaustive

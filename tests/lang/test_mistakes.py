@@ -40,7 +40,7 @@ BODIES: dict[str, str] = {
     "raise_nothing": "raise",
     "sqrt_arguments": "a = ti.sqrt()",
     "attribute_misspelt": "y[0] = ti.sqr(2.0)",
-    "attribute_of_inner_module": "y[0] = ti.vec3(1).x",
+    "attribute_of_inner_module": "y[0] = ti.fract(1.5)",
     "attribute_that_is_a_method": "y[0] = ti.math.norm(v[0])",
     "attribute_of_elements": "y[0] = v.norm()",
     "attribute_of_field_misspelt": "for i in range(x.shap[0]):\n        y[i] = 1",
