@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from weft.ir.atomic_ops import ORDERS, AtomicLoad, AtomicStore, CompareExchange, Exchange, Fence
 from weft.ir.core import Block, Op, Value, attr, operand, operands, pointee, region
+from weft.ir.derivative_ops import Derivative, Vary
 from weft.ir.lowered_ops import (
     Address,
     ArrayBase,
@@ -57,6 +58,7 @@ __all__ = [
     "AtomicStore",
     "Clamp",
     "CompareExchange",
+    "Derivative",
     "EachLane",
     "Exchange",
     "Exit",
@@ -82,6 +84,7 @@ __all__ = [
     "StoreResult",
     "Transpose",
     "TreeBase",
+    "Vary",
 ]
 
 # ---- values ----------------------------------------------------------------------------------------------------------

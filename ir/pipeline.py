@@ -40,6 +40,7 @@ __all__ = [
 TO_TASKS: tuple[str, ...] = (
     "infer_types",
     "check_arithmetic",
+    "expand_derivatives",
     "differentiate",
     "races",
     "uninitialised",

@@ -122,6 +122,21 @@ class BitCast(Expr):
 
 
 @dataclass(eq=False, slots=True)
+class Vary(Expr):
+    """`x`, as the argument of a function that a `Derivative` differentiates."""
+
+    x: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Derivative(Expr):
+    """The derivative of `value` by the variable `by`, whose value is a `Vary`."""
+
+    value: Expr
+    by: Expr
+
+
+@dataclass(eq=False, slots=True)
 class Random(Expr):
     """`random(dtype)`."""
 

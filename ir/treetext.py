@@ -209,6 +209,16 @@ def _matmul(node: tree.MatMul, to: _Writer) -> str:
     return f"({to.text(node.lhs)} @ {to.text(node.rhs)})"
 
 
+@_prints(tree.Vary)
+def _vary(node: tree.Vary, to: _Writer) -> str:
+    return f"vary({to.text(node.x)})"
+
+
+@_prints(tree.Derivative)
+def _derivative(node: tree.Derivative, to: _Writer) -> str:
+    return f"derivative({to.list([node.value, node.by])})"
+
+
 @_prints(tree.Transpose)
 def _transpose(node: tree.Transpose, to: _Writer) -> str:
     return f"{to.text(node.x)}.transpose()"

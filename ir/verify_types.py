@@ -226,6 +226,13 @@ def _bit_cast(op: ops.BitCast, _: Kernel) -> None:
     require(same, op, "changes the size")
 
 
+@checks(ops.Vary, ops.Derivative)
+def _of_derivatives(op: Op, _: Kernel) -> None:
+    _numeric(op, *op.operands)
+    require(element(op.operands[0].type).is_float, op, "has an operand that is no float")
+    require(not isinstance(op, ops.Derivative) or isinstance(op.by, ops.Vary), op, "differentiates by no 'vary'")
+
+
 @checks(ops.MakeTensor)
 def _make_tensor(op: ops.MakeTensor, _: Kernel) -> None:
     require(isinstance(op.type, Tensor), op, f"has the type {op.type}; expected a tensor")

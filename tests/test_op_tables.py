@@ -70,11 +70,12 @@ def _rows(table: Mapping[Any, Any]) -> set[str]:
     return {key if isinstance(key, str) else key.opname for key in table if isinstance(key, str) or issubclass(key, Op)}
 
 
+_EXPANDED = ("`expand_derivatives` has removed it", _named("vary derivative"))
 _SYNCHRONIZATION = "atomic_load atomic_store exchange compare_exchange fence"
 _NO_INSTRUCTION = "tree_base array_base array_extent array_stride scalar_arg temp_ptr"
 
 TABLES = (
-    Table("evaluator", _rows(RUNNERS), (("`Machine.run` runs it", _named("kernel")),)),
+    Table("evaluator", _rows(RUNNERS), (_EXPANDED, ("`Machine.run` runs it", _named("kernel")))),
     Table(
         "evaluator, in steps",
         _rows(STEPPERS),
@@ -121,6 +122,7 @@ TABLES = (
         "forward mode",
         _rows(DUALS),
         (
+            ("`expand_derivatives` has removed it", _named("derivative")),
             ("it comes into being after `differentiate`", _not_at("chi")),
             ("its value is a constant", _named("const array_shape random random_at scalar_arg")),
             ("its address is that of a dual where an access needs it", _named("array_ptr element_ptr member_ptr")),
@@ -132,6 +134,7 @@ TABLES = (
         "reverse mode",
         _rows(PULLBACKS),
         (
+            _EXPANDED,
             ("it comes into being after `differentiate`", _not_at("chi")),
             ("its value has no derivative", _named("const arg array_shape random random_at scalar_arg")),
             ("an access at its address has the row", lambda kind: kind.local or kind.place),
@@ -148,6 +151,7 @@ TABLES = (
         "scalarize",
         _rows(scalarize.RULES),
         (
+            _EXPANDED,
             ("it comes into being after `scalarize`", lambda kind: _not_at("tasks")(kind) and _not_at("chi")(kind)),
             (
                 "its operands and its value are scalars",
@@ -163,6 +167,7 @@ TABLES = (
         "loop_tensors",
         _rows(loop_tensors.RULES),
         (
+            _EXPANDED,
             ("it comes into being later", lambda kind: _not_at("tasks")(kind) and _not_at("chi")(kind)),
             ("its value is no tensor", lambda kind: kind.effect == "" and not kind.pure),
             (
@@ -178,6 +183,7 @@ TABLES = (
         "fold",
         _rows(fold.FOLDERS),
         (
+            _EXPANDED,
             ("an op with an effect or a jump is never a constant", _impure),
             ("it is a constant, or nothing is known of its value", _named("const arg scalar_arg returned")),
             (
@@ -196,6 +202,7 @@ TABLES = (
         "intervals",
         _rows(intervals.RULES),
         (
+            _EXPANDED,
             ("any number of its type, or no number", _impure),
             ("an address is no number", _computes_addresses),
             ("any number of its type", _named("arg scalar_arg returned bit_cast array_stride")),
@@ -210,6 +217,7 @@ TABLES = (
         "affine",
         _rows(affine.RULES),
         (
+            _EXPANDED,
             ("a leaf: nothing is known of how it is computed", _impure),
             ("an address is no number", _computes_addresses),
             ("a leaf", _named("arg scalar_arg returned select bit_cast array_extent array_stride array_shape clamp")),

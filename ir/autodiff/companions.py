@@ -9,6 +9,8 @@ A field, an array or a parameter without the companion that a mode needs is a co
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.rules import DERIVATIVES
@@ -66,14 +68,14 @@ def partials_of(op: ops.Unary | ops.Binary) -> list[tuple[Value, object]]:
 
 _CARRIERS = (
     ops.Select, ops.MakeTensor, ops.Splat, ops.Extract, ops.MatMul, ops.Transpose, ops.Reduce, ops.MakeStruct,
-    ops.Member, ops.Cast, ops.BitCast,
+    ops.Member, ops.Cast, ops.BitCast, ops.Vary,
 )  # fmt: skip
 
 
-def active_values(kernel: ops.Kernel, companions: Companions) -> set[Value]:
+def active_values(kernel: ops.Kernel, companions: Companions, start: Iterable[Value] = ()) -> set[Value]:
     """The values that may carry a derivative, and the locals that may hold one: what memory with a companion flows
-    into. Integers, truth values and constants do not."""
-    active = set[Value]()
+    into, and `start`. Integers, truth values and constants do not."""
+    active = set(start)
     every = ops_of(kernel.body)
     grown = True
     while grown:

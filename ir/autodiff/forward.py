@@ -149,6 +149,12 @@ def _linear(forward: Forward, op: Any) -> None:
         forward.duals[op] = forward.after(op).add(type(op)(forward.duals[op.x], type=op.type))
 
 
+@duals(ops.Vary)
+def _vary(forward: Forward, op: ops.Vary) -> None:
+    if op in forward.active and op.x in forward.duals:
+        forward.duals[op] = forward.duals[op.x]
+
+
 @duals(ops.Extract, ops.Member)
 def _part(forward: Forward, op: ops.Extract | ops.Member) -> None:
     if op in forward.active and op.x in forward.duals:

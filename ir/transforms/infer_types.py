@@ -248,6 +248,11 @@ def _transpose(inference: Inference, op: ops.Transpose) -> None:
     inference.result(op, op.result_type())
 
 
+@types(ops.Vary, ops.Derivative)
+def _of_derivatives(inference: Inference, op: ops.Vary | ops.Derivative) -> None:
+    inference.result(op, op.result_type())
+
+
 @types(ops.Extract)
 def _extract(inference: Inference, op: ops.Extract) -> None:
     inference.result(op, op.result_type())

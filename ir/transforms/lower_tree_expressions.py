@@ -77,6 +77,17 @@ def _matmul(low: Lowering, node: tree.MatMul) -> Value:
     return matmul(low, lhs, rhs, node.type)
 
 
+@lowers(tree.Vary)
+def _vary(low: Lowering, node: tree.Vary) -> Value:
+    return low.add(ops.Vary(low.value(node.x)))
+
+
+@lowers(tree.Derivative)
+def _derivative(low: Lowering, node: tree.Derivative) -> Value:
+    value, by = low.value(node.value), low.value(node.by)
+    return low.add(ops.Derivative(value, by))
+
+
 @lowers(tree.Transpose)
 def _transpose(low: Lowering, node: tree.Transpose) -> Value:
     return low.add(ops.Transpose(low.value(node.x), type=node.type))

@@ -15,6 +15,7 @@ from __future__ import annotations
 from weft.lang.autodiff.checking import Check, check
 from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.custom import Custom, custom
+from weft.lang.autodiff.derivative import derivative
 from weft.lang.autodiff.forward_mode import FwdMode
 from weft.lang.autodiff.replacing import grad_for, grad_replaced, no_grad
 from weft.lang.autodiff.solve import solve
@@ -30,6 +31,7 @@ __all__ = [
     "check",
     "clear_all_gradients",
     "custom",
+    "derivative",
     "grad",
     "grad_for",
     "grad_replaced",

@@ -18,6 +18,7 @@ from weft.lang.translate import (
     attributes,
     calls,
     control,
+    derivatives,
     expressions,
     indexing,
     loops,
@@ -38,7 +39,18 @@ from weft.lang.values.types import StructType
 __all__ = ["translate"]
 
 # Imported because they register handlers.
-_HANDLERS = (attributes, calls, control, expressions, indexing, loops, named_expressions, operators, statements)
+_HANDLERS = (
+    attributes,
+    calls,
+    control,
+    derivatives,
+    expressions,
+    indexing,
+    loops,
+    named_expressions,
+    operators,
+    statements,
+)
 
 
 def translate(

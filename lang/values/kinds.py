@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     Constant: TypeAlias = Any
     FieldOf: TypeAlias = Any
+    Cell: TypeAlias = Any
     Numbers: TypeAlias = Any
     Table: TypeAlias = Any
     Integers: TypeAlias = Any
@@ -26,12 +27,13 @@ else:
     from weft.lang.values.types import MatrixType, NdarrayType, Template, VectorType, f32, i32, i64, u64
 
     Constant = FieldOf = Template()
-    Numbers, Table = NdarrayType(ndim=1), NdarrayType(ndim=2)
+    Cell, Numbers, Table = NdarrayType(ndim=0), NdarrayType(ndim=1), NdarrayType(ndim=2)
     Integers, Longs = NdarrayType(i32, 1), NdarrayType(i64, 1)
     Vec2, Vec3, Vec4 = (VectorType(n, f32) for n in (2, 3, 4))
     Mat3 = MatrixType(3, 3, f32)
 
 __all__ = [
+    "Cell",
     "Constant",
     "FieldOf",
     "Integers",

@@ -88,6 +88,8 @@ kernel @step(dt: f32, m: f32x2x2, s: {a: i32, v: f32x2}, x: [f32; 2 strided], y:
   %19 = splat %dt : f32x2
   %20 = bit_cast %dt : i32
   %21 = unary neg %20 : i32
+  %at = vary %18 : f64
+  %slope = derivative %at, %at : f64
   store %17, %18
   print [%n, %dt], parts=("n = ", "\\u0000", ", dt = ", "\\u0000.3f", "\\n")
   assert %yes, [%21], message="no {}, \\"never\\"", kind=bounds
