@@ -17,6 +17,7 @@ import numpy as np
 from weft.ir.artifact import Site
 from weft.ir.errors import WeftError
 from weft.lang.autodiff.contexts import seen_by, suspended
+from weft.lang.autodiff.cutting import pieces_or_gradient
 from weft.lang.autodiff.lost import Losses, flow_of
 from weft.lang.autodiff.memory import Copy, Memory, memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of
@@ -68,7 +69,14 @@ class Recording(Recorder):
                 "ti.ad compute its gradient, or use @ti.ad.grad_replaced"
             )
         numbers = self._numbers if kernel is self.kernel else ()
-        gradient = kernel.derivative(self._mode, (*numbers, *float_results(kernel))).bind(args, keywords)
+        boxed = (*numbers, *float_results(kernel))
+        bind = kernel.derivative(self._mode, boxed).bind
+        # (pieces have neither the numbers nor the results of the kernel)
+        pieces, gradient = (
+            ([], bind(args, keywords)) if boxed else pieces_or_gradient(self, kernel, args, keywords, bind)
+        )
+        if pieces:
+            return [self.launch(piece, run, args, keywords) for piece, run in pieces][-1]
         uses, name = uses_of(gradient.instance), f"kernel '{kernel.__name__}'"
         for owner in owners_of(gradient):
             self.meet(owner)
@@ -215,7 +223,7 @@ class Recording(Recorder):
     def write_element(self, target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
         """Record that Python writes an element, if a launch has used that memory before. (A `Listener`.)"""
         memory = memory_of(target)
-        if is_derived(target) or not self._versions.knows(memory):
+        if is_derived(target) or not (self._versions.knows(memory) or memory.key in self._owners):
             return
         record = Record(partial(self._clear_element, target, index, part), again)
         self._now.keep(record, "Python", self._touched([Touch(memory, () if memory.whole else index, None, False)]))

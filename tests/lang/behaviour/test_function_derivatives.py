@@ -318,6 +318,67 @@ def test_a_gradient_by_hand_below_a_function(ti):
     close(ti.ad.hvp(program, x, loss)([1.0, 2.0]), [60.0, 120.0])  # the derivative of the gradient by hand
 
 
+def test_elements_that_python_writes(ti):
+    x, y, loss = ti.field(ti.f64, 3), ti.field(ti.f64, 3), ti.field(ti.f64, ())
+
+    @ti.kernel
+    def square():
+        for i in x:
+            y[i] = x[i] ** 2
+
+    @ti.kernel
+    def add():
+        for i in y:
+            loss[None] += y[i] * x[i]
+
+    def program():
+        x[0] = 5.0
+        square()
+        y[1] = 7.0
+        add()
+
+    at = np.array([1.0, 2.0, 3.0])
+    x.from_numpy(at)
+    close(ti.ad.grad(program, x, loss)(), [0.0, 7.0, 27.0])
+    x.from_numpy(at)
+    close(ti.ad.hvp(program, x, loss)([1.0, 1.0, 1.0]), [0.0, 0.0, 18.0])
+    x.from_numpy(at)
+    loss[None] = 0.0
+    close(ti.ad.jvp(program, x, loss)([1.0, 1.0, 1.0]), [125.0 + 14.0 + 27.0, 34.0])
+
+
+def test_a_kernel_that_overwrites_between_its_loops(ti):
+    x, y, loss = (ti.field(ti.f64, n) for n in (3, 3, ()))
+
+    @ti.kernel
+    def twice():
+        for i in x:
+            y[i] = x[i] * x[(i + 1) % 3]
+        for i in x:
+            x[i] = y[i] * y[(i + 1) % 3]
+        for i in x:
+            y[i] = x[i] * x[(i + 1) % 3]
+        for i in x:
+            loss[None] += y[i]
+
+    def loss_of(a):
+        for _ in range(3):
+            a = a * np.roll(a, -1)
+        return a.sum()
+
+    at, along = np.array([1.1, 0.7, -1.3]), np.array([1.0, -1.0, 0.5])
+    steps = [loss_of(at + 1e-20j * one).imag / 1e-20 for one in np.eye(3)]
+    x.from_numpy(at)
+    close(ti.ad.grad(twice, x, loss)(), steps)
+    x.from_numpy(at)
+    product = ti.ad.hvp(twice, x, loss)(along)
+    ahead, behind = (
+        np.array([loss_of(at + sign * 1e-6 * along + 1e-20j * one).imag / 1e-20 for one in np.eye(3)])
+        for sign in (1, -1)
+    )
+    close(product, (ahead - behind) / 2e-6, rtol=1e-7)
+
+
 def test_random_numbers_are_those_of_the_function(ti):
     x, drawn, loss = ti.field(ti.f64, 3), ti.field(ti.f64, 3), ti.field(ti.f64, ())
 
