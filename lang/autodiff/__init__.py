@@ -17,6 +17,7 @@ from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.custom import Custom, custom
 from weft.lang.autodiff.derivative import derivative
 from weft.lang.autodiff.forward_mode import FwdMode
+from weft.lang.autodiff.jacobians import jacobian
 from weft.lang.autodiff.replacing import grad_for, grad_replaced, no_grad
 from weft.lang.autodiff.solve import solve
 from weft.lang.autodiff.steps import steps
@@ -36,6 +37,7 @@ __all__ = [
     "grad_for",
     "grad_replaced",
     "hvp",
+    "jacobian",
     "jvp",
     "no_grad",
     "solve",

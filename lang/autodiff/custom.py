@@ -54,7 +54,7 @@ class Custom:
             run = self._rule(self._forward, "jvp", "derivative in forward mode")
         launch = self.kernel.bind(args, keywords)
         with unrecorded(), ExitStack() as plain:
-            for one in forward:
+            for one in contexts:
                 plain.enter_context(one.plainly(launch))
             result = run(*args, **keywords)
         for tape in tapes:

@@ -36,7 +36,7 @@ from weft.lang.errors import ArgumentError
 from weft.lang.values.matrix import Matrix
 from weft.runtime.forks import forkable
 
-__all__ = ["grad", "hvp", "jvp", "value_and_grad", "vjp"]
+__all__ = ["Outputs", "alone", "grad", "hvp", "jvp", "named", "value_and_grad", "vjp"]
 
 _lock = forkable(RLock())  # the memory of derivatives belongs to one call at a time
 
@@ -68,7 +68,7 @@ def grad(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[.
     Raises TypeMismatch or ArgumentError for a `wrt` or a loss that does not fit, CompilationError with the line of a
     kernel that cannot be differentiated, and WeftError in the block of a tape."""
     both = value_and_grad(function, wrt, loss)
-    return _named(lambda *args, **keywords: both(*args, **keywords)[1], function, "gradient")
+    return named(lambda *args, **keywords: both(*args, **keywords)[1], function, "gradient")
 
 
 def value_and_grad(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[..., Any]:
@@ -78,7 +78,7 @@ def value_and_grad(function: Callable[..., Any], wrt: Any, loss: Any = None) -> 
         _check_loss(loss)
 
     def value_and_gradient(*args: Any, **keywords: Any) -> Any:
-        with _alone("grad"):
+        with alone("grad"):
             call, variables, recording = _prepared(function, chosen, loss, args, keywords)
             with recording:
                 returned = call.run()
@@ -87,7 +87,7 @@ def value_and_grad(function: Callable[..., Any], wrt: Any, loss: Any = None) -> 
             recording.pull([(output, 1.0)])
             return _value(loss, returned), chosen.joined([_number(recording.gradient(one)) for one in variables])
 
-    return _named(value_and_gradient, function, "value and the gradient")
+    return named(value_and_gradient, function, "value and the gradient")
 
 
 def vjp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[..., Any]:
@@ -102,10 +102,10 @@ def vjp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
     the values that it needs.
 
     Raises what `grad` raises."""
-    chosen, outputs = Selection(function, wrt), _Outputs(out)
+    chosen, outputs = Selection(function, wrt), Outputs(out)
 
     def value_and_pull(*args: Any, **keywords: Any) -> Any:
-        with _alone("vjp"):
+        with alone("vjp"):
             call = Call(function, args, keywords)
             variables = chosen.variables(call)
             recording = Recording(call.kernel, [one.name for one in variables if isinstance(one, Number)])
@@ -120,7 +120,7 @@ def vjp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
             kept = recording.values()
 
         def pull(weights: Any) -> Any:
-            with _alone("vjp"):
+            with alone("vjp"):
                 given = [direction_of(w, m, "the weights") for w, m in zip(outputs.split(weights, returned), memories)]
                 latest = [copy.put_back() for copy in kept]
                 try:
@@ -132,7 +132,7 @@ def vjp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
 
         return outputs.joined(values, returned), pull
 
-    return _named(value_and_pull, function, "product of weights and the Jacobian")
+    return named(value_and_pull, function, "product of weights and the Jacobian")
 
 
 def jvp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[..., Any]:
@@ -145,10 +145,10 @@ def jvp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
     It uses forward mode, which costs about as much as the function. Fields need no `needs_dual`.
 
     Raises what `grad` raises."""
-    chosen, outputs = Selection(function, wrt), _Outputs(out)
+    chosen, outputs = Selection(function, wrt), Outputs(out)
 
     def value_and_derivative(direction: Any, *args: Any, **keywords: Any) -> Any:
-        with _alone("jvp"):
+        with alone("jvp"):
             call = Call(function, args, keywords)
             forward = _forward(call, chosen, direction)
             with forward:
@@ -157,7 +157,7 @@ def jvp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
             duals = [numbers_of(forward.dual(one)) if is_memory(one) else one for one in found]
             return outputs.joined(values, returned), outputs.joined(duals, returned)
 
-    return _named(value_and_derivative, function, "derivative along a direction")
+    return named(value_and_derivative, function, "derivative along a direction")
 
 
 def hvp(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[..., Any]:
@@ -176,7 +176,7 @@ def hvp(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[..
         _check_loss(loss)
 
     def hessian_vector_product(direction: Any, *args: Any, **keywords: Any) -> Any:
-        with _alone("hvp"):
+        with alone("hvp"):
             duals = _forward(Call(function, args, keywords), chosen, direction)
             call, variables, recording = _prepared(function, chosen, loss, args, keywords, duals)
             with recording:
@@ -186,14 +186,14 @@ def hvp(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[..
             recording.pull([(output, 1.0)])
             return chosen.joined([_number(recording.gradient(one, "grad.dual")) for one in variables])
 
-    return _named(hessian_vector_product, function, "product of the Hessian and a direction")
+    return named(hessian_vector_product, function, "product of the Hessian and a direction")
 
 
 # ---- the parts -------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _alone(name: str) -> Generator[None]:
+def alone(name: str) -> Generator[None]:
     """Let no other call use the memory of derivatives. Raises WeftError in the block of a tape."""
     if active():
         raise WeftError(
@@ -204,7 +204,8 @@ def _alone(name: str) -> Generator[None]:
         yield
 
 
-def _named(made: Callable[..., Any], function: Any, what: str) -> Callable[..., Any]:
+def named(made: Callable[..., Any], function: Any, what: str) -> Callable[..., Any]:
+    """Give a function that was made of another one its name."""
     update_wrapper(made, function, assigned=("__name__", "__module__"), updated=())
     made.__doc__ = f"The {what} of {name_of(function)}."
     return made
@@ -291,7 +292,7 @@ def _foreign(returned: Any, function: Any) -> TypeMismatch:
     )
 
 
-class _Outputs:
+class Outputs:
     """The outputs of a function: memory that the user names, or what it returns."""
 
     def __init__(self, out: Any) -> None:
