@@ -70,11 +70,12 @@ class Recording(Recorder):
             )
         numbers = self._numbers if kernel is self.kernel else ()
         boxed = (*numbers, *float_results(kernel))
-        bind = kernel.derivative(self._mode, boxed).bind
+
+        def bind(*_: Any) -> Any:
+            return kernel.derivative(self._mode, boxed).bind(args, keywords)
+
         # (pieces have neither the numbers nor the results of the kernel)
-        pieces, gradient = (
-            ([], bind(args, keywords)) if boxed else pieces_or_gradient(self, kernel, args, keywords, bind)
-        )
+        pieces, gradient = ([], bind()) if boxed else pieces_or_gradient(self, kernel, args, keywords, bind)
         if pieces:
             return [self.launch(piece, run, args, keywords) for piece, run in pieces][-1]
         uses, name = uses_of(gradient.instance), f"kernel '{kernel.__name__}'"
