@@ -40,6 +40,12 @@ class Recipe:
         self._program = weakref.ref(program)
         self._arguments = [_weakly(one) for one in arguments]
 
+    @property
+    def suffix(self) -> str:
+        """What follows the name of the kernel: "" for the kernel, ".grad" for its gradient, its mode for another
+        derivative."""
+        return {"": "", "vjp": ".grad"}.get(self.mode, f".{self.mode}")
+
     def translate(self) -> Translation:
         """Translate the kernel again. Raises WeftError if an object that it was compiled for is gone."""
         program = self._program()

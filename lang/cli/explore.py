@@ -24,7 +24,7 @@ def add_commands(commands: Any) -> None:
     explore.add_argument(
         "program",
         metavar="PROGRAM[:KERNEL]",
-        help="a file or the name of a demo; with :KERNEL, stop when that kernel is compiled",
+        help="a file or the name of a demo; with :KERNEL, stop when it is compiled (KERNEL.grad: its gradient)",
     )
     explore.add_argument(
         "--arch",
@@ -50,8 +50,9 @@ def _explore(given: argparse.Namespace) -> int:
     met: dict[str, None] = {}
 
     def told(recipe: Recipe) -> None:
-        met[recipe.function.__name__] = None
-        if wanted in ("", recipe.function.__name__, recipe.function.__qualname__):
+        names = [name + recipe.suffix for name in (recipe.function.__name__, recipe.function.__qualname__)]
+        met[names[0]] = None
+        if wanted in ("", *names):
             found.append(_compiled(recipe, given.arch))
             if wanted:
                 raise _Enough(0)

@@ -79,7 +79,7 @@ class Stages:
 
     def __init__(self, recipe: Recipe, arch: str = "", processor: str = "") -> None:
         self._recipe = recipe
-        self.name: str = recipe.function.__name__
+        self.name: str = recipe.function.__name__ + recipe.suffix
         self.arch: str = arch or recipe.config.arch
         if self.arch not in BACKENDS:
             raise ArgumentError(f"arch must be one of {', '.join(BACKENDS)}, not {arch!r}")

@@ -173,6 +173,41 @@ def test_the_command_takes_all_kernels(tmp_path: Path) -> None:
     assert [one["name"] for one in data_of((tmp_path / "all.html").read_text())] == ["double", "endless"]
 
 
+GRADIENT = """\
+import weft as ti
+
+ti.init(arch=ti.cpu)
+x, y = (ti.field(ti.f32, 64, needs_grad=True) for _ in range(2))
+loss = ti.field(ti.f32, (), needs_grad=True)
+
+@ti.kernel
+def step():
+    for i in x:
+        y[i] = x[i] * x[i]
+
+@ti.kernel
+def total():
+    for i in y:
+        loss[None] += y[i]
+
+with ti.ad.Tape(loss):
+    step()
+    total()
+"""
+
+
+def test_the_command_tells_a_kernel_from_its_gradient(tmp_path: Path) -> None:
+    """Both have the same lines of source."""
+    (tmp_path / "program.py").write_text(GRADIENT)
+    assert weft(tmp_path, "program.py:step.grad").stdout == "wrote program.html: step.grad\n"
+    assert "x.grad" in (tmp_path / "program.html").read_text()
+    run = weft(tmp_path, "program.py")
+    kernels = data_of((tmp_path / "program.html").read_text())
+    assert sorted(one["name"] for one in kernels) == ["step", "step.grad", "total", "total.grad"]
+    assert set(run.stdout.split(": ")[1].strip().split(", ")) == {one["name"] for one in kernels}
+    assert "it compiled step.grad, step, " in weft(tmp_path, "program.py:stop.grad").stderr
+
+
 def test_the_command_hears_of_kernels_that_other_threads_compile(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.replace("double()\nwhile", "ti.warm(double)\nwhile"))
     assert weft(tmp_path, "program.py:double").stdout == "wrote program.html: double\n"
