@@ -1,5 +1,6 @@
 """What the demos that learn share: a rule that moves parameters down their gradient, and a line about the progress."""
 
+import sys
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -66,5 +67,6 @@ def alike(field: Any) -> Any:
 
 
 def say(number: int, loss: float, note: str = "") -> None:
-    """Print the loss of a round, and what else there is to say."""
-    print(f"round {number:3}: loss {loss:.5g}" + (note and f", {note}"), flush=True)
+    """Print the loss of a round, and what else there is to say, in the place of a bar of progress."""
+    clear = "\r\x1b[K" if sys.stdout.isatty() else ""
+    print(f"{clear}round {number:3}: loss {loss:.5g}" + (note and f", {note}"), flush=True)
