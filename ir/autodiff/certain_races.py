@@ -6,7 +6,7 @@
 Reverse mode relies on the order of accesses within an iteration only. A loop without a race has a gradient without one:
 the adjoint of a read is an atomic sum, and the adjoint of a store touches an element that no other iteration accesses.
 A loop with a race has neither a defined result nor a defined gradient. Races that depend on data or on conditions are
-found by `debug=True`.
+found by `check_races=True`.
 """
 
 from __future__ import annotations

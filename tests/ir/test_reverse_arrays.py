@@ -49,7 +49,7 @@ SQUARES: dict[str, tuple[str, str, tuple[str, ...] | None]] = {
     "the same index from before the loop": (
         "%n = array_shape %a, axis=0 : i32  %m = binary sub %n, %c1 : i32 " + _loop(_square("%a[%m]", "%a[%m]")),
         "[f64; 1]",
-        None,
+        ("a",),
     ),
 }
 
