@@ -45,11 +45,16 @@ class Budget:
 
 @dataclass
 class _Checkpoint:
-    """The values before the step with this number, as far as they were overwritten before the next checkpoint."""
+    """The values before the step with this number, as far as they were overwritten before the next checkpoint. It has
+    copies of all that was `done`."""
 
     step: int
     copies: dict[Key, Copy] = field(default_factory=dict[Key, Copy])
     bytes: int = 0
+    done: dict[int, Sequence[Touch]] = field(default_factory=dict[int, Sequence[Touch]])  # writes, by their identity
+
+
+_NONE: Mapping[Key, Copy] = {}
 
 
 class Checkpoints:
@@ -89,6 +94,8 @@ class Checkpoints:
     def save(self, writes: Sequence[Touch]) -> Mapping[Key, Copy]:
         """Copy what is about to be overwritten, where the newest checkpoint lacks it. Returns the copies."""
         newest = self._all[-1]
+        if id(writes) in newest.done:
+            return _NONE
         made: dict[Key, Copy] = {}
         for write in writes:
             key = key_of(write.memory, write.box)
@@ -101,6 +108,7 @@ class Checkpoints:
             self._sizes.setdefault(key, copy.size)
             made[key] = copy
         self._budget.hold(made.values())
+        newest.done[id(writes)] = writes  # it lives as long, so that no other list has its identity
         return made
 
     def back_to_newest(self, latest: Latest) -> None:

@@ -71,8 +71,14 @@ class Uses:
 
     def touched(self, accesses: Sequence[Access], flat: Sequence[Any]) -> list[Touch]:
         """What a launch with these arguments touches by some of its accesses."""
-        points, found = self.points_for(flat), dict[tuple[str, Box], Touch]()
-        memories = {place: self.memory(place, flat) for place in {*self.saved, *(one.place for one in accesses)}}
+        return self.touched_at(accesses, self.points_for(flat), lambda place: self.memory(place, flat))
+
+    def touched_at(
+        self, accesses: Sequence[Access], points: Sequence[Point] | None, memory_of_place: Callable[[str], Memory]
+    ) -> list[Touch]:
+        """What a launch with these points touches by some of its accesses."""
+        found = dict[tuple[str, Box], Touch]()
+        memories = {place: memory_of_place(place) for place in {*self.saved, *(one.place for one in accesses)}}
         saved = {memories[place].key for place in self.saved}  # two places may have one memory
         for one in accesses:
             memory = memories[one.place]

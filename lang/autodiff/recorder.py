@@ -60,9 +60,14 @@ class Recorder(Block):
         self._series = None
 
     @property
+    def _repeats(self) -> bool:
+        """Whether a loop may make launches again that come now."""
+        return self._series is not None and self._series.repeats
+
+    @property
     def _now(self) -> Versions | Series:
         """What keeps old values at this time."""
-        return self._series or self._versions
+        return self._series if self._series is not None and self._series.repeats else self._versions
 
     def _append(self, record: Record) -> None:
         if self._series is None:
@@ -72,16 +77,16 @@ class Recorder(Block):
 
     def _repeated(self, bind: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """The launch, to be made again, if a loop may have to do that."""
-        return None if self._series is None else bind(args, keywords)
+        return bind(args, keywords) if self._repeats else None
 
     def _will_read(self, name: str, uses: Uses, flat: Sequence[Any]) -> None:
         """A launch comes. In a loop, all that it reads may be read again."""
-        if self._series is not None:
+        if self._repeats:
             self._will_read_again(name, uses.touched(uses.every_read, flat))
 
     def _will_read_source(self, source: Any) -> None:
         """Python copies this field or ndarray. (None: it writes numbers.)"""
-        if self._series is not None and source is not None:
+        if self._repeats and source is not None:
             self._will_read_again("Python", [Touch(memory_of(source), (), None, saved=False)])
 
     # -- operations ----------------------------------------------------------------------------------------------------
@@ -102,13 +107,13 @@ class Recorder(Block):
 
     def operate_beside(self, operation: Operation, run: Callable[[], Any]) -> Any:
         """Run an operation that is not recorded itself. (A `Context`.)"""
-        read = [] if self._series is None else self._parameters(operation)[0]
+        read = self._parameters(operation)[0] if self._repeats else []
         return self._operated(operation, Record(None, operation.run), read, run)
 
     def _operated(self, operation: Operation, record: Record, read: list[Touch], run: Callable[[], Any]) -> Any:
         versions, writes, reads = self._now, _whole(operation.writes), [*_whole(operation.reads), *read]
         versions.know([*writes, *reads])
-        if self._series is not None:
+        if self._repeats:
             self._will_read_again(operation.name, reads)
         versions.keep(record, operation.name, writes)
         result = run()

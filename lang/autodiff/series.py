@@ -70,13 +70,18 @@ class Series(Record):
             self._decide(now)
         self.steps.append([])
 
+    @property
+    def repeats(self) -> bool:
+        """Whether launches that come now may be made again. If not, the tape records them as ever."""
+        return self._checkpoints is not None
+
     def know(self, touched: Sequence[Touch]) -> None:
         """Note the memory of a launch. (Of `Versions`.)"""
         self._outer.know(touched)
 
     def read(self, name: str, reads: Sequence[Touch]) -> None:
         """Note what a launch reads, before it runs."""
-        self._outer.need(name, reads)  # when it runs again
+        self._outer.need_once(name, reads)  # when it runs again
         self._foreign.check(name, reads)
 
     def keep(self, record: Record, writer: str, writes: Sequence[Touch]) -> None:
@@ -96,9 +101,9 @@ class Series(Record):
     def need(self, kernel: str, reads: Sequence[Touch]) -> None:
         """Note what the gradient of a kernel reads. (Of `Versions`.)"""
         self._needs = reads
-        self._outer.need(kernel, reads)
+        self._outer.need_once(kernel, reads)
         if self._versions is not None and self._versions is not self._outer:
-            self._versions.need(kernel, reads)
+            self._versions.need_once(kernel, reads)
 
     def append(self, record: Record) -> None:
         """Record a call that has been made."""
@@ -111,7 +116,8 @@ class Series(Record):
     def _decide(self, step: int) -> None:
         """Choose what the next step is: one with a tape, or one without, perhaps behind a checkpoint."""
         if self._checkpoints is None:
-            self._warn_if_over()
+            self._all_tapes += self._last_tape()
+            self._warn_if(self._all_tapes > self._limit)
             return
         if self._versions is not None:
             if self._rest_fits(step):
@@ -137,7 +143,7 @@ class Series(Record):
     def _rest_fits(self, step: int) -> bool:
         """Whether all further steps can have tapes."""
         assert self._checkpoints is not None
-        last = sum(copy.size for record in self.steps[-1] for copy in (*record.before, *record.after))
+        last = self._last_tape()
         self._tape = max(self._tape, last)
         self._all_tapes += last
         ahead = max(0, self._total - step) * self._tape + self._checkpoints.touched
@@ -172,8 +178,13 @@ class Series(Record):
                 f"what its gradients read. Give memory={needed} or more"
             )
 
-    def _warn_if_over(self) -> None:
-        if self._budget.used > self._limit and not self._warned:
+    def _last_tape(self) -> int:
+        """How many bytes the tape of the last step takes."""
+        return sum(copy.size for record in self.steps[-1] for copy in (*record.before, *record.after))
+
+    def _warn_if(self, over: bool) -> None:
+        """Warn if the loop uses more than its memory."""
+        if over and not self._warned:
             self._warned = True
             warn_at(
                 None,
@@ -246,7 +257,7 @@ class Series(Record):
                 if end - first > 1 and tape > self._tape:
                     self._tape = tape
                     return False
-                self._warn_if_over()
+                self._warn_if(self._budget.used > self._limit)
         return True
 
     def _again(self, record: Record, versions: Versions | None) -> None:
@@ -256,7 +267,7 @@ class Series(Record):
             _set_random_key(record.key)
             record.forward()
         if versions is not None:
-            versions.need(record.name, record.needs)
+            versions.need_once(record.name, record.needs)
 
 
 def _random_key() -> int:

@@ -21,7 +21,7 @@ from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_ndarray import StructNdarray
 from weft.lang.kernels.launch import Launch, Replay, Target
 
-__all__ = ["Site", "Sites"]
+__all__ = ["Site", "Sites", "Touches"]
 
 _OWN = (Ndarray, StructNdarray, np.ndarray)  # arrays that keep their memory: others may be given another one
 
@@ -54,6 +54,14 @@ class _Read(NamedTuple):
     who: Who
 
 
+class Touches(NamedTuple):
+    """What a launch writes, what its gradient reads, and all that it reads itself."""
+
+    writes: list[Touch]
+    needs: list[Touch]
+    reads: list[Touch]
+
+
 class Site:
     """What the launches of one instance with the same arrays read and write, for one tape. `uses` says what follows
     from the instance, and `flat` are the arguments of a launch, with these arrays."""
@@ -77,6 +85,7 @@ class Site:
         versions.know([Touch(memory, (), None, False) for memory in memories])
         self._whole = any(memory.whole for memory in memories)
         self._noted = False
+        self._touches: Touches | None = None  # of every launch, if they are all alike
         self._flow: Flow | None = None
 
     def memory(self, place: str) -> Memory:
@@ -85,6 +94,18 @@ class Site:
         if known is None:
             known = self._memory[place] = self.uses.memory(place, self.flat)
         return known
+
+    def touches(self, points: tuple[Point, ...] | None) -> Touches:
+        """What a launch with these points touches. Launches that touch the same get the same object."""
+        if self._touches is not None:
+            return self._touches
+        uses = self.uses
+        made = Touches(
+            *(uses.touched_at(one, points, self.memory) for one in (uses.writes, uses.reads, uses.every_read))
+        )
+        if not uses.needed:
+            self._touches = made
+        return made
 
     def flow(self) -> Flow:
         """Where derivatives end."""
@@ -142,6 +163,7 @@ class Sites:
     def __init__(self, versions: Versions) -> None:
         self._versions = versions
         self._groups: dict[Any, _Group] = {}  # by the token of the instance
+        self._targets: dict[Any, Target] = {}  # of launches that are made again, by the token of the instance
 
     def find(
         self, kernel: Any, gradient: Any, args: tuple[Any, ...], keywords: dict[str, Any]
@@ -162,6 +184,17 @@ class Sites:
                 return self._slowly(kernel, gradient.bind(args, keywords))
             site = self._site(kernel, group, flat or ())
         return Replay(group.target(), context, args), site, group.uses.points(context)
+
+    def again(self, kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """The launch of a kernel with these arguments, to be made again: a `Replay` or a `Launch`."""
+        bound = kernel.bind(args, keywords) if kernel.results else kernel.bound(args, keywords)
+        if type(bound) is not tuple:
+            return bound
+        token, context = bound
+        target = self._targets.get(token)
+        if target is None:
+            target = self._targets[token] = Target(kernel, token())
+        return Replay(target, context, args)
 
     def _slowly(self, kernel: Any, launch: Launch) -> tuple[Any, Site, tuple[Point, ...] | None]:
         """As `find`, where Python has bound the arguments."""

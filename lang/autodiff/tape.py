@@ -10,7 +10,7 @@ from typing import Any
 from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.contexts import suspended
 from weft.lang.autodiff.cutting import pieces_or_gradient
-from weft.lang.autodiff.lost import Losses, flow_of
+from weft.lang.autodiff.lost import Losses
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of
 from weft.lang.autodiff.recorder import Recorder
@@ -111,7 +111,7 @@ class Tape(Recorder):
         """Record and run a launch. (A `Context`.)"""
         if kernel.mode:
             return call(*args, **keywords)
-        if self._series is not None:
+        if self._repeats:
             return self._launch_again(kernel, call, args, keywords)
         pieces, found = pieces_or_gradient(self, kernel, args, keywords, self._sites.find)
         if pieces:
@@ -127,31 +127,29 @@ class Tape(Recorder):
                 again.key = gradient.key
         self._losses.follow(site.kernel, site.uses, site.flow)
         site.need(points)
-        self._records.append(record)
+        self._append(record)
         return result
 
     def _launch_again(
         self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
         """Record and run a launch that a loop of `ti.ad.steps` may have to make again."""
-        pieces, gradient = pieces_or_gradient(self, kernel, args, keywords)
+        pieces, found = pieces_or_gradient(self, kernel, args, keywords, self._sites.find)
         if pieces:
             return [self.launch(piece, run, args, keywords) for piece, run in pieces][-1]
-        again = self._repeated(kernel.bind, args, keywords)
-        record, uses, name = Record(gradient, again), uses_of(gradient.instance), f"kernel '{kernel.__name__}'"
-        writes, reads = (uses.touched(accesses, gradient.flat) for accesses in (uses.writes, uses.reads))
-        versions = self._now
-        versions.know([*writes, *reads])
-        self._will_read(name, uses, gradient.flat)
-        versions.keep(record, name, writes)
+        gradient, site, points = found
+        again, series = self._sites.again(kernel, args, keywords), self._series
+        assert series is not None
+        record, name, touches = Record(gradient, again), f"kernel '{kernel.__name__}'", site.touches(points)
+        series.read(name, touches.reads)
+        series.keep(record, name, touches.writes)
         result = call(*args, **keywords)
-        if gradient.instance.facts is not None and gradient.instance.facts.draws:
+        if site.uses.draws:
             gradient.key = last_key(kernel, args, keywords)
-            if again is not None:
-                again.key = gradient.key
-        self._losses.follow(kernel.__name__, uses, partial(flow_of, uses, gradient.flat))
-        versions.need(name, reads)
-        self._append(record)
+            again.key = gradient.key
+        self._losses.follow(site.kernel, site.uses, site.flow)
+        series.need(name, touches.needs)
+        series.append(record)
         return result
 
     def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:

@@ -125,6 +125,7 @@ class Versions:
         self._save, self._all = save, all
         self._needed: dict[Hashable, Boxes] = {}
         self._known: dict[Hashable, Memory] = {}
+        self._told: dict[int, Sequence[Touch]] = {}  # by its identity
 
     def know(self, touched: Sequence[Touch]) -> None:
         """Note the memory of a launch. Raises SharedMemory if it has two names, which could not be told apart."""
@@ -147,6 +148,12 @@ class Versions:
         """Note what the gradient of a kernel reads."""
         for read in reads:
             self.boxes(read.memory).add(read.box, (kernel, read.span))
+
+    def need_once(self, kernel: str, reads: Sequence[Touch]) -> None:
+        """As `need`, for a list of touches that comes again and again, and does not change."""
+        if id(reads) not in self._told:
+            self._told[id(reads)] = reads  # it lives as long as this object, so that no other list has its identity
+            self.need(kernel, reads)
 
     def boxes(self, memory: Memory) -> Boxes:
         """The boxes of that memory that gradients need."""
