@@ -10,7 +10,8 @@ from weft.lang.arguments import is_one, number_of, shown, whole_of
 from weft.lang.errors import ArgumentError
 from weft.lang.linear.implicit import NotConverged, System
 from weft.lang.linear.krylov import METHODS
-from weft.lang.linear.solvers import LinearOperator, check_vectors
+from weft.lang.linear.solvers import LinearOperator
+from weft.lang.linear.vectors import check_vectors
 
 __all__ = ["solve"]
 

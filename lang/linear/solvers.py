@@ -12,12 +12,13 @@ from typing import Any
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import flag_of, number_of, shown, whole_of
-from weft.lang.data.field import Field, MatrixField, ScalarField
+from weft.lang.data.field import Field
 from weft.lang.errors import ArgumentError
 from weft.lang.linear.implicit import System
 from weft.lang.linear.krylov import silent
+from weft.lang.linear.vectors import check_vectors
 
-__all__ = ["LinearOperator", "MatrixFreeBICGSTAB", "MatrixFreeCG", "check_vectors", "taichi_cg_solver"]
+__all__ = ["LinearOperator", "MatrixFreeBICGSTAB", "MatrixFreeCG", "taichi_cg_solver"]
 
 
 class LinearOperator:
@@ -37,17 +38,6 @@ class LinearOperator:
         if x.shape != Ax.shape:
             raise ArgumentError(f"matvec: x has shape {x.shape}, but Ax has shape {Ax.shape}: the shapes must be equal")
         self.kernel(x, Ax)
-
-
-def check_vectors(name: str, b: Any, x: Any) -> None:
-    """Raise TypeMismatch or ArgumentError unless `b` and `x` are two fields of floats of one type and shape."""
-    for label, vector in (("b", b), ("x", x)):
-        if not isinstance(vector, ScalarField | MatrixField) or not vector.dtype.is_float:
-            raise TypeMismatch(f"{name}: {label} must be a field of f32 or f64, not {vector!r}")
-    if b.dtype != x.dtype:
-        raise TypeMismatch(f"{name}: b has type {b.dtype}, but x has type {x.dtype}: the types must be equal")
-    if b.shape != x.shape or b.element_shape != x.element_shape:
-        raise ArgumentError(f"{name}: b has shape {b.shape}, but x has shape {x.shape}: the shapes must be equal")
 
 
 def MatrixFreeCG(  # noqa: N802 - as Taichi spells it

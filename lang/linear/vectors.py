@@ -7,8 +7,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from weft.lang.data.field import Field, MatrixField
+from weft.ir.errors import TypeMismatch
+from weft.lang.data.field import Field, MatrixField, ScalarField
 from weft.lang.data.make_field import field, make_matrix_field
+from weft.lang.errors import ArgumentError
 from weft.lang.kernels.kernel import kernel
 from weft.lang.program.init import Program, program
 from weft.lang.values.builtins import cast, grouped, static
@@ -19,7 +21,18 @@ if TYPE_CHECKING:
 else:
     from weft.lang.values.types import Template, f64
 
-__all__ = ["combine", "dot", "workspace"]
+__all__ = ["check_vectors", "combine", "dot", "workspace"]
+
+
+def check_vectors(name: str, b: Any, x: Any) -> None:
+    """Raise TypeMismatch or ArgumentError unless `b` and `x` are two fields of floats of one type and shape."""
+    for label, vector in (("b", b), ("x", x)):
+        if not isinstance(vector, ScalarField | MatrixField) or not vector.dtype.is_float:
+            raise TypeMismatch(f"{name}: {label} must be a field of f32 or f64, not {vector!r}")
+    if b.dtype != x.dtype:
+        raise TypeMismatch(f"{name}: b has type {b.dtype}, but x has type {x.dtype}: the types must be equal")
+    if b.shape != x.shape or b.element_shape != x.element_shape:
+        raise ArgumentError(f"{name}: b has shape {b.shape}, but x has shape {x.shape}: the shapes must be equal")
 
 
 @kernel
