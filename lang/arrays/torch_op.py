@@ -17,6 +17,8 @@ from weft.ir import types as ir
 from weft.ir.errors import CompilationError, WeftError
 from weft.ir.transforms.lower_tree_facts import written_arrays
 from weft.ir.types import Prim, Tensor, f32, i32, u1
+from weft.lang.arrays.op_derivatives import draws_random_numbers
+from weft.lang.arrays.torch_gradients import register_backward, register_derived
 from weft.lang.calls.parameters import ArrayParameter, Compound, Parameter, Scalar, make_parameter
 from weft.lang.errors import ArgumentError, PrecisionWarning
 from weft.lang.kernels.kernel import Kernel
@@ -41,9 +43,13 @@ def op(kernel: Any, name: str | None = None, *, out: Any = (), backward: Any = N
     first tensor. If `out` is a dictionary, its functions create them from the other arguments, passed by name:
     `out={"y": lambda x, **_: x.new_zeros(x.shape[0])}`.
 
-    `backward`, a kernel, computes gradients. It requires `out`, and that the forward kernel writes to nothing else. Its
-    parameters are recognized by their names: those of the operator's parameters and results; `grad_y`, the gradient
-    with respect to result `y`; and `grad_x`, the gradient to compute for parameter `x`, which is zero at first.
+    An operator with `out` that writes to nothing else has gradients by its tensors of floats, and second gradients.
+    They are those of the kernel, as `kernel.grad` computes them. A gradient raises CompilationError with the line if
+    the kernel cannot be differentiated, and WeftError if it draws random numbers.
+
+    `backward`, a kernel, computes gradients instead. Its parameters are recognized by their names: those of the
+    operator's parameters and results; `grad_y`, the gradient with respect to result `y`; and `grad_x`, the gradient to
+    compute for parameter `x`, which is zero at first.
 
     `name` is "namespace::name". The default is `weft::` with the kernel's module and name. Raises CompilationError for
     a kernel that cannot be an operator, and ImportError without PyTorch (2.4 or later)."""
@@ -55,8 +61,20 @@ def op(kernel: Any, name: str | None = None, *, out: Any = (), backward: Any = N
     operator = torch.library.custom_op(name, made.run, mutates_args=made.mutated, schema=made.schema())
     operator.register_fake(made.fake)
     if backward is not None:
-        _register_backward(torch, name, operator, made, backward)
+        register_backward(torch, name, operator, made, _backward(made, backward))
+    elif made.makers and not made.mutated:
+        register_derived(torch, name, operator, made)
     return operator
+
+
+def _backward(forward: _Plan, kernel: Any) -> _Plan:
+    """The plan of the kernel that computes gradients."""
+    if not forward.makers or forward.mutated:
+        what = f"it changes '{forward.mutated[0]}'" if forward.mutated else "it has no results: name them with out="
+        raise CompilationError(f"{forward.label} cannot have a backward kernel: {what}")
+    if not isinstance(kernel, Kernel):
+        raise CompilationError(f"backward= must be a kernel, not {kernel!r}")
+    return _Plan(kernel, ())
 
 
 def _name_of(kernel: Kernel) -> str:
@@ -78,15 +96,16 @@ class _Plan:
         self.parameters = [_parameter(self.label, name, annotation) for name, annotation in kernel.params]
         names = [p.name for p in self.parameters]
         self.makers: dict[str, Maker] = self._makers(out)
+        arrays = [p.name for p in self.parameters if isinstance(p, ArrayParameter)]
         for one in self.makers:
-            if not any(p.name == one and isinstance(p, ArrayParameter) for p in self.parameters):
+            if one not in arrays:
                 raise CompilationError(
-                    f"out= names '{one}', which is not an array of {self.label}; its arrays are {', '.join(names)}"
+                    f"out= names '{one}', which is not an array of {self.label}; its arrays are {', '.join(arrays)}"
                 )
         self.inputs = [p for p in self.parameters if p.name not in self.makers]
-        self._makers_in_order = [self.makers[p.name] for p in self.parameters if p.name in self.makers]
         self._first = next((p.name for p in self.inputs if isinstance(p, ArrayParameter)), None)
         order = [*(p.name for p in self.parameters if p.name in self.makers), *(p.name for p in self.inputs)]
+        self.draws = False  # whether it draws random numbers
         self._places = [order.index(name) for name in names]  # of the kernel's arguments among results and inputs
         written = self._written()
         self.mutated = tuple(p.name for p in self.inputs if p.name in written)
@@ -119,6 +138,7 @@ class _Plan:
             except WeftError as why:
                 error = error or why
                 continue
+            self.draws = draws_random_numbers(made.tree)
             return {self.parameters[index].name for index in written_arrays(made.tree)}
         raise CompilationError(
             f"{self.label}: Weft cannot tell which arrays it writes to without their types: give their ndim "
@@ -127,10 +147,8 @@ class _Plan:
 
     def schema(self) -> str:
         """Return the schema of the operator."""
-        aliases = {name: number for number, name in enumerate(self.mutated)}
-        listed = [_TYPES[type(p)](p, aliases.get(p.name)) for p in self.inputs]
         results = ", ".join(["Tensor"] * len(self.makers))
-        return f"({', '.join(listed)}) -> {results if len(self.makers) == 1 else f'({results})'}"
+        return f"({', '.join(self.listed())}) -> {results if len(self.makers) == 1 else f'({results})'}"
 
     def fake(self, *args: Any) -> Any:
         """Return the results without computing them."""
@@ -144,10 +162,16 @@ class _Plan:
         return _answer(made)
 
     def _made(self, args: Sequence[Any]) -> list[Any]:
-        if not self._makers_in_order:
-            return []
-        given = {p.name: value for p, value in zip(self.inputs, args)}
-        return [make(**given) for make in self._makers_in_order]
+        return list(self.results({p.name: value for p, value in zip(self.inputs, args)}).values())
+
+    def results(self, given: dict[str, Any]) -> dict[str, Any]:
+        """New tensors for the results, in the order of the parameters, from the other arguments."""
+        return {p.name: self.makers[p.name](**given) for p in self.parameters if p.name in self.makers}
+
+    def listed(self) -> list[str]:
+        """The parameters of the operator as its schema writes them."""
+        aliases = {name: number for number, name in enumerate(self.mutated)}
+        return [_TYPES[type(p)](p, aliases.get(p.name)) for p in self.inputs]
 
 
 def _answer(made: Sequence[Any]) -> Any:
@@ -199,61 +223,3 @@ def _argument(parameter: Parameter, axes: int | None, prim: Prim) -> Argument:
     ndim = annotation.ndim if axes is None else axes
     assert ndim is not None
     return Argument(parameter.name, ir.array(annotation.element or prim, ndim), annotation)
-
-
-# ---- gradients -------------------------------------------------------------------------------------------------------
-
-
-def _register_backward(torch: Any, name: str, operator: Any, forward: _Plan, kernel: Any) -> None:
-    """Make `kernel` compute the gradients of the operator in autograd. The kernel becomes an operator itself."""
-    if not forward.makers or forward.mutated:
-        what = f"it changes '{forward.mutated[0]}'" if forward.mutated else "it has no results: name them with out="
-        raise CompilationError(f"{forward.label} cannot have a backward kernel: {what}")
-    if not isinstance(kernel, Kernel):
-        raise CompilationError(f"backward= must be a kernel, not {kernel!r}")
-    backward = _Plan(kernel, ())
-    inputs = [p.name for p in forward.inputs]
-    results = [p.name for p in forward.parameters if p.name in forward.makers]
-    tensors = [p.name for p in forward.inputs if isinstance(p, ArrayParameter)]
-    wanted = {f"grad_{one}": one for one in tensors if f"grad_{one}" in backward.mutated}
-    _check_backward(backward, wanted, {*inputs, *results, *(f"grad_{one}" for one in results)})
-    gradients = torch.library.custom_op(
-        f"{name}_backward", backward.run, mutates_args=backward.mutated, schema=backward.schema()
-    )
-    gradients.register_fake(backward.fake)
-    asked = [p.name for p in backward.inputs]
-
-    def keep(ctx: Any, inputs: Any, output: Any) -> None:
-        outputs = output if isinstance(output, tuple) else (output,)
-        given = dict(zip([*(p.name for p in forward.inputs), *results], [*inputs, *outputs]))
-        needed = {one: given[one] for one in given if one in asked or f"grad_{one}" in wanted}
-        ctx.names = [one for one, value in needed.items() if isinstance(value, torch.Tensor)]
-        ctx.numbers = {one: value for one, value in needed.items() if one not in ctx.names}
-        ctx.save_for_backward(*(needed[one] for one in ctx.names))
-
-    def flow(ctx: Any, *coming: Any) -> Any:
-        given = {**ctx.numbers, **dict(zip(ctx.names, ctx.saved_tensors))}
-        given.update({f"grad_{one}": gradient for one, gradient in zip(results, coming)})
-        made = {one: torch.zeros_like(given[of], memory_format=torch.contiguous_format) for one, of in wanted.items()}
-        gradients(*(made[one] if one in made else given[one] for one in asked))
-        return tuple(made.get(f"grad_{one}") for one in inputs)
-
-    operator.register_autograd(flow, setup_context=keep)
-
-
-def _check_backward(backward: _Plan, wanted: dict[str, str], given: set[str]) -> None:
-    """Raise CompilationError if the kernel has a parameter that does not exist, or writes to its inputs."""
-    for one in backward.inputs:
-        if one.name not in given and one.name not in wanted:
-            known = ", ".join(sorted({*given, *wanted}))
-            raise CompilationError(
-                f"{backward.label} cannot have the parameter '{one.name}'; the parameters that it may have are {known}"
-            )
-    for name in backward.mutated:
-        if name not in wanted:
-            raise CompilationError(f"{backward.label} writes to '{name}', which is not a gradient of a parameter")
-    if not wanted:
-        raise CompilationError(
-            f"{backward.label} does not write to any gradient: the name of a gradient array is 'grad_' and the "
-            "name of a tensor"
-        )

@@ -102,6 +102,8 @@ def memory_of(value: Any) -> Memory:
     if isinstance(value, StructNdarray):
         return Memory(("array", id(_root(value.first.array()))), value, "an ndarray of structs", whole=True)
     cells = value.array() if isinstance(value, Ndarray) else view_of(value)
+    if isinstance(cells, np.ndarray) and not isinstance(value, Ndarray | np.ndarray):  # a new view for each call
+        return Memory(("address", cells.ctypes.data, cells.nbytes), value, "an array", whole=True, lent=True)
     if isinstance(cells, np.ndarray):
         root = _root(cells)
         whole = not isinstance(value, Ndarray) and cells.base is not None

@@ -16,7 +16,7 @@ from weft.lang.autodiff.memory_use import Touch, uses_of
 from weft.lang.autodiff.recorder import Recorder
 from weft.lang.autodiff.sites import Sites
 from weft.lang.autodiff.tape_check import check_records
-from weft.lang.autodiff.variables import called, clear_element, companion_if_any, companion_of, elements_of, zeroed
+from weft.lang.autodiff.variables import called, clear_element, companion_if_any, companion_of, elements_of, fill_all
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.errors import ArgumentError
 from weft.lang.kernels.draws import last_key
@@ -84,14 +84,14 @@ class Tape(Recorder):
         if self._clear:
             clear_all_gradients()
         if self._loss is not None:
-            zeroed(self._loss)
+            fill_all(self._loss, 0.0)
 
     def finish(self, complete: bool) -> None:
         """Run the gradients. (Of `Block`.)"""
         self.end_loops()
         if not complete or self._loss is None:
             return
-        companion_of(self._loss, "grad", "the loss").fill(1.0)
+        fill_all(companion_of(self._loss, "grad", "the loss"), 1.0)
         self.grad()
         if self._checked:
             with suspended():

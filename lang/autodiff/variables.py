@@ -11,7 +11,7 @@ from weft.lang.data.field import Field
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_field import StructField
 
-__all__ = ["called", "clear_element", "companion_if_any", "companion_of", "elements_of", "zeroed"]
+__all__ = ["called", "clear_element", "companion_if_any", "companion_of", "elements_of", "fill_all"]
 
 
 def called(variable: Any) -> str:
@@ -52,12 +52,12 @@ def _is_tensor(variable: Any) -> bool:
     return hasattr(variable, "requires_grad") and hasattr(variable, "detach")
 
 
-def zeroed(variable: Any) -> None:
-    """Set all numbers of a field, an ndarray or a tensor to 0."""
+def fill_all(variable: Any, number: float) -> None:
+    """Set all numbers of a field, an ndarray or a tensor to this one."""
     if _is_tensor(variable):
-        variable.detach().zero_()  # shares its memory
+        variable.detach().fill_(number)  # shares its memory
     else:
-        variable.fill(0)
+        variable.fill(number)
 
 
 def clear_element(derived: Any, index: tuple[int, ...], part: Any) -> None:

@@ -12,8 +12,9 @@ from weft.lang.calls.parameters import Parameter, make_parameter
 from weft.lang.errors import ArgumentError
 from weft.lang.functions.annotations import MISSING
 from weft.lang.values.argpack import ArgPackType
+from weft.lang.values.types import to_ir
 
-__all__ = ["check_signature", "is_method", "matched", "parameters_of"]
+__all__ = ["check_signature", "checked_results", "is_method", "matched", "parameters_of"]
 
 
 def matched(kernel: Any, owner: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
@@ -65,3 +66,13 @@ def check_signature(kernel: Any) -> None:
                 f"parameter '{name}' of kernel '{kernel.__name__}' has no type: annotate it, as in '{name}: ti.f32', "
                 f"'{name}: ti.Template' or '{name}: ti.Array'"
             )
+
+
+def checked_results(kernel: Any, results: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The annotations of the results of a kernel. Raises CompilationError for a type that it cannot return."""
+    for result in results:
+        try:
+            to_ir(result)
+        except WeftError as error:
+            kernel.fail(f"kernel '{kernel.__name__}' cannot return {result!r}: {error}")
+    return results

@@ -36,7 +36,7 @@ def launching_gradient(
     kernel, and a warning if it needs values that are overwritten. `args` begins with the object of a method. Raises
     ArgumentError if it draws, and there was no launch."""
     assert instance.facts is not None
-    if instance.facts.saved:
+    if instance.facts.saved and not gradient.restores:
         warn_of_old_values(gradient, instance)
     if not instance.facts.draws:
         return nullcontext()

@@ -24,7 +24,7 @@ from weft.lang.calls.companions import companion_parameters, with_companions
 from weft.lang.calls.compile import FieldDropped, Instance, compile_instance, counts_on_nothing, rehearse
 from weft.lang.calls.direct import kinds_of, plan_for, write_records
 from weft.lang.calls.instances import Instances
-from weft.lang.calls.matching import check_signature, is_method, matched, parameters_of
+from weft.lang.calls.matching import check_signature, checked_results, is_method, matched, parameters_of
 from weft.lang.calls.parameters import Template
 from weft.lang.calls.recipe import ON_COMPILED, Recipe
 from weft.lang.data.derived import suffix_of
@@ -36,13 +36,13 @@ from weft.lang.functions.source import source_of
 from weft.lang.kernels.bound import BoundKernel
 from weft.lang.kernels.callers import Callers
 from weft.lang.kernels.draws import launching_gradient
+from weft.lang.kernels.interpreted import interpret
 from weft.lang.kernels.launch import Launch
 from weft.lang.logs.topics import LAUNCH
 from weft.lang.measure import launch_log, watching
 from weft.lang.program import init as program_state
 from weft.lang.translate.entry import Argument
 from weft.lang.values.argpack import ArgPackType, unpacked
-from weft.lang.values.types import to_ir
 from weft.runtime.direct import Callable as DirectCallable
 from weft.runtime.direct import Signature, native_type
 from weft.runtime.errors import Overlapping
@@ -70,6 +70,7 @@ class Kernel(DirectCallable):
     is_kernel = True
     class_instance: Any = None
     primal: Kernel | None = None  # of a derivative or a piece: the kernel that it is one of
+    restores = False  # of a gradient: who calls it gives it the old values that it needs
     is_torn = False  # whether the gradient of an instance needs values between its pieces
     piece: int | None = None  # the number of the piece of the kernel that this is (`ir/pieces.py`)
 
@@ -156,13 +157,7 @@ class Kernel(DirectCallable):
     @functools.cached_property
     def results(self) -> tuple[Any, ...]:
         """The annotations of the results."""
-        results = result_annotations(self._annotation("return"))
-        for result in results:
-            try:
-                to_ir(result)
-            except WeftError as error:
-                self.fail(f"kernel '{self.__name__}' cannot return {result!r}: {error}")
-        return results
+        return checked_results(self, result_annotations(self._annotation("return")))
 
     # -- calling -------------------------------------------------------------------------------------------------------
 
@@ -170,21 +165,23 @@ class Kernel(DirectCallable):
         watches = watching.watches
         if not watches:
             return self.run(*args, **keywords)
-        call = self._through()
-        if self._arrays:
-            call = self.run  # which finds the hidden arguments
+        through = self._through()  # which tells whether there are hidden arguments: `run` finds them
+        call = self.run if self._arrays else through
         return (watches[0] if len(watches) == 1 else watching.all_watch)(self, call, args, keywords)
 
     def _through(self) -> Callable[..., Any]:
         """What launches natively where it can, although launches are watched, and takes hidden arguments."""
-        return self._callers.through or self._made("call_through", lambda args, keywords: self._run(*args, **keywords))
+        return self._callers.through or self._made("call_through", self._run, self._run_flat)
 
-    def _made(self, entry: str, python: Callable[..., Any]) -> Callable[..., Any]:
-        """One of the callers. `python` takes the arguments that are not hidden, and keywords."""
+    def _made(self, entry: str, python: Callable[..., Any], flat: Callable[..., Any]) -> Callable[..., Any]:
+        """One of the callers. Where native code cannot, it calls `python`, or `flat` if there are hidden arguments."""
         self._program()  # which tells whether there are hidden arguments
-        count = len(self.signature.parameters) if self._arrays else None
         with self._following:
-            return self._callers.make(entry, lambda *args, **keywords: python(args[:count], keywords), bool(count))
+            return self._callers.make(entry, flat if self._arrays else python, bool(self._arrays))
+
+    def _run_flat(self, *flat: Any) -> Any:
+        first, count = int(self.has_self), len(self.signature.parameters)
+        return self._call(self._program(), flat[0] if first else None, flat[first:count], flat[first:])
 
     def run(self, *args: Any, **keywords: Any) -> Any:
         """Run a call on the path through Python."""
@@ -211,7 +208,20 @@ class Kernel(DirectCallable):
         program = self._program()
         if keywords or len(args) != len(self.params):
             args = matched(self, owner, args, keywords)
-        flat = self._unpacked(args)
+        return self._call(program, owner, args, self._unpacked(args))
+
+    def call_with(self, args: Sequence[Any], hidden: Sequence[Any]) -> Any:
+        """Call a kernel without packs with these gradients and duals, instead of those that the arrays have: one for
+        each row of `hidden`, or None."""
+        return self._through()(*args, *hidden)
+
+    @property
+    def hidden(self) -> list[tuple[int, str]]:
+        """The hidden arguments: the position of the array that each belongs to, and what it is."""
+        self._program()
+        return self._arrays
+
+    def _call(self, program: Any, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
         try:
             instance = self._instance(program, owner, flat)
             if instance.facts is None:
@@ -222,14 +232,14 @@ class Kernel(DirectCallable):
                     self._follow()
                 return self._launched(program, instance, owner, args, flat)
         except FieldDropped:  # another thread dropped the field: the name refers to another field now
-            return self.call_on(owner, args, {})
+            return self._call(self._program(), owner, args, flat)
 
     def _launched(self, program: Any, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
         if not self._interpreted and instance.plans_made < _MOST_PLANS:
             self._plan(program, instance, owner, args, flat)
         watching.launch_begins()
         if self._interpreted:
-            return self._interpret(instance, owner, args, flat)
+            return interpret(self, instance, owner, args, flat)
         try:
             return instance(flat)
         except Overlapping:
@@ -258,7 +268,11 @@ class Kernel(DirectCallable):
     def bound(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """As `bind`, but if native code can bind the arguments, the pair of a weak reference to the instance and the
         bytes of the context for a `Replay`."""
-        binder = self._callers.binder or self._made("bind", self.bind)
+        binder = self._callers.binder or self._made(
+            "bind",
+            lambda *args, **keywords: self.bind(args, keywords),
+            lambda *flat: self.bind(flat[: len(self.signature.parameters)], {}),
+        )
         if not self._arrays:
             return binder(*args, **keywords)
         if not self._has_plans or self.plain(args, keywords) is None:
@@ -400,8 +414,8 @@ class Kernel(DirectCallable):
         if not self._is_native:
             return
         with self._following:
-            plans, warns = self._instances.plans(_MOST_FOLLOWED), self._instances.will_warn()
-            self._callers.follow(plans, self, hidden=bool(self._arrays), warns=warns)
+            warns = not self.restores and self._instances.will_warn()
+            self._callers.follow(self._instances.plans(_MOST_FOLLOWED), self, hidden=bool(self._arrays), warns=warns)
 
     def _start_over(self, program: Any) -> None:
         """Prepare for a new program. Nothing that was compiled before can be used."""
@@ -430,17 +444,6 @@ class Kernel(DirectCallable):
         if self._arrays:
             flat = with_companions(self.__name__, self.mode, flat, self._arrays)
         return flat if self.boxes is None else [*flat, *self.boxes.arguments(flat)]
-
-    def _interpret(self, instance: Instance, owner: Any, args: Sequence[Any], flat: Sequence[Any]) -> Any:
-        from weft.lang.interpret.random import draws
-        from weft.lang.interpret.run import InterpretedKernel, interpret_kernel
-
-        for parameter, value in zip(self._parameters, flat, strict=True):
-            # raises an error for an argument that no arch accepts
-            _ = parameter.argument(value) if parameter.keyed else parameter.pack(value)
-        result = interpret_kernel(InterpretedKernel(self.function, self.params, owner, instance.choices), args)
-        instance.key = draws().key
-        return result
 
     def _compile(self, instances: Instances, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
         instance = self._make(program, self._arguments(owner, args, exposed=counts_on_nothing(program)))
