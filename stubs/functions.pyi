@@ -327,6 +327,7 @@ def loop_config(
     serialize: bool | None = None,
     parallelize: int | None = None,
     block_dim_adaptive: bool | None = None,
+    bit_vectorize: bool | None = None,
 ) -> None:
     """Settings of the next loop: serialize, block_dim, parallelize."""
 

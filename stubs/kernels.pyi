@@ -158,5 +158,5 @@ class Struct:
     def __getattr__(self, name: str) -> Any: ...
     def __setattr__(self, name: str, value: Any) -> None: ...
     @staticmethod
-    def field(members: Any, shape: Any = None, **keywords: Any) -> Any:
+    def field(members: Any, methods: Any = None, shape: Any = None, **keywords: Any) -> Any:
         """Make a field of structs with these members. The keywords are those of `ti.field`."""

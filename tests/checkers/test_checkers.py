@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -52,10 +53,18 @@ def site(tmp_path: Path) -> Path:
     package = tmp_path / "site" / "weft"
     package.mkdir(parents=True)
     for name in ("__init__.py", "__init__.pyi", "py.typed", "codegen", "demos", "ir", "lang", "runtime", "stubs"):
-        (package / name).symlink_to(ROOT / name)
+        _link(package / name, ROOT / name)
     for module in (ROOT / "stubs" / "modules").iterdir():
-        (package / module.name).symlink_to(module)
+        _link(package / module.name, module)
     return package.parent
+
+
+def _link(place: Path, target: Path) -> None:
+    """Make `target` available at `place`, as a copy where links are not allowed."""
+    try:
+        place.symlink_to(target)
+    except OSError:
+        _ = shutil.copytree(target, place) if target.is_dir() else shutil.copy(target, place)
 
 
 @pytest.fixture
@@ -73,7 +82,7 @@ def programs(tmp_path: Path) -> Path:
 
 
 def _pyright(folder: Path, site: Path) -> Found:
-    (site.parent / "programs").symlink_to(folder)
+    _link(site.parent / "programs", folder)
     config = {
         "include": ["programs"],
         "extraPaths": [str(site)],
