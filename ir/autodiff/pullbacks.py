@@ -214,6 +214,12 @@ def _extreme(demand: Demand, frame: Frame, op: ops.Atomic) -> None:
     with that operand, the first to come takes it. A constant that won takes it too: the old value gets none."""
     add, value, place = frame.build.add, frame.value(op.value), frame.adjoint(op.ptr)
     final = frame.value(op) if isinstance(root_of(op.ptr), LOCALS) else add(ops.Load(frame.address(op.ptr)))
+    if isinstance(op.value, ops.Load) and op.value in demand.active and _is_loaded_for(op.value, op):
+        winner = add(ops.If(add(ops.Binary("eq", value, final))))
+        inner = frame.inner(winner.then, op.span)
+        moved = inner.build.add(ops.Atomic("xchg", place, filled(inner.build, value.type)))
+        accumulate(inner, inner.adjoint(op.value.ptr), moved)
+        return
     taken = add(ops.Alloca(type=pointer(value.type)))
     add(ops.Store(taken, filled(frame.build, value.type)))
     shape = shape_of(value.type)
@@ -225,3 +231,16 @@ def _extreme(demand: Demand, frame: Frame, op: ops.Atomic) -> None:
         zero = filled(build, element(value.type))
         build.add(ops.Store(target, build.add(ops.Atomic("xchg", where, zero))))
     _give(demand, frame, op.value, add(ops.Load(taken)))
+
+
+def _is_loaded_for(load: ops.Load, op: ops.Atomic) -> bool:
+    """Whether a scalar is loaded for an op only, and no adjoint is taken from its memory before the op: then the memory
+    may receive the adjoint at the op. Iterations that did not win need not access it."""
+    if shape_of(load.type) or load.block is not op.block or len(load.users) != 1:
+        return False
+    between = load.next
+    while between is not None and between is not op:
+        if not between.pure and not isinstance(between, ops.Load):
+            return False
+        between = between.next
+    return between is op
