@@ -5,15 +5,47 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from weft.ir.autodiff.functions import derived, params_in
+from weft.ir.calls import called
 from weft.ir.config import CompileConfig
-from weft.ir.ops import Kernel
+from weft.ir.errors import CompilationError
+from weft.ir.ops import Kernel, Random, RandomAt
 from weft.ir.passes import Observer
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, lower, run_passes
 from weft.ir.races import RaceTable
 from weft.ir.races_touch import touch_kernels
 from weft.ir.tree import KernelTree
 
-__all__ = ["Program", "lower_program"]
+__all__ = ["Program", "function_tree", "lower_functions", "lower_program", "refuse_draws"]
+
+
+def lower_functions(root: KernelTree, kernel: Kernel, config: CompileConfig) -> list[Kernel]:
+    """Lower the functions that a lowered kernel calls."""
+    if not root.mode:
+        return [lower(function, config) for function in root.functions]
+    made, names = list[Kernel](), sorted(called(kernel))
+    for name in names:  # grows
+        made.append(lower(function_tree(root, name), config))
+        names += sorted(called(made[-1]) - {*names})
+    refuse_draws(root, made)
+    return made
+
+
+def function_tree(root: KernelTree, name: str) -> KernelTree:
+    """The function of that name that a kernel calls, which may be a derivative (`autodiff/functions.py`)."""
+    function, mode = derived(name)
+    found = next(one for one in root.functions if one.name == function)
+    return replace(found, name=name, params=params_in(found.params, found.results, mode), mode=mode) if mode else found
+
+
+def refuse_draws(root: KernelTree, functions: Sequence[Kernel]) -> None:
+    """Raise the error for functions of a gradient that draw random numbers: called again, they draw other ones."""
+    drawn = [op for function in functions for op in function.all_of(Random, RandomAt)] if "vjp" in root.mode else []
+    if drawn:
+        raise CompilationError(
+            "reverse mode cannot differentiate a real function that draws random numbers: pass them as arguments",
+            drawn[0].span,
+        )
 
 
 @dataclass(frozen=True)
@@ -31,8 +63,8 @@ def lower_program(root: KernelTree, config: CompileConfig, observe: Observer | N
     races is checked for races."""
     shadow = next((symbol for symbol in root.fields if symbol.hidden == "races"), None)
     if shadow is None:
-        functions = [lower(function, config) for function in root.functions]
-        return Program(lower(root, config, observe), functions)
+        kernel = lower(root, config, observe)
+        return Program(kernel, lower_functions(root, kernel, config))
     table = RaceTable(shadow, frozenset(function.name for function in root.functions))
     checked = replace(config, races=table)
     kernel = lower(root, checked, observe)

@@ -46,6 +46,11 @@ class Companions:
         return isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg) and root.array.index in self.params
 
 
+    def touches(self, op: ops.Invoke) -> bool:
+        """Whether a function may access a field with a companion."""
+        return any(symbol.name in op.touched for symbol in self.owners.values())
+
+
 def carries(type: Type) -> bool:
     """Whether a value of that type has a float, which may carry a derivative."""
     return isinstance(type, (Prim, Tensor, Struct)) and any(prim.is_float for prim in flatten(type))
@@ -99,6 +104,8 @@ def _becomes_active(op: Op, active: set[Value], companions: Companions) -> bool:
     if isinstance(op, (ops.Load, ops.Atomic)):
         root = root_of(op.ptr)
         return root in active or companions.has(root)
+    if isinstance(op, ops.Invoke):
+        return any(value in active for value in op.values) or companions.touches(op)
     if isinstance(op, (ops.Unary, ops.Binary)):
         return any(value in active for value, _ in partials_of(op))
     return isinstance(op, _CARRIERS) and any(value in active for value in op.operands)

@@ -17,6 +17,7 @@ from typing import Any
 from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.companions import Companions, active_values, carries, partials_of
+from weft.ir.autodiff.functions import Form
 from weft.ir.autodiff.structure import test_of
 from weft.ir.core import Block, Op, Value, ops_of
 from weft.ir.registry import registers
@@ -50,7 +51,7 @@ class Demand:
     of it, and of locals, that flows into memory with a gradient. `acts`: ops for the backward sweep, and all ops around
     them. `needed`: ops of the forward sweep, with locals and stores to them. `writes`: the stores to each local."""
 
-    def __init__(self, kernel: ops.Kernel, companions: Companions, fast_math: bool) -> None:
+    def __init__(self, kernel: ops.Kernel, companions: Companions, fast_math: bool, form: Form | None = None) -> None:
         self.kernel, self.companions, self.fast_math = kernel, companions, fast_math
         self.ops = ops_of(kernel.body)
         self.numbers = {op: number for number, op in enumerate(self.ops)}
@@ -58,8 +59,8 @@ class Demand:
         for op in self.ops:
             if isinstance(op, (ops.Store, ops.Atomic)) and isinstance(root_of(op.ptr), LOCALS):
                 self.writes.setdefault(root_of(op.ptr), []).append(op)
-        self.varied = active_values(kernel, companions)
-        self.active = self._useful()
+        self.varied = active_values(kernel, companions, () if form is None else form.arguments)
+        self.active = self._useful(set() if form is None else {*form.seeds} & self.varied)
         self.acts = set[Op]()
         self._reversals: dict[Op, set[Value]] = {}
         self._seed()
@@ -71,8 +72,8 @@ class Demand:
         root = root_of(ptr)
         return root in self.active or self.companions.has(root)
 
-    def _useful(self) -> set[Value]:
-        useful, grown = set[Value](), True
+    def _useful(self, useful: set[Value]) -> set[Value]:
+        grown = True
         while grown:
             before = len(useful)
             for op in reversed(self.ops):
@@ -273,6 +274,11 @@ def _matmul(demand: Demand, op: ops.MatMul) -> list[Value]:
 )
 def _linear(_: Demand, op: Op) -> list[Value]:
     return []
+
+
+@needs(ops.Invoke)
+def _invoke(_: Demand, op: ops.Invoke) -> list[Value]:
+    return op.values
 
 
 @needs(ops.Load, ops.Store)

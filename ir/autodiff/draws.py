@@ -6,14 +6,13 @@
 
 A random number is a function of the launch, the iteration, and how many numbers the iteration drew before
 (`philox.py`). That count becomes a local, so that it is kept and computed again as all locals are. Serial code has one
-count for the whole kernel.
+count for the whole kernel. (Functions that it calls do not draw, see `programs.py`.)
 """
 
 from __future__ import annotations
 
 from weft.ir import ops
 from weft.ir.core import Block, Builder, Op, Value
-from weft.ir.errors import CompilationError
 from weft.ir.types import Prim, Struct, Tensor, Type, element, flat_size, i32, pointer
 
 __all__ = ["number_draws"]
@@ -28,10 +27,6 @@ def number_draws(kernel: ops.Kernel) -> None:
         return
     counts: dict[Block, Value] = {}
     for op in drawn:
-        if any(isinstance(value, ops.Invoke) for value in kernel.walk()):
-            raise CompilationError(
-                "reverse mode cannot differentiate random numbers beside calls of functions", op.span
-            )
         loop = next((outer for outer in op.around() if isinstance(outer, _PARALLEL)), None)
         body = kernel.body if loop is None else loop.body
         if body not in counts:

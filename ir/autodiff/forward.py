@@ -22,13 +22,14 @@ from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.adjoints import filled
 from weft.ir.autodiff.companions import Companions, active_values, carries, partials_of, pointee
+from weft.ir.autodiff.functions import name_in, parts_of, together
 from weft.ir.autodiff.lost import lost_derivatives
 from weft.ir.autodiff.ordered import run_in_order
 from weft.ir.autodiff.rules import apply_partial
 from weft.ir.core import Block, Builder, Op, Value
 from weft.ir.errors import CompilationError
 from weft.ir.registry import registers
-from weft.ir.types import Pointer, shape_of
+from weft.ir.types import Array, Pointer, shape_of
 
 __all__ = ["DUALS", "Forward"]
 
@@ -277,9 +278,45 @@ def _simt(forward: Forward, op: ops.Simt) -> None:
 
 @duals(ops.Invoke)
 def _invoke(forward: Forward, op: ops.Invoke) -> None:
-    passed = any(value in forward.active or _writable(value) for value in op.values)
-    if passed or op.touched or carries(op.type) or any(map(carries, op.results)):
-        forward.refuse(op, f"a call of the real function '{op.function}'; a @func is inlined and can be differentiated")
+    """A call of the function's derivative, which gives the results and their duals."""
+    passed = any(value in forward.active for value in op.values)
+    if any(map(_writable, op.values)) or any(_is_active_array(forward, value) for value in op.values):
+        forward.refuse(op, f"a call of the real function '{op.function}' with an array or a variable that it may change")
+    if not passed and not forward.companions.touches(op):
+        return
+    build, results = forward.after(op), parts_of(op.type)
+    duals = [forward.dual(build, value) for value in op.values if carries(value.type)]
+    grown = [made.name for made, own in forward.companions.owners.items() if made is not None and own.name in op.touched]
+    type = together([*results, *filter(carries, results)])
+    call = ops.Invoke(
+        name_in(op.function, "jvp"), [*op.values, *duals], (*op.touched, *grown), stream=op.stream, type=type
+    )
+    made = build.add(call)
+    if not results:
+        op.erase()
+        return
+    values = [build.add(ops.Member(made, k)) for k in range(len(results))]
+    number, dual = len(results), list[Value]()
+    for result in results:
+        if carries(result):
+            dual.append(build.add(ops.Member(made, number)))
+            number += 1
+        else:
+            dual.append(filled(build, result))
+    several = len(results) > 1
+    if carries(op.type):
+        whole = build.add(ops.MakeStruct(dual, type=op.type)) if several else dual[0]
+        forward.duals[op] = whole
+    value = build.add(ops.MakeStruct(values, type=op.type)) if several else values[0]
+    if op in forward.duals:
+        forward.duals[value] = forward.duals.pop(op)
+    if op in forward.active:
+        forward.active.add(value)
+    op.replace(value)
+
+
+def _is_active_array(forward: Forward, value: Value) -> bool:
+    return isinstance(value, ops.Arg) and isinstance(value.type, Array) and value.index in forward.companions.params
 
 
 def _writable(value: Value) -> bool:

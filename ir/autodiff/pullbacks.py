@@ -14,6 +14,7 @@ from weft.ir.addresses import root_of
 from weft.ir.autodiff.adjoints import Frame, accumulate, clear, filled, part_of
 from weft.ir.autodiff.companions import carries, partials_of
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
+from weft.ir.autodiff.functions import name_in, parts_of, together
 from weft.ir.autodiff.products import pull_factor
 from weft.ir.autodiff.rules import apply_partial
 from weft.ir.core import Builder, Op, Value
@@ -152,6 +153,23 @@ def _matmul(demand: Demand, frame: Frame, op: ops.MatMul) -> None:
         add(ops.Binary("mul", row, column, type=element(right.type))) for row in rows for column in columns
     ]
     _give(demand, frame, op.lhs, add(ops.MakeTensor(outer, type=op.lhs.type)))
+
+
+@pullbacks(ops.Invoke)
+def _invoke(demand: Demand, frame: Frame, op: ops.Invoke) -> None:
+    """The function's derivative gives the adjoint of each argument of floats."""
+    adjoint, add = _adjoint(frame, op), frame.build.add
+    if adjoint is None:
+        return
+    results = parts_of(op.type)
+    parts = [add(ops.Member(adjoint, k)) for k in range(len(results))] if len(results) > 1 else [adjoint]
+    given = [part for part in parts if carries(part.type)]
+    floats = [value for value in op.values if carries(value.type)]
+    values = [*(frame.value(value) for value in op.values), *given]
+    type = together([value.type for value in floats])
+    made = add(ops.Invoke(name_in(op.function, "vjp"), values, op.touched, stream=op.stream, type=type))
+    for k, value in enumerate(floats):
+        _give(demand, frame, value, add(ops.Member(made, k)))
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------

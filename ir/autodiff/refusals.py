@@ -14,7 +14,7 @@ from weft.ir.autodiff.products import apart_from_products
 from weft.ir.core import Op, Value
 from weft.ir.errors import CompilationError
 from weft.ir.registry import registers
-from weft.ir.types import Pointer
+from weft.ir.types import Array, Pointer
 
 __all__ = ["refuse_reverse"]
 
@@ -120,9 +120,12 @@ def _blocks(demand: Demand, op: Op) -> None:
 
 @refusals(ops.Invoke)
 def _invoke(demand: Demand, op: ops.Invoke) -> None:
-    passed = any(value in demand.varied or _writable(value) for value in op.values)
-    if passed or op in demand.needed or op.touched or carries(op.type) or any(map(carries, op.results)):
-        _refuse(op, f"a call of the real function '{op.function}'; a @func is inlined and can be differentiated")
+    if op.touched or any(map(_writable, op.values)) or any(isinstance(value.type, Array) for value in op.values):
+        _refuse(
+            op,
+            f"a call of the real function '{op.function}', which uses memory of the program; a @func is inlined and can "
+            "be differentiated",
+        )
 
 
 def _writable(value: Value) -> bool:

@@ -38,6 +38,7 @@ from weft.ir.autodiff.clobbers import Clobbers
 from weft.ir.autodiff.companions import Companions
 from weft.ir.autodiff.demand import LOCALS, Demand, reads_final
 from weft.ir.autodiff.draws import number_draws
+from weft.ir.autodiff.functions import form_of
 from weft.ir.autodiff.keeping import Kept, kept_of
 from weft.ir.autodiff.lost import lost_derivatives
 from weft.ir.autodiff.products import scale, scales
@@ -59,6 +60,7 @@ class Reverse:
 
     def __init__(self, kernel: ops.Kernel, fast_math: bool) -> None:
         self.kernel, self.fast_math = kernel, fast_math
+        self.form = form_of(kernel)
         number_draws(kernel)
         self.returned = structure(kernel)
         self.companions = Companions(kernel)
@@ -77,18 +79,21 @@ class Reverse:
         old = kernel.body
         kernel.body = Block()
         kernel.body.owner = kernel
-        self.sweep(old, Frame(Builder(kernel.body, None, kernel.span), self.companions), self.demand.needed)
+        frame = Frame(Builder(kernel.body, None, kernel.span), self.companions)
+        self.sweep(old, frame, self.demand.needed)
         for op in reversed(old):
             op.erase()
         kernel.results = ()
+        if self.form is not None:
+            self.form.finish(frame, kernel)
 
     def _settled(self) -> tuple[Demand, Clobbers]:
         """The demand, after memory that would be overwritten too early has become locals."""
-        demand = Demand(self.kernel, self.companions, self.fast_math)
+        demand = Demand(self.kernel, self.companions, self.fast_math, self.form)
         clobbers = Clobbers(self.kernel, demand)
         if clobbers.torn and promote(self.kernel, {space_of(load.ptr) for load, _, _ in clobbers.torn}):
             split_atomics(self.kernel)
-            demand = Demand(self.kernel, self.companions, self.fast_math)
+            demand = Demand(self.kernel, self.companions, self.fast_math, self.form)
             clobbers = Clobbers(self.kernel, demand)
         return demand, clobbers
 
@@ -288,6 +293,8 @@ class Reverse:
             if op in demand.active and (isinstance(op, LOCALS) or self._used_inside(op, block)):
                 shared = op in self.shared and not frame.parallel
                 frame.places[op] = local_like(frame, op, shared, f"{op.name}.grad" if op.name else "")
+                if self.form is not None:
+                    self.form.seed(frame, op, self.kernel)
         for op in reversed(block):
             frame.build.span = op.span or frame.build.span
             if op not in demand.acts:

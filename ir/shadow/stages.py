@@ -7,11 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from weft.ir.calls import called
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel
 from weft.ir.passes import Observer
 from weft.ir.pipeline import LEVEL_AFTER, STAGES, lower
 from weft.ir.text import print_ir
+from weft.ir.programs import function_tree, refuse_draws
 from weft.ir.tree import KernelTree
 
 __all__ = ["Culprit", "Kept", "first_change", "lower_kept"]
@@ -28,6 +30,7 @@ class Kept:
 
     written: list[Kernel] = field(default_factory=list[Kernel])
     lowered: list[Kernel] = field(default_factory=list[Kernel])
+    trees: list[KernelTree] = field(default_factory=list[KernelTree])  # of these
 
     def keep(self, kernel: Kernel, functions: Sequence[Kernel]) -> None:
         """Code is made of these, mapped to a target."""
@@ -53,8 +56,8 @@ def lower_kept(
     root: KernelTree, config: CompileConfig, observe: Observer | None = None
 ) -> tuple[Kernel, list[Kernel], Kept]:
     """A kernel and its functions, lowered; and copies, the kernel's first."""
-    kept, made = Kept(), list[Kernel]()
-    for tree in (root, *root.functions):
+    kept, made = Kept(trees=[root, *([] if root.mode else root.functions)]), list[Kernel]()
+    for tree in kept.trees:  # grows
 
         def watch(
             name: str, kernel: Kernel, changed: bool, began: float, ended: float, main: bool = tree is root
@@ -66,6 +69,10 @@ def lower_kept(
 
         made.append(lower(tree, config, watch))
         kept.lowered.append(_copy(made[-1]))
+        known = {one.name for one in kept.trees}
+        if root.mode:
+            kept.trees += [function_tree(root, name) for name in sorted(called(made[-1]) - known)]
+    refuse_draws(root, made[1:])
     return made[0], made[1:], kept
 
 
@@ -82,9 +89,8 @@ def first_change(
     as they are then; functions go all the way down before the kernel does."""
     now = list(kept.written)
     for number in (*range(1, len(now)), 0):
-        tree = root.functions[number - 1] if number else root
         search = _Search(number, now, changed)
-        now[number] = lower(tree, config, search.observe)
+        now[number] = lower(kept.trees[number], config, search.observe)
         if search.found is not None:
             return search.found
     return None
