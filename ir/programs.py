@@ -16,19 +16,25 @@ from weft.ir.races import RaceTable
 from weft.ir.races_touch import touch_kernels
 from weft.ir.tree import KernelTree
 
-__all__ = ["Program", "function_tree", "lower_functions", "lower_program", "refuse_draws"]
+__all__ = ["Program", "function_tree", "functions_in", "lower_program", "refuse_draws"]
 
 
 def lower_functions(root: KernelTree, kernel: Kernel, config: CompileConfig) -> list[Kernel]:
     """Lower the functions that a lowered kernel calls."""
     if not root.mode:
         return [lower(function, config) for function in root.functions]
-    made, names = list[Kernel](), sorted(called(kernel))
+    made, names = list[Kernel](), functions_in(root, kernel)
     for name in names:  # grows
         made.append(lower(function_tree(root, name), config))
-        names += sorted(called(made[-1]) - {*names})
+        names += [one for one in functions_in(root, made[-1]) if one not in names]
     refuse_draws(root, made)
     return made
+
+
+def functions_in(root: KernelTree, kernel: Kernel) -> list[str]:
+    """The functions of a program, and the derivatives of them, that a kernel calls. (It also calls those of checks.)"""
+    own = {function.name for function in root.functions}
+    return sorted(name for name in called(kernel) if derived(name)[0] in own)
 
 
 def function_tree(root: KernelTree, name: str) -> KernelTree:
@@ -68,10 +74,10 @@ def lower_program(root: KernelTree, config: CompileConfig, observe: Observer | N
     table = RaceTable(shadow, frozenset(function.name for function in root.functions))
     checked = replace(config, races=table)
     kernel = lower(root, checked, observe)
-    functions = [] if table.unchecked else [lower(function, checked) for function in root.functions]
+    functions = [] if table.unchecked else lower_functions(root, kernel, checked)
     if table.unchecked:
         if functions:  # one of them cannot be checked, so that the kernel was instrumented
             kernel = lower(root, config)
-        return Program(kernel, [lower(function, config) for function in root.functions], table)
+        return Program(kernel, lower_functions(root, kernel, config), table)
     touches = [run_passes(touch, TO_TASKS + TO_LOWERED, config) for touch in touch_kernels(shadow)]
     return Program(kernel, functions + touches, table)

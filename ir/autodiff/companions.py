@@ -45,7 +45,6 @@ class Companions:
             return self.field(root.field) is not None
         return isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg) and root.array.index in self.params
 
-
     def touches(self, op: ops.Invoke) -> bool:
         """Whether a function may access a field with a companion."""
         return any(symbol.name in op.touched for symbol in self.owners.values())

@@ -281,35 +281,31 @@ def _invoke(forward: Forward, op: ops.Invoke) -> None:
     """A call of the function's derivative, which gives the results and their duals."""
     passed = any(value in forward.active for value in op.values)
     if any(map(_writable, op.values)) or any(_is_active_array(forward, value) for value in op.values):
-        forward.refuse(op, f"a call of the real function '{op.function}' with an array or a variable that it may change")
+        forward.refuse(
+            op, f"a call of the real function '{op.function}' with an array or a variable that it may change"
+        )
     if not passed and not forward.companions.touches(op):
         return
     build, results = forward.after(op), parts_of(op.type)
     duals = [forward.dual(build, value) for value in op.values if carries(value.type)]
-    grown = [made.name for made, own in forward.companions.owners.items() if made is not None and own.name in op.touched]
-    type = together([*results, *filter(carries, results)])
-    call = ops.Invoke(
-        name_in(op.function, "jvp"), [*op.values, *duals], (*op.touched, *grown), stream=op.stream, type=type
+    pairs = forward.companions.owners.items()
+    grown = [made.name for made, own in pairs if made is not None and own.name in op.touched]
+    type, touched = together([*results, *filter(carries, results)]), (*op.touched, *grown)
+    made = build.add(
+        ops.Invoke(name_in(op.function, "jvp"), [*op.values, *duals], touched, stream=op.stream, type=type)
     )
-    made = build.add(call)
     if not results:
         op.erase()
         return
-    values = [build.add(ops.Member(made, k)) for k in range(len(results))]
-    number, dual = len(results), list[Value]()
+    values: list[Value] = [build.add(ops.Member(made, k)) for k in range(len(results))]
+    number, parts = len(results), list[Value]()
     for result in results:
-        if carries(result):
-            dual.append(build.add(ops.Member(made, number)))
-            number += 1
-        else:
-            dual.append(filled(build, result))
-    several = len(results) > 1
-    if carries(op.type):
-        whole = build.add(ops.MakeStruct(dual, type=op.type)) if several else dual[0]
-        forward.duals[op] = whole
+        parts.append(build.add(ops.Member(made, number)) if carries(result) else filled(build, result))
+        number += carries(result)
+    several = results != (op.type,)
     value = build.add(ops.MakeStruct(values, type=op.type)) if several else values[0]
-    if op in forward.duals:
-        forward.duals[value] = forward.duals.pop(op)
+    if carries(op.type):
+        forward.duals[value] = build.add(ops.MakeStruct(parts, type=op.type)) if several else parts[0]
     if op in forward.active:
         forward.active.add(value)
     op.replace(value)

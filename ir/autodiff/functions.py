@@ -5,9 +5,9 @@
     forward mode    %s = invoke function=f.jvp, [%x, %dx] : {_0: f64, _1: f64}        the result and its dual
     reverse mode    %g = invoke function=f.vjp, [%x, %dr] : {_0: f64}                 the adjoint of each argument
 
-`f.jvp` takes the dual of each argument of floats after all arguments, and gives the dual of each result of floats after
-all results. `f.vjp` takes the adjoint of each result of floats, computes `f` again, and gives the adjoint of each argument
-of floats. A function that calls itself has a derivative that calls itself. `f.vjp.jvp` is forward mode of `f.vjp`.
+`f.jvp` takes the dual of each argument of floats after all arguments, and gives the dual of each result of floats
+after all results. `f.vjp` takes the adjoint of each result of floats, computes `f` again, and gives the adjoint of each
+argument of floats. A function that calls itself has a derivative that calls itself. `f.vjp.jvp` is forward mode of `f.vjp`.
 
 Reverse mode takes functions of their arguments only, which use no memory of the program and draw no random numbers.
 """
@@ -25,7 +25,7 @@ from weft.ir.core import Builder, Value
 from weft.ir.symbols import COMPANIONS, Param
 from weft.ir.types import VOID, Array, Struct, Type, pointer, struct
 
-__all__ = ["Form", "derived", "form_of", "name_in", "parts_of", "params_in", "together"]
+__all__ = ["Form", "derived", "form_of", "name_in", "params_in", "parts_of", "together"]
 
 
 def name_in(function: str, mode: str) -> str:
@@ -100,7 +100,7 @@ def form_of(kernel: ops.Kernel) -> Form | None:
     """Let a function load its arguments from locals, and store its results to locals. None: it is no function."""
     if not kernel.called:
         return None
-    own = len(kernel.params) - sum(map(carries, kernel.results))
+    own = sum(not param.hidden for param in kernel.params) - sum(map(carries, kernel.results))
     build = Builder(kernel.body, kernel.body.first, kernel.span)
     results = [build.add(ops.Alloca(type=pointer(type), name="result")) for type in kernel.results]
     locals: dict[int, Value] = {}

@@ -22,7 +22,14 @@ _STUCK = (ops.Random, ops.Shared, ops.Simt)
 
 
 def run_in_order(kernel: ops.Kernel, active: set[Value], companions: Companions) -> None:
-    """Replace the parallel loops in which the order of two accesses matters by serial loops."""
+    """Replace the parallel loops in which the order of two accesses matters by serial loops. The loops around a
+    function are not known."""
+    unordered = next((op for op in kernel.walk() if kernel.called and _ordered(op, kernel, active, companions)), None)
+    if unordered is not None:
+        what = getattr(unordered, "kind", unordered.opname)
+        raise CompilationError(
+            f"forward mode cannot differentiate this {what} of shared memory in a real function", unordered.span
+        )
     loops: list[ops.ParallelFor | ops.StructFor] = [*kernel.all_of(ops.ParallelFor), *kernel.all_of(ops.StructFor)]
     for loop in loops:
         found = next((op for op in loop.walk() if _ordered(op, loop, active, companions)), None)

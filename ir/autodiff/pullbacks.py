@@ -162,7 +162,7 @@ def _invoke(demand: Demand, frame: Frame, op: ops.Invoke) -> None:
     if adjoint is None:
         return
     results = parts_of(op.type)
-    parts = [add(ops.Member(adjoint, k)) for k in range(len(results))] if len(results) > 1 else [adjoint]
+    parts = [add(ops.Member(adjoint, k)) for k in range(len(results))] if results != (op.type,) else [adjoint]
     given = [part for part in parts if carries(part.type)]
     floats = [value for value in op.values if carries(value.type)]
     values = [*(frame.value(value) for value in op.values), *given]

@@ -7,13 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from weft.ir.calls import called
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel
 from weft.ir.passes import Observer
 from weft.ir.pipeline import LEVEL_AFTER, STAGES, lower
+from weft.ir.programs import function_tree, functions_in, refuse_draws
 from weft.ir.text import print_ir
-from weft.ir.programs import function_tree, refuse_draws
 from weft.ir.tree import KernelTree
 
 __all__ = ["Culprit", "Kept", "first_change", "lower_kept"]
@@ -71,7 +70,7 @@ def lower_kept(
         kept.lowered.append(_copy(made[-1]))
         known = {one.name for one in kept.trees}
         if root.mode:
-            kept.trees += [function_tree(root, name) for name in sorted(called(made[-1]) - known)]
+            kept.trees += [function_tree(root, name) for name in functions_in(root, made[-1]) if name not in known]
     refuse_draws(root, made[1:])
     return made[0], made[1:], kept
 

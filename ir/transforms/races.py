@@ -65,7 +65,7 @@ class _Watch:
 
     def __init__(self, kernel: ops.Kernel, table: RaceTable) -> None:
         self.kernel, self.table = kernel, table
-        self.in_function = kernel.symbol in table.functions
+        self.in_function = kernel.called or kernel.symbol in table.functions
 
     def all(self, root: Op) -> None:
         """Watch a loop, or a function."""

@@ -29,6 +29,7 @@ from unittest.mock import patch
 import numpy as np
 
 import weft as ti
+from tests.fuzz.called import functions_of
 from tests.fuzz.configurations import Configuration, applied
 from tests.fuzz.execute import Judge, Outcome, prepared
 from tests.fuzz.machines import Machine
@@ -216,6 +217,10 @@ class Subject:
     def differentiated(self, mode: str) -> Kernel:
         """The kernel in that mode, not differentiated yet. It has the lines of the program."""
         kernel = parse(print_ir(self.text))
+        return self.with_fields(kernel, mode)
+
+    def with_fields(self, kernel: Kernel, mode: str) -> Kernel:
+        """A kernel or a function in that mode, with the companions of its fields and parameters."""
         return with_second(kernel, self.trees) if mode == SECOND else with_companions(kernel, mode, self.trees)
 
     def launch(self, mode: str, run: Run, numbers: Numbers, others: Numbers) -> None:
@@ -262,24 +267,27 @@ def runs(subject: Subject, mode: str, seed: int) -> Iterator[tuple[str, Run]]:
     def in_evaluator(kernel: Kernel, config: CompileConfig, functions: Sequence[Kernel], **how: Any) -> Run:
         return lambda trees, args: evaluate(kernel, args, Memory(trees), config, functions=functions, **how)
 
+    def called(made: Kernel) -> list[Kernel]:
+        return functions_of(made, subject.functions, config, subject.with_fields)
+
     config = subject.config
     made = run_passes(subject.differentiated(mode), ("differentiate",), config)
     if mode != "jvp":
         subject.saved = frozenset(made.saved)
-    yield "chi", in_evaluator(made, config, subject.functions)
-    yield "adversary", in_evaluator(made, config, subject.functions, schedule=Schedule(seed))
+    own = [run_passes(one, ("differentiate",), config) for one in called(made)]
+    yield "chi", in_evaluator(made, config, own)
+    yield "adversary", in_evaluator(made, config, own, schedule=Schedule(seed))
     for name, advanced in (("optimized", True), ("not optimized", False)):
         other = replace(config, advanced_optimization=advanced)
         low, *functions = (
-            run_passes(one, TO_TASKS + TO_LOWERED, other)
-            for one in (subject.differentiated(mode), *(parse(print_ir(one)) for one in subject.functions))
+            run_passes(one, TO_TASKS + TO_LOWERED, other) for one in (subject.differentiated(mode), *called(made))
         )
         if mode != "jvp":
             subject.saved = frozenset(low.saved)
         yield name, in_evaluator(low, other, functions)
         yield f"{name}, adversary", in_evaluator(low, other, functions, schedule=Schedule(seed))
         if subject.machine is not None:
-            yield f"{name}, machine code", subject.machine(subject.differentiated(mode), subject.functions, other)
+            yield f"{name}, machine code", subject.machine(subject.differentiated(mode), called(made), other)
 
 
 # ---- forward mode ----------------------------------------------------------------------------------------------------

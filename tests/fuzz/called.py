@@ -1,0 +1,37 @@
+"""The functions that the derivative of a random program calls: those of the program, and derivatives of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from weft.ir.autodiff.functions import derived, params_in
+from weft.ir.calls import called
+from weft.ir.config import CompileConfig
+from weft.ir.ops import Kernel
+from weft.ir.parse import parse
+from weft.ir.pipeline import run_passes
+from weft.ir.text import print_ir
+
+__all__ = ["functions_of"]
+
+
+def functions_of(
+    made: Kernel,
+    functions: Sequence[Kernel],
+    config: CompileConfig,
+    with_fields: Callable[[Kernel, str], Kernel],
+) -> list[Kernel]:
+    """Those that the differentiated kernel `made` calls, not differentiated yet. `with_fields` gives a function the
+    companions of its fields in a mode."""
+    names, found = sorted(called(made)), list[Kernel]()
+    for name in names:  # grows
+        function, mode = derived(name)
+        own = next(one for one in functions if one.symbol == function)
+        copy = parse(print_ir(own))
+        if mode:
+            copy = with_fields(copy, mode)
+            copy.symbol, copy.mode, copy.params = name, mode, params_in(own.params, own.results, mode)
+        found.append(copy)
+        inner = run_passes(parse(print_ir(copy)), ("differentiate",), config)
+        names += sorted(called(inner) - {*names})
+    return found

@@ -1,0 +1,174 @@
+"""Derivatives of real functions: each is a function that is called beside the derivative of the kernel."""
+
+import numpy as np
+import pytest
+
+from tests.lang.behaviour.derivatives import close
+from weft.lang.errors import CompilationError
+
+
+def fields(ti, count=4):
+    x = ti.field(ti.f64, count, needs_grad=True, needs_dual=True, name="x")
+    return x, ti.field(ti.f64, (), needs_grad=True, needs_dual=True)
+
+
+def test_a_function_that_calls_itself(ti):
+    x, loss = fields(ti)
+
+    @ti.real_func
+    def power(v: ti.f64, n: ti.i32) -> ti.f64:
+        if n == 0:
+            return 1.0
+        return v * power(v, n - 1)
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += power(x[i], i + 1) * x[0]
+
+    at = np.array([0.7, -1.2, 1.5, 0.4])
+    x.from_numpy(at)
+    with ti.ad.Tape(loss):
+        total()
+    n = np.arange(1, 5)
+    wanted = n * at ** (n - 1) * at[0]
+    wanted[0] += (at**n).sum()
+    close(x.grad.to_numpy(), wanted)
+    with ti.ad.FwdMode(loss=loss, param=x, seed=[1.0, 2.0, 3.0, 4.0]):
+        total()
+    close(loss.dual[None], (wanted * n).sum())
+
+
+def test_a_determinant_by_minors(ti):
+    x, loss = fields(ti, 9)
+    three, two = ti.types.matrix(3, 3, ti.f64), ti.types.matrix(2, 2, ti.f64)
+
+    @ti.real_func
+    def small(m: two) -> ti.f64:
+        return m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0]
+
+    @ti.real_func
+    def minors(m: three, column: ti.i32) -> ti.f64:
+        result = ti.cast(0, ti.f64)
+        if column < 3:
+            a, b = (column + 1) % 3, (column + 2) % 3
+            part = small(two(m[1, a], m[1, b], m[2, a], m[2, b]))
+            result = m[0, column] * part + minors(m, column + 1)
+        return result
+
+    @ti.kernel
+    def determinant():
+        m = three(0)
+        for i, j in ti.static(ti.ndrange(3, 3)):
+            m[i, j] = x[3 * i + j]
+        loss[None] = minors(m, 0)
+
+    at = np.random.default_rng(1).uniform(-1, 1, (3, 3))
+    x.from_numpy(at.reshape(-1))
+    with ti.ad.Tape(loss):
+        determinant()
+    close(loss[None], np.linalg.det(at))
+    close(x.grad.to_numpy().reshape(3, 3), np.linalg.det(at) * np.linalg.inv(at).T)
+
+
+def test_several_results_structs_and_variables(ti):
+    x, loss = fields(ti, 3)
+    ball = ti.types.struct(v=ti.types.vector(2, ti.f64), k=ti.i32, r=ti.f64)
+    vector = ti.types.vector(2, ti.f64)
+
+    @ti.real_func
+    def grow(b: ball, s: ti.f64) -> (ball, ti.i32, ti.f64):
+        if s > 0.5:
+            return ball(v=b.v * s, k=b.k, r=b.r * b.r), b.k, s * s
+        return ball(v=b.v + s, k=b.k + 1, r=s), 0, b.v[0]
+
+    @ti.real_func
+    def turn(v: ti.ref(ti.f64), s: ti.f64):
+        v = v * s + ti.sin(v)
+
+    @ti.kernel
+    def total():
+        for i in x:
+            b, k, t = grow(ball(v=vector(x[i], 2 * x[i]), k=i, r=x[i] + 1), x[i] * x[i])
+            y = b.r + t
+            turn(y, x[i])
+            loss[None] += (b.v[0] * b.v[1] + y) * (k + 2)
+
+    x.from_numpy(np.array([0.4, 0.9, -1.3]))
+    assert ti.ad.check(total)
+    with ti.ad.Tape(loss):
+        total()
+    assert np.abs(x.grad.to_numpy()).min() > 0.1
+
+
+def test_a_function_without_a_derivative_stays(ti):
+    x, loss = fields(ti)
+
+    @ti.real_func
+    def place(i: ti.i32) -> ti.i32:
+        return (i * 3 + 1) % 4
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[place(i)] * (i + 1)
+
+    with ti.ad.Tape(loss):
+        total()
+    close(x.grad.to_numpy()[[1, 0, 3, 2]], [1, 2, 3, 4])
+
+
+def test_second_derivatives(ti):
+    x, loss = fields(ti, 2)
+
+    @ti.real_func
+    def cube(v: ti.f64) -> ti.f64:
+        return v * v * v
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += cube(x[i]) * x[0]
+
+    a, b = 0.5, 2.0
+    x.from_numpy(np.array([a, b]))
+    found = ti.ad.hvp(total, x, loss)(np.array([1.0, -2.0]))
+    close(found, [12 * a * a - 2 * 3 * b * b, 3 * b * b - 2 * 6 * a * b])
+
+
+def test_forward_mode_of_a_function_that_uses_fields(ti):
+    x, loss = fields(ti)
+
+    @ti.real_func
+    def add(i: ti.i32, s: ti.f64) -> ti.f64:
+        loss[None] += s * x[i]
+        return x[i] * x[i]
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += add(i, x[i] * 2)
+
+    at = np.array([0.7, -1.2, 1.5, 0.4])
+    x.from_numpy(at)
+    with ti.ad.FwdMode(loss=loss, param=x, seed=[1.0, 2.0, 3.0, 4.0]):
+        total()
+    close(loss.dual[None], (6 * at * np.arange(1, 5)).sum())
+    with pytest.raises(CompilationError, match="'add_0', which uses memory"), ti.ad.Tape(loss):
+        total()
+
+
+def test_what_is_refused(ti):
+    x, loss = fields(ti)
+
+    @ti.real_func
+    def noise(v: ti.f64) -> ti.f64:
+        return v * ti.random(ti.f64)
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += noise(x[i])
+
+    with pytest.raises(CompilationError, match="a real function that draws random numbers"), ti.ad.Tape(loss):
+        total()
