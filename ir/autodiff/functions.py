@@ -7,7 +7,8 @@
 
 `f.jvp` takes the dual of each argument of floats after all arguments, and gives the dual of each result of floats
 after all results. `f.vjp` takes the adjoint of each result of floats, computes `f` again, and gives the adjoint of each
-argument of floats. A function that calls itself has a derivative that calls itself. `f.vjp.jvp` is forward mode of `f.vjp`.
+argument of floats. A function that calls itself has a derivative that calls itself. `f.vjp.jvp` is forward mode of
+`f.vjp`.
 
 Reverse mode takes functions of their arguments only, which use no memory of the program and draw no random numbers.
 """

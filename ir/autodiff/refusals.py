@@ -123,8 +123,8 @@ def _invoke(demand: Demand, op: ops.Invoke) -> None:
     if op.touched or any(map(_writable, op.values)) or any(isinstance(value.type, Array) for value in op.values):
         _refuse(
             op,
-            f"a call of the real function '{op.function}', which uses memory of the program; a @func is inlined and can "
-            "be differentiated",
+            f"a call of the real function '{op.function}', which uses memory of the program; a @func is inlined and "
+            "can be differentiated",
         )
 
 
