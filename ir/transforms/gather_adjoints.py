@@ -137,12 +137,7 @@ class _Gather:
     def _inside(self, position: int) -> list[Value]:
         """Whether an index that the loop does not change is in the field: else there are no elements."""
         index, (first, end) = self._invariant(self.outer, self.stencil.invariant[position]), self._extent(position)
-        tests = list[Value]()
-        if interval(index)[0] < interval(first)[1]:
-            tests.append(self.outer.add(ops.Binary("ge", index, first)))
-        if interval(index)[1] >= interval(end)[0]:
-            tests.append(self.outer.add(ops.Binary("lt", index, end)))
-        return tests
+        return [*_from(self.outer, index, first), *_below(self.outer, index, end)]
 
     def _invariant(self, build: Builder, value: Value) -> Value:
         """A value that the loop does not change, computed elsewhere."""
@@ -189,14 +184,24 @@ class _Gather:
             if offset[axis]:
                 index = inner.add(ops.Binary("add", index, inner.add(ops.Const(-offset[axis], type=i32))))
             if offset[axis] > self.least[axis]:
-                tests.append(inner.add(ops.Binary("ge", index, self.begins[axis])))
+                tests += _from(inner, index, self.begins[axis])
             if offset[axis] < self.most[axis]:
-                tests.append(inner.add(ops.Binary("lt", index, self.ends[axis])))
+                tests += _below(inner, index, self.ends[axis])
             values[arg] = index
         if tests:
             inner = Builder(inner.add(ops.If(_all(inner, tests))).then, None, self.loop.span)
         additions = {one.op: sums[one.path] for one in self.stencil.additions if one.offset == offset}
         _copy(self.loop.body, inner, self.stencil.needed[offset], values, additions)
+
+
+def _from(build: Builder, index: Value, first: Value) -> list[Value]:
+    """The test that an index is not below the first one, where that is not known."""
+    return [build.add(ops.Binary("ge", index, first))] if interval(index)[0] < interval(first)[1] else []
+
+
+def _below(build: Builder, index: Value, end: Value) -> list[Value]:
+    """The test that an index is below an end, where that is not known."""
+    return [build.add(ops.Binary("lt", index, end))] if interval(index)[1] >= interval(end)[0] else []
 
 
 def _all(build: Builder, tests: list[Value]) -> Value:

@@ -13,10 +13,11 @@ from weft.ir.adversary import Schedule
 from weft.ir.config import CompileConfig
 from weft.ir.evaluate import evaluate
 from weft.ir.memory_model import Memory
-from weft.ir.ops import Atomic, FieldPtr, If, Kernel, ParallelFor
+from weft.ir.ops import Atomic, Binary, FieldPtr, If, Kernel, ParallelFor
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, find_pass, run_passes
 from weft.ir.text import print_ir
+from weft.ir.types import u1
 from weft.ir.verify import verify
 
 PLAIN = CompileConfig(fast_math=False)
@@ -100,6 +101,14 @@ STENCIL = add("x.grad", "%t", "%l") + add("x.grad", "%t", "%i", kind="sub") + ad
 @pytest.mark.parametrize("n", [-3, 0, 1, 2, 3, 7, 8])
 def test_boxes_of_any_length(n: int):
     hold(kernel(STENCIL, "begins=[%1], ends=[%n] (%i: i32)"), n=n)
+
+
+@pytest.mark.parametrize(("end", "tests"), [(6, ["and", "ge", "ge", "lt", "lt"]), (7, ["ge", "ge", "lt"])])
+def test_indices_that_are_known_to_be_in_the_box_are_not_tested(end: int, tests: list[str]):
+    """Up to 7, the field ends before the box does."""
+    made = hold(kernel(STENCIL, f"begins=[%0], ends=[%{end}] (%i: i32)"), inside=end < 7)
+    found = [op.kind for op in made.all_of(ParallelFor)[0].body if isinstance(op, Binary) and op.type is u1]
+    assert sorted(found) == tests
 
 
 @pytest.mark.parametrize("t", [-1, 0, 2, 3])
