@@ -61,7 +61,7 @@ class Focus:
     def measure(self):
         for t in range(self.steps - self.steps // PART, self.steps):
             for k in ti.static(range(len(TARGETS))):
-                for i, j in ti.static(ti.ndrange((-2, 3), (-2, 3))):
+                for i, j in ti.ndrange((-2, 3), (-2, 3)):
                     at = self.targets[k] + ti.Vector([i, j])
                     self.energy[k] += self.u[t, at.x, at.y] ** 2 / (25 * self.steps / PART)
         for k in range(len(TARGETS)):

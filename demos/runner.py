@@ -26,8 +26,8 @@ NAMES = (
     *("mpm88", "mpm3d", "sph", "pbf", "stable_fluids", "smoke", "vortex_street"),  # fluids and what is like them
     *("fem", "cloth", "galaxy", "waves", "heat", "reaction", "physarum", "life"),  # solids, stars, fields, patterns
     *("cornell", "raymarch", "rasterizer", "mandelbrot", "julia"),  # pictures that are computed
-    *("contours", "filters", "seams", "superpixels", "sorting"),  # algorithms on images and arrays
     *("walker", "billiards", "lens", "focus", "skywriting", "drape"),  # what learns by derivatives
+    *("contours", "filters", "seams", "superpixels", "sorting"),  # algorithms on images and arrays
 )
 FOLDER = Path(__file__).parent
 

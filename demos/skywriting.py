@@ -134,7 +134,7 @@ def letters(width, height):
     wanted = np.zeros((width, height), np.float32)
     cells = np.stack(np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5, indexing="ij"), -1).reshape(-1, 2)
     for k, letter in enumerate("WEFT"):
-        path = TextPath((0, 0), letter, size=0.24 * width, prop=FontProperties("DejaVu Sans", weight="bold"))
+        path = TextPath((0, 0), letter, size=0.24 * width, prop=FontProperties(family="DejaVu Sans", weight="bold"))
         box = path.get_extents()
         middle = [(k + 0.5) * width / 4, height / 2]
         inside = path.contains_points(cells - middle + [(box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2])

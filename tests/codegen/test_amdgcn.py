@@ -14,6 +14,7 @@ import pytest
 import weft as ti
 from tests.codegen.linking import link, needs_linkers
 from tests.codegen.ptx import Recorder, compiling
+from tests.machine_code import LEARNING
 from tests.sampling import every
 from weft.codegen.amdgcn.target import AmdTarget, math_library, target_of
 from weft.demos.runner import NAMES
@@ -267,7 +268,7 @@ def test_demos(name: str, compiling: Callable[..., Recorder]) -> None:
     found = list[str]()
     token = ON_COMPILED.set(lambda recipe: found.append(said(Stages(recipe, "amdgcn"))))
     try:
-        importlib.import_module(f"weft.demos.{name}").build()(0)
+        importlib.import_module(f"weft.demos.{name}").build(**LEARNING.get(name, {}))(0)
     finally:
         ON_COMPILED.reset(token)
     assert found

@@ -23,7 +23,7 @@ for name in NAMES:
     if hasattr(module, "STEPS"):
         module.STEPS = 2
     module.build(**SMALL.get(name, {{}}))(0)
-    print(name, flush=True)
+    print("demo", name, flush=True)
 """
 
 
@@ -42,7 +42,8 @@ def test_the_second_process_compiles_nothing(tmp_path: Path):
         )
         for _ in range(2)
     ]
-    assert [run.stdout.split() for run in runs] == [list(NAMES)] * 2
+    done = [f"demo {name}" for name in NAMES]
+    assert [[line for line in run.stdout.splitlines() if line in done] for run in runs] == [done] * 2
     first, second = (run.stderr for run in runs)
     assert "not kept" not in first, first
     assert first.count(": not found, compiled") > 90
