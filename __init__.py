@@ -217,7 +217,8 @@ _MODULES: dict[str, str] = {
     "simt": "weft.lang.simt",
     "testing": "weft.lang.measure.testing",
     "tools": "weft.lang.ui.tools",
-    "torch": "weft.lang.arrays.torch_op",  # not in __all__: `import *` leaves `torch` what it was
+    "jax": "weft.lang.arrays.jax_op",  # not in __all__, as `torch`: `import *` leaves them what they were
+    "torch": "weft.lang.arrays.torch_op",
     "ui": "weft.lang.ui",
     "views": "weft.lang.exports.views",
 }

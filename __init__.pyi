@@ -9,6 +9,7 @@ from weft.lang import autodiff as _autodiff
 from weft.lang import compat as compat
 from weft.lang import simt as simt
 from weft.lang.algorithms import sort_and_scan as _sort_and_scan
+from weft.lang.arrays import jax_op as _jax_op
 from weft.lang.arrays import torch_op as _torch_op
 from weft.lang.arrays.elementwise import elementwise as elementwise
 from weft.lang.arrays.reduction import reduce as reduce
@@ -237,6 +238,7 @@ from weft.stubs.types import template as template
 ad = _autodiff
 algorithms = _sort_and_scan
 extension = _Extension
+jax = _jax_op
 torch = _torch_op
 
 Template: TypeAlias = Any
