@@ -1,4 +1,5 @@
 # pyright: reportOverlappingOverload=false, reportIncompatibleMethodOverride=false
+# mypy: disable-error-code="overload-overlap"
 """Fields and arrays, as type checkers see them. `Field[E]` is a field whose elements have the type E."""
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,5 @@
 # pyright: reportOverlappingOverload=false
+# mypy: disable-error-code="overload-overlap"
 """The functions of the language, as type checkers see them. They take numbers, vectors and matrices."""
 
 from collections.abc import Iterator

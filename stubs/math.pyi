@@ -1,4 +1,5 @@
 # pyright: reportOverlappingOverload=false
+# mypy: disable-error-code="overload-overlap"
 """`ti.math`: constants, short vector types, and the functions of shading languages, for kernels and for Python."""
 
 from typing import Any, TypeAlias, overload

@@ -1,4 +1,5 @@
 # pyright: reportOverlappingOverload=false
+# mypy: disable-error-code="overload-overlap"
 """Vectors and matrices, as type checkers see them. `ti.vec3` is `Vector[float]`: sizes are not part of a type."""
 
 from collections.abc import Iterable, Iterator, Sequence

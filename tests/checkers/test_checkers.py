@@ -33,9 +33,6 @@ disallow_untyped_defs = false
 disallow_incomplete_defs = false
 disallow_untyped_calls = false
 
-[mypy-weft.stubs.*]
-disable_error_code = overload-overlap
-
 [mypy-weft.lang.*]  # its own types are checked by `make check`
 follow_imports = skip
 """
