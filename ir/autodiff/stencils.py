@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from weft.ir import ops
 from weft.ir.addresses import element_steps, root_of, split
@@ -95,16 +96,14 @@ def _grouped(loop: Loop, gradients: Container[object]) -> list[Stencil]:
         return []
     grouped: dict[object, Stencil] = {}
     for op in inside:
-        if isinstance(op, ops.Atomic) and _is_addition(op):
+        if _is_addition(op):
             _group(op, loop, gradients, grouped)
     return list(grouped.values())
 
 
 def _is_boxed(loop: Loop) -> bool:
-    """Whether the iterations are all points of a box of 32-bit indices, in any order."""
-    if loop.config.serialize or any(arg.type is not i32 for arg in loop.body.args):
-        return False
-    return not isinstance(loop, ops.StructFor) or _is_dense(loop.field)
+    """Whether the iterations are all points of a box, in any order."""
+    return not loop.config.serialize and (not isinstance(loop, ops.StructFor) or _is_dense(loop.field))
 
 
 def _is_dense(symbol: FieldSymbol) -> bool:
@@ -114,12 +113,12 @@ def _is_dense(symbol: FieldSymbol) -> bool:
 
 def _is_known(op: Op) -> bool:
     """Whether an op of the loop has no effect other than on memory, and leaves no more than a serial loop in it."""
-    if op.effect not in ("", "address") or op.orders() or isinstance(op, (ops.Shared, ops.Return)):
+    if op.effect not in ("", "address") or isinstance(op, (ops.Shared, ops.Return)):
         return False
     return not isinstance(op, ops.Continue) or any(isinstance(outer, (ops.For, ops.While)) for outer in op.around())
 
 
-def _is_addition(op: Op) -> bool:
+def _is_addition(op: Op) -> TypeGuard[ops.Atomic]:
     """Whether it is an atomic addition whose result is not used. Such additions may be done in any order."""
     return isinstance(op, ops.Atomic) and op.kind in ("add", "sub") and not op.users
 
@@ -139,12 +138,12 @@ def _group(op: ops.Atomic, loop: Loop, gradients: Container[object], grouped: di
             return
         path += (tuple(int(index) for index in indices if index is not None),)
     parts = [split(index, exact=True) for index in root.indices]
-    axes = {arg: axis for axis, arg in enumerate(loop.body.args)}
+    axes: dict[Value | None, int] = {arg: axis for axis, arg in enumerate(loop.body.args)}
     places, offset, key, fixed = [-1] * len(axes), [0] * len(axes), list[object](), dict[int, Value]()
     for position, ((value, constant), index) in enumerate(zip(parts, root.indices, strict=True)):
         if index.type is not i32:
             return
-        if isinstance(value, BlockArg) and value in axes:
+        if value in axes:
             if places[axes[value]] >= 0 or abs(constant) > _FARTHEST:
                 return
             places[axes[value]], offset[axes[value]] = position, constant
@@ -263,9 +262,7 @@ def _backwards(additions: list[ops.Atomic], loop: Loop) -> set[Op] | None:
         op = todo.pop()
         if op in needed or op is loop:
             continue
-        if not (
-            op.pure or isinstance(op, (ops.If, ops.Load, ops.Alloca)) or _is_local_store(op, loop) or op in additions
-        ):
+        if not (op.pure or isinstance(op, (ops.If, ops.Load, ops.Alloca, ops.Store)) or op in additions):
             return None
         needed.add(op)
         for value in op.operands[1:] if op in additions else op.operands:
@@ -275,10 +272,6 @@ def _backwards(additions: list[ops.Atomic], loop: Loop) -> set[Op] | None:
         if isinstance(op, ops.Alloca):
             todo += [one for one in ops_of(loop.body) if one.writes and one.effect == "address" and _root(one) is op]
     return needed
-
-
-def _is_local_store(op: Op, loop: Loop) -> bool:
-    return isinstance(op, ops.Store) and _is_own(op.ptr, loop)
 
 
 def _root(op: Op) -> Value:
