@@ -4,7 +4,7 @@ sees a launch first, and hands it to the next one. Launches are watched while a 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import Token
 from threading import Lock
 from types import TracebackType
@@ -22,13 +22,15 @@ __all__ = ["Block", "Context", "active", "seen_by", "suspended", "unrecorded"]
 
 class Context(Listener, Protocol):
     """An open block. `records`: it is a tape, and `insert` records a call with this gradient. `has_duals`: launches in
-    it compute duals."""
+    it compute duals. `whole`: it differentiates a whole function, so that no other block may be in it."""
 
     records: bool
     has_duals: bool
+    whole: bool
 
     def plainly(self, launch: Any) -> AbstractContextManager[None]:
-        """In the block, launches compute no duals: a function that computes those of `launch` runs."""
+        """In the block, launches compute no duals: a function that computes those of `launch` runs, or with None a
+        function through which no derivative flows."""
         ...
 
     def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
@@ -67,6 +69,7 @@ class Block(Context):
     `finish` after it, with whether it ended without an exception."""
 
     has_duals = False
+    whole = False
     _token: Token[tuple[Listener, ...]] | None = None
 
     def plainly(self, launch: Any) -> AbstractContextManager[None]:
@@ -98,6 +101,11 @@ class Block(Context):
     def __enter__(self: _B) -> _B:
         if self._token is not None:
             raise WeftError(f"this {type(self).__name__} was already entered: create another one")
+        if any(one.whole for one in active()):
+            raise WeftError(
+                f"a {type(self).__name__} cannot be used in a function that ti.ad.grad or another one differentiates: "
+                "the derivative of its gradients would be lost. Second derivatives are those of ti.ad.hvp"
+            )
         self.begin()
         _watch(1)
         self._token = LISTENERS.set((*active(), self))
@@ -146,6 +154,18 @@ def unrecorded() -> Generator[None]:
         LISTENERS.reset(token)
 
 
+@contextmanager
+def constant() -> Generator[None]:
+    """Let no derivative flow through the launches of this thread: no tape records them, and in a function that is
+    differentiated as a whole, no duals are computed."""
+    with ExitStack() as stack:
+        for one in active():
+            if one.whole:
+                stack.enter_context(one.plainly(None))
+        stack.enter_context(unrecorded())
+        yield
+
+
 class _Beside:
     """A tape that does not record."""
 
@@ -155,7 +175,7 @@ class _Beside:
         self.launch = self.beside = tape.beside
         self.write, self.write_element = tape.overwrite, tape.write_element
         self.operate = tape.operate_beside
-        self.has_duals, self.plainly = tape.has_duals, tape.plainly
+        self.has_duals, self.plainly, self.whole = tape.has_duals, tape.plainly, tape.whole
 
     def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
         """Record nothing. (A `Context`.)"""

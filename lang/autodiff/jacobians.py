@@ -110,7 +110,7 @@ class _Jacobian:
         self.shapes = [shape_of_memory(one) if is_memory(one) else _array(one).shape for one in self.memories]
         colours = [self._colours(k) for k in range(len(self.variables))]
         forward, reverse = sum(one.count for one in colours), sum(map(math.prod, self.shapes))
-        if forward > reverse:
+        if forward > reverse or self.tracing.operated:
             return self._reverse()
         columns = [self._columns(k, colours[k]) for k in range(len(self.variables))]
         if any(one.merged for one in colours) and not self._agrees(colours, columns):

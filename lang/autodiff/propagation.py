@@ -31,7 +31,7 @@ __all__ = ["Propagation", "float_results", "owners_of"]
 class Propagation(Block):
     """The block. `kernel` is the kernel whose `numbers` have a direction of their own, by name."""
 
-    records, has_duals = False, True
+    records, has_duals, whole = False, True, True
     _plain = False
 
     def __init__(self, kernel: Any = None) -> None:
@@ -112,13 +112,13 @@ class Propagation(Block):
     def plainly(self, launch: Any) -> Generator[None]:
         """In the block, launches compute no duals. (A `Context`.)"""
         with suspended():
-            for owner in owners_of(launch):
+            for owner in () if launch is None else owners_of(launch):
                 self._meet(owner)
-        self._plain = True
+        before, self._plain = self._plain, True
         try:
             yield
         finally:
-            self._plain = False
+            self._plain = before
 
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Forward mode records nothing. (A `Context`.)"""

@@ -48,6 +48,8 @@ class Recording(Recorder):
     """The block. `kernel` is the kernel of whose `numbers` the gradients are wanted, by name. `duals`: the forward mode
     of second derivatives."""
 
+    whole = True
+
     def __init__(self, kernel: Any = None, numbers: Sequence[str] = (), duals: Propagation | None = None) -> None:
         self.kernel, self._numbers, self._duals = kernel, tuple(numbers), duals
         self.has_duals = duals is not None

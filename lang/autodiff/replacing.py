@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
-from weft.lang.autodiff.contexts import active, unrecorded
+from weft.lang.autodiff.contexts import active, constant, unrecorded
 from weft.lang.errors import ArgumentError
 
 __all__ = ["grad_for", "grad_replaced", "no_grad"]
@@ -86,7 +86,7 @@ def no_grad(func: Callable[..., Any]) -> Any:
         raise ArgumentError(f"no_grad must decorate a function, not {func!r}")
 
     def decorated(*args: Any, **keywords: Any) -> Any:
-        with unrecorded():
+        with constant():
             return func(*args, **keywords)
 
     return update_wrapper(decorated, func)

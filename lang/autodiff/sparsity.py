@@ -44,13 +44,14 @@ class Tracing(Block):
     """A block that finds the bands of all memory that depends on `variable`, and copies what it overwrites, so that
     `restart` gives memory the values from before the block."""
 
-    records = False
+    records, whole = False, True
 
     def __init__(self, variables: Sequence[Any]) -> None:
         self._bands = [{memory_of(v).key: _same(len(v.shape))} for v in variables]
         self._shapes = [tuple(v.shape) for v in variables]
         self._starts: dict[Hashable, Copy] = {}
         self._known = True  # whether the flows of all launches are known
+        self.operated = False  # whether there was an operation of the library, which forward mode refuses
 
     def bands(self, number: int, memory: Any) -> Bands | None:
         """On which numbers of a variable memory depends. None: on none of them."""
@@ -83,8 +84,17 @@ class Tracing(Block):
 
     def plainly(self, launch: Any) -> Any:
         """A kernel with derivatives of its own: nothing is known of them. (A `Context`.)"""
-        self._known = False
+        self._known = self._known and launch is None
         return super().plainly(launch)
+
+    def operate(self, operation: Any, run: Callable[[], Any]) -> Any:
+        """An operation of the library: nothing is known of it. (A `Listener`.)"""
+        self._known, self.operated = False, True
+        for memory in operation.writes:
+            self._keep(memory_of(memory))
+        return run()
+
+    operate_beside = operate
 
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Nothing. (A `Context`.)"""

@@ -66,6 +66,64 @@ def test_arrays_of_numpy_are_constants(ti):
         ti.ad.grad(add, "a", loss)(a)
 
 
+def test_no_grad_ends_derivatives_in_both_modes(ti):
+    x, y, loss = ti.field(ti.f64, 2), ti.field(ti.f64, 2), ti.field(ti.f64, ())
+
+    @ti.kernel
+    def square():
+        for i in x:
+            y[i] = x[i] ** 2
+
+    @ti.kernel
+    def add():
+        for i in x:
+            loss[None] += y[i] * x[i]
+
+    def program():
+        ti.ad.no_grad(square)()
+        add()
+
+    x.fill(3.0)
+    close(ti.ad.grad(program, x, loss)(), [9.0, 9.0])
+    close(ti.ad.jvp(program, x, loss)([1.0, 2.0])[1], 27.0)
+    close(ti.ad.hvp(program, x, loss)([1.0, 2.0]), [0.0, 0.0])
+    close(ti.ad.jacobian(program, x, loss)(), [9.0, 9.0])
+
+
+def test_gradients_in_a_function_are_refused(ti):
+    needed = {"needs_grad": True, "needs_dual": True}
+    x, loss = ti.field(ti.f64, 2, **needed), ti.field(ti.f64, (), **needed)
+    total = ti.field(ti.f64, ())
+    x.fill(1.0)
+
+    @ti.kernel
+    def energy():
+        for i in x:
+            loss[None] += x[i] ** 3
+
+    @ti.kernel
+    def size_of_gradient():
+        for i in x:
+            total[None] += x.grad[i] ** 2
+
+    def by_tape():
+        with ti.ad.Tape(loss):
+            energy()
+        size_of_gradient()
+
+    def by_forward_mode():
+        with ti.ad.FwdMode(loss, x, [1.0, 0.0]):
+            energy()
+
+    for program, block in ((by_tape, "Tape"), (by_forward_mode, "FwdMode")):
+        for transform in (ti.ad.grad, ti.ad.jacobian):
+            with pytest.raises(WeftError, match=f"a {block} cannot be used in a function that ti.ad.grad"):
+                transform(program, x, total)()
+        with pytest.raises(WeftError, match=f"a {block} cannot be used"):
+            ti.ad.jvp(program, x, total)([1.0, 0.0])
+    close(ti.ad.hvp(energy, x, loss)(ti.ad.grad(energy, x, loss)()), [18.0, 18.0])  # of the square of the gradient
+
+
 def test_refusals(ti):
     x, n, loss = ti.field(ti.f64, 2), ti.field(ti.i32, 2), ti.field(ti.f64, ())
     own = ti.field(ti.f64, 2, needs_grad=True)
