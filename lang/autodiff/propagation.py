@@ -21,7 +21,7 @@ from weft.lang.autodiff.memory_use import uses_of
 from weft.lang.autodiff.selection import Number
 from weft.lang.autodiff.variables import clear_element
 from weft.lang.calls.boxes import can_box
-from weft.lang.data.derived import derived, is_derived
+from weft.lang.data.derived import derived, is_derived, with_siblings
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.values.types import to_ir
 
@@ -67,7 +67,7 @@ class Propagation(Block):
         dual = derived(memory, "dual")
         if dual is not None and memory_of(memory).key not in self._known:
             self.know(memory)
-            dual.fill(0)
+            with_siblings(dual).fill(0)
         return dual
 
     def derivative(self, kernel: Any) -> Any:

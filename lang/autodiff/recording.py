@@ -27,7 +27,7 @@ from weft.lang.autodiff.selection import Number
 from weft.lang.autodiff.variables import clear_element
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.calls.gradient_warnings import warn_at
-from weft.lang.data.derived import at_path, derived, is_derived, kinds_of
+from weft.lang.data.derived import at_path, derived, is_derived, kinds_of, with_siblings
 from weft.lang.data.operations import Operation
 from weft.lang.kernels.draws import last_key
 
@@ -273,7 +273,7 @@ class Recording(Recorder):
             every = [*self._owners.values(), *(one.box for one in self._results), *self._boxes.values()]
             for memory in every:
                 for path in self._paths:
-                    at_path(memory, path).fill(0)
+                    with_siblings(at_path(memory, path)).fill(0)
             for memory, weights in outputs:
                 grad = derived(memory, "grad")
                 grad.from_numpy(grad.to_numpy() + weights)

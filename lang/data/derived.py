@@ -18,7 +18,17 @@ from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.snode_api import FieldTree, shaped_node
 from weft.lang.values.makers import MAKERS
 
-__all__ = ["at_path", "derived", "derived_fields", "ir_mode", "is_derived", "is_full", "kinds_of", "suffix_of"]
+__all__ = [
+    "at_path",
+    "derived",
+    "derived_fields",
+    "ir_mode",
+    "is_derived",
+    "is_full",
+    "kinds_of",
+    "suffix_of",
+    "with_siblings",
+]
 
 _FULL = "*"
 # The companions of memory in each mode, as paths: "grad.dual" is the dual of the gradient.
@@ -59,6 +69,16 @@ def derived_fields(of: Any, mode: str) -> list[tuple[str, Any]]:
         kinds = kinds[kinds.index(of.role) + 1 :]
     found = [(kind, derived(of, kind)) for kind in kinds]
     return [(kind, one) for kind, one in found if one is not None]
+
+
+def with_siblings(of: Any) -> Any:
+    """The field of vectors or matrices that a field of one component belongs to; any other memory itself."""
+    whole = of._slots[0].whole if isinstance(of, ScalarField) else None
+    if whole is None:
+        return of
+    made = MatrixField(whole.inner, of.dtype, of.name)
+    made._slots = whole.slots
+    return made
 
 
 def is_derived(of: Any) -> bool:
