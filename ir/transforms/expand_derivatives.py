@@ -9,7 +9,8 @@ What depends on a `vary` gets a dual beside it, once for each number of %x. Deri
 the derivative by another argument, a `vary` is its operand.
 
 Only values and locals carry these derivatives. A function that stores a value that depends on its argument to memory of
-the program, or passes it to a real function, is refused: what it reads from there would have no dual.
+the program, or passes it to a real function, is refused: what it reads from there would have no dual. So is one that
+stores it to a local from outside of a loop around the `vary`: the next iteration has another argument.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class _Along(Forward):
 
 
 _LOCALS = (ops.Alloca, ops.SharedLocal)
+_LOOPS = (ops.For, ops.While, ops.ParallelFor, ops.StructFor)
 _OUTSIDE = (ops.Store, ops.Atomic, ops.AtomicStore, ops.Exchange, ops.CompareExchange, ops.Simt, ops.Invoke)
 
 
@@ -79,7 +81,7 @@ def _expand(kernel: ops.Kernel, op: ops.Derivative) -> None:
     assert isinstance(vary, ops.Vary)
     active = active_values(kernel, _Constants(), [vary])  # type: ignore[arg-type]
     active.discard(vary)
-    _refuse(kernel, active | {vary})
+    _refuse(kernel, active | {vary}, vary)
     duals = list[Value]()
     for direction in _directions(vary):
         along = _Along(kernel, active, vary, direction)
@@ -88,10 +90,13 @@ def _expand(kernel: ops.Kernel, op: ops.Derivative) -> None:
     op.replace(_joined(Builder.at(op), op, duals))
 
 
-def _refuse(kernel: ops.Kernel, active: set[Value]) -> None:
+def _refuse(kernel: ops.Kernel, active: set[Value], vary: ops.Vary) -> None:
+    loops = [op for op in vary.around() if isinstance(op, _LOOPS)]
     for op in kernel.all_of(*_OUTSIDE):
         carried = [value for value in op.operands if value in active and value is not getattr(op, "ptr", None)]
-        if carried and not (isinstance(op, (ops.Store, ops.Atomic)) and isinstance(root_of(op.ptr), _LOCALS)):
+        root = root_of(op.ptr) if isinstance(op, (ops.Store, ops.Atomic)) else None
+        own = isinstance(root, _LOCALS) and all(root.within(loop) for loop in loops)
+        if carried and not own:
             raise CompilationError(
                 f"ti.ad.derivative cannot differentiate a function with this {op.opname} of a value that depends on "
                 "its argument: return the value instead",

@@ -123,6 +123,27 @@ def test_values_that_leave_are_refused(ops_of_function: str, what: str) -> None:
   return [%d, %zero]""")
 
 
+def test_locals_from_outside_of_the_loop_are_refused() -> None:
+    body = """  %cell = alloca : *f64
+  store %cell, %x
+  %from = const 0 : i32
+  %to = const 3 : i32
+  %by = const 1 : i32
+  for %from, %to, %by (%k: i32) {
+    %v = vary %x : f64
+    %r = load %cell : f64
+    %w = binary mul %v, %r : f64
+    STORE
+    %d = derivative %w, %v : f64
+    store %cell, %d
+  }
+  %end = load %cell : f64
+  return [%end, %zero]"""
+    assert results(body.replace("STORE", "")) == [0.5, 0.0]  # the derivative itself may leave
+    with pytest.raises(CompilationError, match="this store"):
+        expanded(body.replace("STORE", "store %cell, %w"))
+
+
 def test_what_does_not_depend_on_the_argument_may_be_stored() -> None:
     body = """  %i = const 0 : i32
   %v = vary %x : f64

@@ -171,6 +171,52 @@ def test_kernels_that_use_it_can_be_differentiated(ti):
     close(ti.ad.hvp(forces, x, loss)([1.0, 1.0, 1.0]), 2 * (slope**2 + force * curve))
 
 
+def test_newton(ti):
+    roots = ti.field(ti.f64, 3)
+
+    @ti.func
+    def f(x, a):
+        return x**3 - a
+
+    @ti.kernel
+    def solve():
+        for i in roots:
+            x = ti.f64(2.0)
+            for _ in range(40):
+                x -= f(x, i + 1) / ti.ad.derivative(f, x, i + 1)
+            roots[i] = x
+
+    solve()
+    close(roots.to_numpy(), np.cbrt([1.0, 2.0, 3.0]))
+
+
+def test_vectors_that_are_changed_in_place(ti):
+    found = ti.Matrix.field(2, 2, ti.f64, ())
+
+    @ti.func
+    def turned(p, n):
+        q = p
+        for k in range(n):
+            q[k % 2] += q[(k + 1) % 2] * p.x
+            p.y = q.x
+        return q
+
+    @ti.kernel
+    def compute(n: ti.i32):
+        found[None] = ti.ad.derivative(turned, ti.Vector([2.0, 3.0], ti.f64), n)
+
+    def in_numpy(p):
+        p, q = p.copy(), p.copy()
+        for k in range(3):
+            q[k % 2] += q[(k + 1) % 2] * p[0]
+            p[1] = q[0]
+        return q
+
+    compute(3)
+    steps = [in_numpy(np.array([2.0, 3.0]) + 1e-20j * one).imag / 1e-20 for one in np.eye(2)]
+    close(found.to_numpy(), np.stack(steps, 1))
+
+
 def test_what_the_function_reads_is_a_constant(ti):
     a, found = ti.field(ti.f64, 2), ti.field(ti.f64, 2)
     a.fill(3.0)
