@@ -112,6 +112,10 @@ def custom(kernel: Any) -> Custom:
                 x.grad[i] += y.grad[i] / (3 * y[i] ** 2)
                 y.grad[i] = 0.0
 
+        x.fill(8.0)
+        value, pull = ti.ad.vjp(cube_root, x, y)()
+        pull([12.0, 0.0, 0.0]).round(6).tolist()        # [1.0, 0.0, 0.0]
+
     Tapes, `FwdMode`, and the functions of `ti.ad.grad`, `jvp` and the others use them. Both rules may be given at once:
     `custom(kernel).vjp(back).jvp(ahead)`. The function for reverse mode sees the values that memory had after the call,
     also if later kernels overwrite them. In second derivatives, it is differentiated itself. Only fields and arrays

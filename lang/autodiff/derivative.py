@@ -119,14 +119,20 @@ derivative = Builtin(
     _in_python,
     """The derivative of a function by its first argument, as a value in a kernel.
 
+        points, slopes = ti.Vector.field(2, ti.f64, 3), ti.Vector.field(2, ti.f64, 3)
+
         @ti.func
         def height(p):
-            return ti.sin(p.x) * p.y ** 2
+            return p.x * p.y ** 2
 
         @ti.kernel
-        def slopes():
+        def compute():
             for i in points:
-                normals[i] = ti.ad.derivative(height, points[i])    # a vector
+                slopes[i] = ti.ad.derivative(height, points[i])
+
+        points.fill(3.0)
+        compute()
+        slopes[0].to_list()         # [9.0, 18.0]
 
     `ti.ad.derivative(f, x, ...)` calls `f(x, ...)`. `f` is a `@ti.func`, a lambda, or any other function that a kernel
     can call. `x` is a float, or a vector or matrix of floats. The result has the axes of what `f` returns, and then

@@ -28,13 +28,16 @@ __all__ = ["jacobian"]
 def jacobian(function: Callable[..., Any], wrt: Any, out: Any = None, sparse: bool = False) -> Callable[..., Any]:
     """The function that computes a Jacobian matrix.
 
+        x, y = ti.field(ti.f64, 3), ti.field(ti.f64, 2)
+
         @ti.kernel
         def difference():
             for i in y:
                 y[i] = x[i + 1] - x[i]
 
-        ti.ad.jacobian(difference, x, y)()              # an array of shape (*y.shape, *x.shape)
+        ti.ad.jacobian(difference, x, y)().tolist()     # [[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]]
         rows, columns, values = ti.ad.jacobian(difference, x, y, sparse=True)()
+        values.tolist()                                 # [-1.0, -1.0, 1.0, 1.0]
 
     `function`, `wrt` and `out` are as in `ti.ad.vjp`. The result takes the arguments of `function`. It returns a numpy
     array with the axes of `out.to_numpy()` and then those of `wrt.to_numpy()`. A list of outputs gives a tuple, and a

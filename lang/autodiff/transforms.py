@@ -72,7 +72,18 @@ def grad(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[.
 
 
 def value_and_grad(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[..., Any]:
-    """As `grad`. The result gives the loss, and the gradient: `value, gradient = value_and_grad(f, x, loss)(...)`."""
+    """As `grad`. The result gives the loss and the gradient.
+
+        x = ti.field(ti.f64, 2)
+
+        @ti.kernel
+        def energy() -> ti.f64:
+            return x[0] ** 2 * x[1]
+
+        x.fill(3.0)
+        ti.ad.value_and_grad(energy, x)()       # (27.0, array([18.,  9.]))
+
+    Raises what `grad` raises."""
     chosen = Selection(function, wrt)
     if loss is not None:
         _check_loss(loss)
@@ -93,8 +104,17 @@ def value_and_grad(function: Callable[..., Any], wrt: Any, loss: Any = None) -> 
 def vjp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[..., Any]:
     """The function that gives the outputs of a function, and the product of weights with its Jacobian.
 
-        value, pull = ti.ad.vjp(step, x, y)(0.1)
-        pull(weights)           # for each number of x: the sum of weights times the derivatives of the numbers of y
+        x, y = ti.field(ti.f64, 3), ti.field(ti.f64, 2)
+
+        @ti.kernel
+        def multiply(k: ti.f64):
+            for i in y:
+                y[i] = k * x[i] * x[i + 1]
+
+        x.from_numpy(np.array([1.0, 2.0, 3.0]))
+        value, pull = ti.ad.vjp(multiply, x, y)(10.0)
+        value                   # array([20., 60.])
+        pull([1.0, 0.0])        # array([20., 10.,  0.])
 
     `function` and `wrt` are as in `grad`. `out` is a field or ndarray of floats, or a list of them. Without it, the
     outputs are what the function returns. Nothing is set to 0 first. `pull` takes weights of the shape of the outputs,
@@ -138,7 +158,15 @@ def vjp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
 def jvp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[..., Any]:
     """The function that gives the outputs of a function, and its derivative along a direction.
 
-        value, derivative = ti.ad.jvp(step, x, y)(direction, 0.1)
+        x, y = ti.field(ti.f64, 3), ti.field(ti.f64, 2)
+
+        @ti.kernel
+        def multiply(k: ti.f64):
+            for i in y:
+                y[i] = k * x[i] * x[i + 1]
+
+        x.from_numpy(np.array([1.0, 2.0, 3.0]))
+        ti.ad.jvp(multiply, x, y)([1.0, 0.0, 0.0], 10.0)        # (array([20., 60.]), array([20.,  0.]))
 
     `function`, `wrt` and `out` are as in `vjp`. The result takes a direction, with the shape of `wrt`, and then the
     arguments of the function. It returns the outputs, and the derivative of each of their numbers along the direction.
@@ -163,8 +191,14 @@ def jvp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
 def hvp(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[..., Any]:
     """The function that computes the product of the Hessian of a loss with a direction.
 
-        product = ti.ad.hvp(energy, x, total)
-        product(direction, 0.5)         # the derivative of the gradient of total by x, along the direction
+        x = ti.field(ti.f64, 2)
+
+        @ti.kernel
+        def energy(k: ti.f64) -> ti.f64:
+            return k * x[0] ** 2 * x[1]
+
+        x.fill(3.0)
+        ti.ad.hvp(energy, x)([1.0, 0.0], 0.5)       # array([3., 3.])
 
     `function`, `wrt` and `loss` are as in `grad`. The result takes a direction, with the shape of `wrt`, and then the
     arguments of the function. It returns an array of the shape of `wrt`. It uses forward mode over reverse mode: no
