@@ -3,8 +3,8 @@
 `autodiff/forward.py` describes the mode "jvp", and `autodiff/reverse.py` the mode "vjp". The pass runs after
 `check_arithmetic`, so that the checks are those of what the user wrote, and before all instrumentation, so that the
 accesses to derivatives are checked as all others are. It simplifies the kernel first: differentiating simple code is
-cheaper than simplifying derivatives. Reverse mode begins with `autodiff/tensors.py` and `autodiff/hoisting.py`, which
-make the adjoints simpler.
+cheaper than simplifying derivatives. Reverse mode begins with `autodiff/tensors.py`, `autodiff/hoisting.py` and
+`autodiff/sinking.py`, which make the adjoints simpler.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from weft.ir.autodiff.companions import Companions, carries
 from weft.ir.autodiff.forward import Forward
 from weft.ir.autodiff.hoisting import hoist_loads
 from weft.ir.autodiff.reverse import Reverse
+from weft.ir.autodiff.sinking import sink_into_branches
 from weft.ir.autodiff.tensors import assemble_tensors
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
@@ -44,6 +45,7 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
             hoist_loads(root)
             if config.advanced_optimization:
                 move_out(root.body)
+                sink_into_branches(root)
             Reverse(root, config.fast_math).run()
         else:
             Forward(root).run()

@@ -235,6 +235,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.pullbacks": _REVERSE,
     "weft.ir.autodiff.refusals": _REVERSE,
     "weft.ir.autodiff.reverse": _REVERSE,
+    "weft.ir.autodiff.sinking": ("tests/ir/test_sinking.py",),
     "weft.ir.autodiff.structure": _REVERSE,
     "weft.ir.autodiff.tensors": ("tests/ir/test_keeping.py",),
     "weft.ir.autodiff.stencils": ("tests/ir/test_gather_limits.py", "tests/ir/test_gather_adjoints.py"),
