@@ -35,6 +35,9 @@ def refuse_reverse(kernel: ops.Kernel, demand: Demand) -> None:
             _refuse(op, f"{op.opname} of a value that carries a derivative")
 
 
+_ORDER = "it depends on the order of iterations; run the loop in order with ti.loop_config(serialize=True)"
+
+
 def _refuse(op: Op, what: str) -> NoReturn:
     raise CompilationError(f"reverse mode cannot differentiate {what}", op.span)
 
@@ -48,8 +51,8 @@ def _field(demand: Demand, op: ops.FieldPtr) -> None:
 
 @refusals(ops.Atomic)
 def _atomic(demand: Demand, op: ops.Atomic) -> None:
-    if op in demand.needed and op.users and any(user in demand.needed for user in op.users):
-        _refuse(op, f"a kernel that needs the old value of an atomic {op.kind}")
+    if op in demand.needed and _gives_needed(demand, op):
+        _refuse(op, f"a kernel that needs the old value of an atomic {op.kind} in a parallel loop: {_ORDER}")
     if op not in demand.acts:
         return
     if op.kind in EXTREMES:
@@ -59,7 +62,13 @@ def _atomic(demand: Demand, op: ops.Atomic) -> None:
     elif op.kind not in ("add", "sub"):
         _refuse(op, f"an atomic {op.kind} in a parallel loop")
     if op in demand.active and any(user in demand.active for user in op.users):
-        _refuse(op, f"the old value of an atomic {op.kind} in a parallel loop: it depends on the order of iterations")
+        _refuse(op, f"the old value of an atomic {op.kind} in a parallel loop: {_ORDER}")
+
+
+def _gives_needed(demand: Demand, op: ops.Atomic) -> bool:
+    """Whether a needed atomic is needed for its old value: those of locals may be for what they store."""
+    own = isinstance(root_of(op.ptr), LOCALS)
+    return not own or any(user in demand.needed or user.place or user.steps_into for user in op.users)
 
 
 def _product(demand: Demand, op: ops.Atomic) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.lang.behaviour.derivatives import close
+from weft.lang.errors import CompilationError
 
 FACTORS = np.array([1.5, -0.5, 2.0, 0.8, 1.25, -3.0])
 
@@ -85,3 +86,26 @@ def test_a_shared_variable_that_iterations_multiply(ti):
     with ti.ad.Tape(loss):
         multiply()
     close(x.grad.to_numpy(), 2 * loss[None] / FACTORS)
+
+
+def test_slots_of_a_list_are_known_in_a_loop_that_runs_in_order(ti):
+    x, out = ti.field(ti.f64, 6, needs_grad=True), ti.field(ti.f64, 6, needs_grad=True)
+    count, loss = ti.field(ti.i32, ()), ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def append(in_order: ti.template()):
+        count[None] = 0
+        ti.loop_config(serialize=in_order)
+        for i in range(6):
+            if x[i] > 0:
+                slot = ti.atomic_add(count[None], 1)
+                out[slot] = x[i] * x[i]
+        for i in out:
+            loss[None] += out[i] * (i + 1)
+
+    x.from_numpy(FACTORS)
+    with ti.ad.Tape(loss):
+        append(True)
+    close(x.grad.to_numpy(), 2 * FACTORS * [1, 0, 2, 3, 4, 0])
+    with pytest.raises(CompilationError, match=r"run the loop in order with ti.loop_config\(serialize=True\)"):
+        append.grad(False)
