@@ -18,6 +18,7 @@ _EVERYWHERE = "lang/behaviour/"  # where other arches run each test: so many of 
 # (0: none).
 # `[emulated]`: of the cases on the GPU in software.
 SLOW = {
+    "bench/test_bench.py::test_a_gradient_in_a_bounded_memory_is_measured": 0,
     "bench/test_bench.py::test_an_instruction_set_has_a_column": 0,
     "codegen/test_amdgcn.py": 2,
     "codegen/test_assembling.py::test_many_texts_for_several_targets": 0,
@@ -121,6 +122,8 @@ SLOW = {
     "lang/behaviour/test_random_expressions.py::test_random_expressions[emulated]": 0,
     "lang/behaviour/test_random_ranges.py::test_random_ranges_in_debug": 0,
     "lang/behaviour/test_random_ranges.py::test_random_ranges[emulated]": 0,
+    "lang/behaviour/test_random_steps.py::test_random_programs": 3,
+    "lang/behaviour/test_random_steps.py::test_random_programs[emulated]": 0,
     "lang/behaviour/test_ranges.py::test_steps_near_the_ends_of_the_type": 3,
     "lang/behaviour/test_reduce.py::test_axes_are_numpys": 4,
     "lang/behaviour/test_reduce.py::test_equal_calls_give_equal_bits[emulated]": 0,
@@ -137,6 +140,8 @@ SLOW = {
     "lang/behaviour/test_scatters.py::test_kinds_and_types": 11,
     "lang/behaviour/test_scatters.py::test_over_rows_again_and_again": 2,
     "lang/behaviour/test_shared_updates.py::test_every_operator_and_type": 3,
+    "lang/behaviour/test_solve.py": 2,
+    "lang/behaviour/test_steps.py": 2,
     "lang/behaviour/test_tape_saves.py": 2,
     "lang/behaviour/test_uninitialised.py": 2,
     "lang/behaviour/test_uninitialised.py::test_against_a_reference": 8,
@@ -169,6 +174,7 @@ SLOW = {
     "lang/program/test_forks.py::test_a_child_compiles_and_launches_whatever_the_parents_threads_did": 0,
     "lang/program/test_forks.py::test_processes_of_all_kinds": 4,
     "lang/program/test_threads.py::test_fields_and_arrays_come_and_go": 0,
+    "lang/sparse_matrices/test_sparse_gradients.py": 4,
     "lang/sparse_matrices/test_sparse_matrices.py::test_elimination": 3,
     "lang/sparse_matrices/test_sparse_matrices.py::test_elimination_of_matrices_that_are_not_symmetric": 2,
     "lang/test_cells_in_parts.py::test_each_store_is_where_it_stands": 3,

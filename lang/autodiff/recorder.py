@@ -115,7 +115,7 @@ class Recorder(Block):
         versions.know([*writes, *reads])
         if self._repeats:
             self._will_read_again(operation.name, reads)
-        versions.keep(record, operation.name, writes)
+        versions.keep(record, operation.name, () if operation.fresh else writes)
         result = run()
         if record.gradient is not None:
             versions.need(operation.name, [*read, *_whole(operation.needs)])

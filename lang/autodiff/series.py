@@ -22,6 +22,8 @@ from weft.lang.autodiff.schedule import split
 from weft.lang.autodiff.steps import Loop
 from weft.lang.autodiff.versions import Latest, Record, Versions
 from weft.lang.calls.gradient_warnings import warn_at
+from weft.lang.data.derived import is_derived
+from weft.lang.errors import ArgumentError
 from weft.lang.interpret.random import draws
 from weft.lang.program.init import program
 from weft.runtime.memory import readable_size
@@ -82,13 +84,25 @@ class Series(Record):
     def read(self, name: str, reads: Sequence[Touch]) -> None:
         """Note what a launch reads, before it runs."""
         self._outer.need_once(name, reads)  # when it runs again
-        self._foreign.check(name, reads)
+        self._check(name, reads)
 
     def keep(self, record: Record, writer: str, writes: Sequence[Touch]) -> None:
         """Copy what `writer` is about to overwrite. (Of `Versions`.)"""
-        self._foreign.check(writer, writes)
+        self._check(writer, writes)
         record.name, record.writes, record.key = writer, writes, _random_key()
         self._keep(record, self._versions)
+
+    def _check(self, name: str, touches: Sequence[Touch]) -> None:
+        """Raise ArgumentError if a call of that name cannot be made again: because Python has changed an array, or
+        because gradients have other values then."""
+        self._foreign.check(name, touches)
+        for touch in touches:
+            if is_derived(touch.memory.owner):
+                where = "" if touch.span is None else f"\n{touch.span.render()}\n"
+                raise ArgumentError(
+                    f"{where}{name} uses {touch.memory.name}, which is a gradient or a dual. In a loop of ti.ad.steps, "
+                    "launches are made again while gradients are computed: launch it before or after the loop"
+                )
 
     def _keep(self, record: Record, versions: Versions | None) -> None:
         made: Mapping[Key, Copy] = {}

@@ -18,6 +18,7 @@ from weft.lang.autodiff.sites import Sites
 from weft.lang.autodiff.tape_check import check_records
 from weft.lang.autodiff.variables import called, clear_element, companion_if_any, companion_of, elements_of, fill_all
 from weft.lang.autodiff.versions import Record, Versions, run_back
+from weft.lang.data.derived import is_derived
 from weft.lang.errors import ArgumentError
 from weft.lang.kernels.draws import last_key
 
@@ -146,7 +147,6 @@ class Tape(Recorder):
         result = call(*args, **keywords)
         if site.uses.draws:
             gradient.key = last_key(kernel, args, keywords)
-            again.key = gradient.key
         self._losses.follow(site.kernel, site.uses, site.flow)
         series.need(name, touches.needs)
         series.append(record)
@@ -163,6 +163,8 @@ class Tape(Recorder):
 
     def write(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """Record what Python writes: the gradient of the source takes that of the target. (A `Listener`.)"""
+        if is_derived(target):
+            return
         if companion_if_any(target) is None:
             self.overwrite(target, source, again)
             return
@@ -171,13 +173,15 @@ class Tape(Recorder):
 
     def overwrite(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """Keep what Python overwrites, if gradients need it. (A `Context`.)"""
+        if is_derived(target):
+            return
         self._will_read_source(source)
         self._keep_all(Record(None, again), target)
 
     def write_element(self, target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
         """Record that Python writes an element, if a launch has used that memory before. (A `Listener`.)"""
         memory = memory_of(target)
-        if not self._versions.knows(memory):
+        if is_derived(target) or not self._versions.knows(memory):
             return
         record = Record(partial(clear_element, companion_if_any(target), index, part), again)
         self._enter(record, [Touch(memory, () if memory.whole else index, None, saved=False)])

@@ -82,7 +82,7 @@ def with_siblings(of: Any) -> Any:
 
 
 def is_derived(of: Any) -> bool:
-    """Whether a field is a gradient or a dual."""
+    """Whether a field or ndarray is a gradient or a dual."""
     return bool(getattr(of, "role", ""))
 
 
@@ -104,6 +104,7 @@ def derived(of: Any, kind: str) -> Any:
     if isinstance(of, Ndarray):
         if kind not in of.made:
             made = of.made[kind] = MAKERS.ndarray(of.element_type, of.shape)
+            made.role = kind
             made._mark()  # it is 0 from the start
         return of.made[kind]
     whole, slot = of._slots[0].whole, of._slots[0]

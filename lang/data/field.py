@@ -455,6 +455,7 @@ class MatrixField(Field):
         if not (0 <= i < self.n and 0 <= j < self.m):
             raise FieldIndexError(f"{self._label()} has no component {indices}: elements have shape {self._inner}")
         made = ScalarField(self._dtype, self.name, self._slots[i * self.m + j])
+        made.role = self.role
         for kind, companion in companions_of(self):
             made.derive(kind, companion.get_scalar_field(i, j))
         return made

@@ -68,9 +68,11 @@ class Ndarray(Recorded, Marked, Lender):
         self._marks = memory.view(buffer, self._prim.np, full, marks) if marks else None
         self.grad = MAKERS.ndarray(dtype, shape) if needs_grad else None
         self.dual = MAKERS.ndarray(dtype, shape) if needs_dual else None
-        for _, companion in companions_of(self):
+        for kind, companion in companions_of(self):
+            companion.role = kind
             companion._mark()  # gradients and duals are 0 from the start
 
+    role = ""  # "grad" or "dual", if it is one
     grad: Ndarray | None
     dual: Ndarray | None
 

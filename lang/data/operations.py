@@ -29,7 +29,7 @@ class Operation:
     """A call that reads and writes this memory. `run` makes it. `kernel`, if there is one, is launched in it, with such
     `args`, and reads more memory: the parameters, which are not its `own` memory. `back(gradients, parameters)` adds to
     the gradients of what is read, from the gradients of what is written. It needs the values of the parameters, and of
-    `needs`. Messages call it `name`."""
+    `needs`. `fresh`: it has made what it writes. Messages call it `name`."""
 
     name: str
     run: Callable[[], Any]
@@ -40,6 +40,7 @@ class Operation:
     kernel: Any = None
     args: tuple[Any, ...] = ()
     own: Sequence[Any] = ()
+    fresh: bool = False
 
 
 @contextmanager

@@ -79,7 +79,7 @@ class Map:
             if self.source is not None:
                 self.source.add(gradients, self.of_elements(found, g, value(), x.to_numpy()))
 
-        perform(Operation(self.name, run, back, [*given, *own], [x], [*given, x]))
+        perform(Operation(self.name, run, back, [*given, *own], [x], [*given, x], fresh=True))
         return x
 
 

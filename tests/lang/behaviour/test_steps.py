@@ -168,6 +168,81 @@ def test_random_numbers(swing):
     swing.compare(body, [9 * STATE, 6 * STATE])
 
 
+def test_kernels_that_draw_and_kernels_that_run_in_pieces(swing):
+    """A gradient that needs random numbers, and one that needs values between two loops of its kernel."""
+    ti, x, v = swing.ti, swing.x, swing.v
+
+    @ti.kernel
+    def draw(scale: ti.f64):
+        for i in x:
+            x[i] += scale * ti.random(ti.f64) * ti.sin(x[i])
+
+    @ti.kernel
+    def two_loops():
+        for i in x:
+            x[i] = 0.9 * x[i] + 0.1 * ti.sin(x[i])
+        for i in x:
+            v[i] += x[i] * x[i]
+
+    @ti.kernel
+    def largest() -> ti.f64:
+        found = ti.cast(0.0, ti.f64)
+        for i in x:
+            ti.atomic_max(found, ti.stop_grad(x[i]))
+        return found
+
+    def body(steps):
+        for t in steps:
+            draw(scale=0.01 * t)
+            two_loops()
+            if largest() > 1.2:
+                swing.step(0.1)
+        swing.add()
+
+    swing.compare(body, [8 * STATE, 5 * STATE])
+
+
+def test_gradients_in_the_loop(swing):
+    """What Python writes into gradients is not made again, and launches that use them are refused."""
+    ti, x = swing.ti, swing.x
+    a = ti.ndarray(ti.f64, len(START), needs_grad=True)
+
+    @ti.kernel
+    def move(a: ti.types.ndarray()):
+        for i in a:
+            a[i] = ti.sin(a[i]) + x[i]
+        for i in a:
+            x[i] += 0.1 * a[i]
+
+    def body(steps):
+        a.from_numpy(START)
+        for _ in steps:
+            x.grad.fill(3.0)
+            x.grad[2] = 5.0
+            a.grad.fill(1.0)
+            move(a)
+            with ti.ad.Tape():
+                swing.step(0.1)
+        a.grad.fill(0.0)
+        ti.ad.clear_all_gradients()
+        swing.add()
+
+    swing.compare(body, [8 * STATE, 6 * STATE])
+
+    @ti.kernel
+    def descend():
+        for i in x:
+            x[i] -= x.grad[i]
+
+    def refused():
+        with ti.ad.Tape(swing.loss):
+            for _ in ti.ad.steps(3):
+                ti.ad.no_grad(descend)()
+
+    with pytest.raises(ArgumentError, match=r"kernel 'descend' uses .*, which is a gradient or a dual"):
+        refused()
+
+
 def test_two_loops_and_loops_in_loops(swing):
     ti = swing.ti
 
