@@ -225,7 +225,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.adjoints": _REVERSE,
     "weft.ir.autodiff.checkpoints": _REVERSE,
     "weft.ir.autodiff.clobbers": _REVERSE,
-    "weft.ir.autodiff.certain_races": _REVERSE,
+    "weft.ir.autodiff.certain_races": ("tests/ir/test_certain_races.py", *_REVERSE),
     "weft.ir.autodiff.choices": ("tests/ir/test_choices.py",),
     "weft.ir.autodiff.cuts": ("tests/ir/test_keeping.py",),
     "weft.ir.autodiff.demand": _REVERSE,
