@@ -176,7 +176,10 @@ class Sites:
         token, context = bound
         group = self._groups.get(token)
         if group is None:
-            group = self._group(gradient, token())
+            instance = token()
+            if instance is None:  # another thread has dropped a field in the meantime
+                return self._slowly(kernel, gradient.bind(args, keywords))
+            group = self._group(gradient, instance)
         site = group.only
         if site is None:
             flat = gradient.plain(args, keywords)
