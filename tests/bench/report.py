@@ -43,6 +43,7 @@ SECTIONS = {
 }
 _DIFFERENTIATED = {
     "GradBench": ("lse", "llsq", "kmeans", "gmm", "ode", "lstm", "ba"),
+    "cells and pixels": ("heat_step_4096", "newton_1024", "rays_1024"),
     "simulations": ("wave_256", "springs_4096", "elastic_8192", "billiards_256"),
     "more simulations": (
         "elastic_3d", "liquid_8192", "rigid_1024", "charges_1024", "volume_256", "smoke_110", "energy_8192"

@@ -29,6 +29,7 @@ def test_each_program_has_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     import launches  # noqa: F401
     import more_simulations  # noqa: F401
     import physics  # noqa: F401
+    import pixels  # noqa: F401
     import simulations  # noqa: F401
     import smoke  # noqa: F401
     from programs import PROGRAMS

@@ -34,11 +34,12 @@ def field_programs(module: str, threads: int) -> dict[str, Callable[[], Program]
     import launches
     import more_simulations
     import physics
+    import pixels
     import simulations
     import smoke
     from programs import PROGRAMS
 
-    assert all((gradbench, launches, more_simulations, physics, simulations, smoke))
+    assert all((gradbench, launches, more_simulations, physics, pixels, simulations, smoke))
     ti: Any = importlib.import_module(module)
 
     def made(name: str) -> Program:
