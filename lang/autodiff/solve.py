@@ -21,15 +21,27 @@ def solve(
 ) -> None:
     """Set the field `x` to the solution of A x = b. A is given as a kernel, so no matrix is stored.
 
+        k, b, x, loss = (ti.field(ti.f64, n, needs_grad=True) for n in (2, 2, 2, ()))
+
         @ti.kernel
         def A(v: ti.template(), Av: ti.template(), shift: ti.f64):
             for i in v:
                 Av[i] = (k[i] + shift) * v[i]
 
+        @ti.kernel
+        def energy():
+            for i in x:
+                loss[None] += x[i] ** 2
+
+        k.fill(1.5)
+        b.fill(4.0)
         with ti.ad.Tape(loss):
-            ti.ad.solve(A, b, x, args=(0.1,))
-            energy()                # reads x
-        b.grad, k.grad              # k is a parameter: a field that A reads
+            ti.ad.solve(A, b, x, args=(0.5,))
+            energy()
+        b.grad.to_numpy()           # array([2., 2.])
+        k.grad.to_numpy()           # array([-4., -4.])
+
+    The fields that the kernel reads are parameters: here it is k.
 
     `A(v, Av, *args)` sets the field Av to A times v, which must be linear. A `ti.linalg.LinearOperator` is accepted,
     too. `b` and `x` are fields of floats with the same type and shape, of numbers, vectors or matrices. `x` holds the

@@ -40,10 +40,23 @@ class _Recorder(Protocol):
 def steps(n: int, memory: int | str | None = None) -> Iterator[int]:
     """The numbers from 0 to n - 1, for the loop of a long simulation under a tape.
 
+        x, v, loss = (ti.field(ti.f64, (), needs_grad=True) for _ in range(3))
+
+        @ti.kernel
+        def substep():
+            v[None] -= 0.01 * ti.sin(x[None])
+            x[None] += 0.01 * v[None]
+
+        @ti.kernel
+        def energy():
+            loss[None] += 0.5 * v[None] ** 2 - ti.cos(x[None])
+
+        x[None], v[None] = 1.0, 0.0
         with ti.ad.Tape(loss):
-            for t in ti.ad.steps(1000, memory="2GB"):
+            for t in ti.ad.steps(1000, memory="2kB"):
                 substep()
             energy()
+        round(x.grad[None], 4)      # 0.8464
 
     The gradients are those without `steps`, but the values that they need take no more than `memory`: a number of
     bytes, or a text such as "500MB" or "2GiB". None means half of the memory that is free. If all values fit, they are

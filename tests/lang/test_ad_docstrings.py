@@ -10,7 +10,7 @@ import pytest
 
 import weft as ti
 
-NAMES = ("grad", "value_and_grad", "vjp", "jvp", "hvp", "jacobian", "custom", "derivative")
+NAMES = ("grad", "value_and_grad", "vjp", "jvp", "hvp", "jacobian", "custom", "derivative", "steps", "solve")
 
 
 def example(name):
