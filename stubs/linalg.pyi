@@ -4,11 +4,7 @@ from weft.lang.linear.solvers import LinearOperator as LinearOperator
 from weft.lang.linear.solvers import MatrixFreeBICGSTAB as MatrixFreeBICGSTAB
 from weft.lang.linear.solvers import MatrixFreeCG as MatrixFreeCG
 from weft.lang.linear.solvers import taichi_cg_solver as taichi_cg_solver
-from weft.lang.sparse_matrices.builder import BuilderType as BuilderType
 from weft.lang.sparse_matrices.builder import SparseMatrixBuilder as SparseMatrixBuilder
-from weft.lang.sparse_matrices.matrix import STORAGE_FORMATS as STORAGE_FORMATS
 from weft.lang.sparse_matrices.matrix import SparseMatrix as SparseMatrix
-from weft.lang.sparse_matrices.matrix import shape_of as shape_of
-from weft.lang.sparse_matrices.matrix import vector_of as vector_of
 from weft.lang.sparse_matrices.solvers import SparseCG as SparseCG
 from weft.lang.sparse_matrices.solvers import SparseSolver as SparseSolver
