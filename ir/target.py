@@ -27,10 +27,11 @@ class Traits:
     # synchronise for that.
     joins_iterations: bool = True
     vectorizes_sums: bool = True  # whether LLVM vectorizes sums of loops: on a GPU, threads take the place of vectors
+    lanes: int = 4  # a low estimate of how many iterations one vector runs; on a GPU, threads take the place of vectors
     approximates: bool = False  # whether `fast_math` uses the hardware's approximations of functions
     stack_option: str = ""  # the option of `init` that sets the stack of a thread in bytes; "": there is none
 
 
 CPU = Traits()
-GPU = Traits(joins_iterations=False, vectorizes_sums=False)
+GPU = Traits(joins_iterations=False, vectorizes_sums=False, lanes=1)
 CUDA = replace(GPU, approximates=True, stack_option="cuda_stack_limit")

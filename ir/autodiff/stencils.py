@@ -73,14 +73,14 @@ class Stencil:
         return list(dict.fromkeys(one.path for one in self.additions))
 
 
-def stencils_of(loop: Loop, gradients: Container[object]) -> list[Stencil]:
+def stencils_of(loop: Loop, gradients: Container[object], lanes: int = 1) -> list[Stencil]:
     """The stencils of a loop that shall become gathers. `gradients`: the fields and the numbers of the parameters that
-    are gradients."""
+    are gradients. `lanes`: how many iterations one vector runs."""
     if not _is_boxed(loop):
         return []
     grouped = _grouped(loop, gradients)
     chosen = [one for one in grouped if len(one.offsets) > 1 and not _overlap(one.paths)]
-    return [one for one in chosen if _is_apart(one, loop) and _slice(one, loop) and _is_cheap(one)]
+    return [one for one in chosen if _is_apart(one, loop) and _slice(one, loop) and _is_cheap(one, loop, lanes)]
 
 
 def own_additions(loop: Loop, gradients: Container[object]) -> list[ops.Atomic]:
@@ -291,11 +291,23 @@ def _is_unclobbered(needed: set[Op], loop: Loop) -> bool:
     )
 
 
-def _is_cheap(stencil: Stencil) -> bool:
+def _is_cheap(stencil: Stencil, loop: Loop, lanes: int) -> bool:
     """Whether computing all contributions anew costs no more than computing them once and adding atomically, where
-    atomics are cheapest: if one thread runs all iterations."""
+    atomics are cheapest: if one thread runs all iterations. A loop with atomics has no lanes. A gather has them if what
+    neighbouring iterations load lies side by side."""
     costs = [sum(_price(op) for op in needed) + _TEST * len(offset) for offset, needed in stencil.needed.items()]
-    return sum(costs) <= max(costs) + _PLAIN_ATOMIC * len(stencil.additions)
+    loads = {op for needed in stencil.needed.values() for op in needed if isinstance(op, ops.Load)}
+    side_by_side = all(_is_side_by_side(load.ptr, loop) for load in loads)
+    return sum(costs) <= (lanes if side_by_side else 1) * (max(costs) + _PLAIN_ATOMIC * len(stencil.additions))
+
+
+def _is_side_by_side(ptr: Value, loop: Loop) -> bool:
+    """Whether each index is a loop index plus a constant, or does not change in the loop."""
+    root, axes = root_of(ptr), loop.body.args
+    if not isinstance(root, (ops.FieldPtr, ops.ArrayPtr)):
+        return _is_own(ptr, loop)
+    parts = [split(index, exact=True)[0] for index in root.indices]
+    return all(part is None or part in axes or _is_invariant(part, loop) for part in parts)
 
 
 def _price(op: Op) -> float:

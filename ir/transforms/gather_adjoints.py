@@ -32,9 +32,9 @@ def gather_adjoints(root: ops.Kernel, config: CompileConfig) -> bool:
     and stored even if no iteration in the box adds to it.
 
     The pass needs at least two offsets. `demote_atomics` handles one. It skips contributions that cost more to compute
-    anew than atomics do, serial loops, functions, and fields whose elements do not all exist. It does nothing if
-    accesses are checked, because the checks are those of the original additions. `differentiate` runs it on gradients
-    that are simplified.
+    anew than atomics do, which run without lanes, serial loops, functions, and fields whose elements do not all exist.
+    It does nothing if accesses are checked, because the checks are those of the original additions. `differentiate`
+    runs it on gradients that are simplified.
     """
     checked = config.debug or config.boundary_check or config.check_nan or config.check_overflow
     if checked or not config.advanced_optimization or root.called:
@@ -44,7 +44,7 @@ def gather_adjoints(root: ops.Kernel, config: CompileConfig) -> bool:
     changed = False
     for loop in root.body if gradients else ():
         if isinstance(loop, (ops.ParallelFor, ops.StructFor)):
-            for stencil in stencils_of(loop, gradients):
+            for stencil in stencils_of(loop, gradients, config.traits.lanes):
                 _Gather(loop, stencil).emit()
                 changed = True
             for addition in own_additions(loop, gradients):

@@ -16,6 +16,7 @@ from weft.ir.memory_model import Memory
 from weft.ir.ops import Atomic, Binary, FieldPtr, If, Kernel, ParallelFor
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, find_pass, run_passes
+from weft.ir.target import CUDA
 from weft.ir.text import print_ir
 from weft.ir.types import u1
 from weft.ir.verify import verify
@@ -220,6 +221,10 @@ def test_random_stencils(seed: int):
 
 # ---- what does not ---------------------------------------------------------------------------------------------------
 
+SINES = "".join(f"%s{k} = unary sin %{'v' if k == 0 else f's{k - 1}'} : f64 " for k in range(4))
+EXPENSIVE = SINES + STENCIL.replace("%v", "%s3")
+ELSEWHERE = "%w = cast %v : i32 %m = binary and %w, %1 : i32 %q = field_ptr @plain[%m] %e = load %q : f64 "
+ELSEWHERE += EXPENSIVE.replace("%v", "%e")
 FORBIDDEN = {
     "a write before the load": f"store %g, %h %w = load %g : f64 {STENCIL.replace('%v', '%w')}",
     "a load of the same elements": f"%p = field_ptr @x.grad[%t, %i] %w = load %p : f64 store %g, %w {STENCIL}",
@@ -234,8 +239,7 @@ FORBIDDEN = {
     "a continue": f"%c = binary gt %v, %none : u1 if %c then {{ continue }} {STENCIL}",
     "a serial loop": f"for %0, %2, %1 (%k: i32) {{ {STENCIL} }}",
     "a print": f'print [], parts=("x") {STENCIL}',
-    "expensive contributions": "".join(f"%s{k} = unary sin %{'v' if k == 0 else f's{k - 1}'} : f64 " for k in range(4))
-    + STENCIL.replace("%v", "%s3"),
+    "expensive contributions of values that lie anywhere": ELSEWHERE,
     "a field in parts": "%q = field_ptr @v.grad[%l] %q0 = element_ptr %q[%0] : *f64 %o0 = atomic add %q0, %v : f64 "
     "%r = field_ptr @v.grad[%u] %w = splat %v : f64x2 %o2 = atomic add %r, %w : f64x2",
     "a shape that other accesses have": STENCIL.replace("%t", "%n", 1).replace("%t", "%0", 1).replace("%t", "%1", 1),
@@ -246,6 +250,14 @@ FORBIDDEN = {
 @pytest.mark.parametrize("name", FORBIDDEN)
 def test_what_stays(name: str):
     assert gathered(kernel(FORBIDDEN[name])) is None
+
+
+def test_expensive_contributions_are_gathered_in_lanes():
+    """Where there are vectors."""
+    made = kernel(EXPENSIVE)
+    assert gathered(made) is not None
+    assert gathered(made, replace(PLAIN, arch="cuda", traits=CUDA)) is None
+    np.testing.assert_equal(run(lowered(made)), run(lowered(made, gather=False)))
 
 
 def test_an_axis_without_an_index_is_a_sum():

@@ -369,6 +369,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
 # What only chooses between two ways, each of which is right: of a module the functions, or single conditions of them.
 # Breaking one costs time, never a result; so they are no legality conditions, and there are no mutants of them.
 PROFIT: dict[str, tuple[str, ...]] = {
+    "weft.ir.autodiff.stencils": ("_is_cheap", "_is_side_by_side"),
     "weft.ir.tasks": ("is_masked", "usual_ops"),
     "weft.ir.intervals": ("interval: depth == 0",),
     "weft.ir.linear": ("proves: rest",),
