@@ -70,7 +70,7 @@ class Drape:
                         d, rest = self.x[t - 1, s, r] - p, ti.sqrt(a * a + b * b) / (self.n - 1)
                         force += STIFFNESS * ti.exp(self.numbers[3]) * strength * (1 - rest / d.norm()) * d
             if j == self.n - 1 and (i == 0 or i == self.n - 1):
-                force = [0.0, 0.0, 0.0]
+                force = ti.Vector([0.0, 0.0, 0.0])
             self.v[t, i, j] = (u + DT * force) * (1 - DAMPING * DT)
             self.x[t, i, j] = p + DT * self.v[t, i, j]
 

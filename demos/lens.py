@@ -122,6 +122,7 @@ class Lens:
             self.image[i, j] = ti.math.clamp(color, 0.0, 1.0) ** 0.75
 
     def __call__(self, number):
+        loss = 0.0
         for _ in range(AT_ONCE):
             loss = self.learn(0.7 / (1 + number / 15))
         say(number * AT_ONCE, loss)
