@@ -82,7 +82,7 @@ class _Items:
     def wanted(self) -> list[Value]:
         """The items that must be there for the backward sweep of an iteration."""
         used = self.demand.uses(self.loop)
-        found: list[Value] = [value for value in used if self.item.get(value) is value]
+        found: list[Value] = list(dict.fromkeys(self.item[value] for value in used if value in self.item))
         for op in self.order:
             if not op.regions or op not in self.demand.acts:
                 continue
