@@ -61,7 +61,7 @@ def _atomic(demand: Demand, op: ops.Atomic) -> None:
         _product(demand, op)
     elif op.kind not in ("add", "sub"):
         _refuse(op, f"an atomic {op.kind} in a parallel loop")
-    if op in demand.active and any(user in demand.active for user in op.users):
+    if op in demand.active and any(user in demand.active or user in demand.acts for user in op.users):
         _refuse(op, f"the old value of an atomic {op.kind} in a parallel loop: {_ORDER}")
 
 

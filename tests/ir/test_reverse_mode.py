@@ -222,6 +222,9 @@ REFUSED = {
     "the old value of an atomic sub": _loop(
         "%p = field_ptr @z[%c0] : *f64  %1 = atomic sub %p, %x : f64  %2 = unary sin %1 : f64  store %py, %2"
     ),
+    "the old value of an atomic add": _loop(
+        "%p = field_ptr @z[%c0] : *f64  %1 = atomic add %p, %x : f64  store %py, %1"
+    ),
 }
 
 
