@@ -47,7 +47,7 @@ class _Operands(Mapping[str, Value]):
 
 def _adjoint(frame: Frame, op: Op) -> Value | None:
     """The adjoint of a value, which is complete: all uses come before it in a backward sweep. None: it is 0."""
-    place, total = frame.place(op), frame.sums.pop(op, None)
+    place, total = frame.places.get(op), frame.sums.pop(op, None)
     if place is not None:
         return frame.build.add(ops.Load(place))
     return None if total is None else total.get(frame.build)

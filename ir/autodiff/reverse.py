@@ -22,7 +22,6 @@ from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.alias import space_of
 from weft.ir.autodiff.adjoints import Frame, filled, local_like
-from weft.ir.autodiff.branches import sole_side
 from weft.ir.autodiff.checkpoints import (
     Spaced,
     Tape,
@@ -300,9 +299,7 @@ class Reverse:
             frame.build.span = op.span or frame.build.span
             if op not in demand.acts:
                 continue
-            if isinstance(op, ops.If) and (side := sole_side(demand, op)) is not None:
-                frame = self._back_inside(op, side, frame)
-            elif op.regions:
+            if op.regions:
                 self._back(op, frame)
             else:
                 PULLBACKS[type(op)](demand, frame, op)
@@ -310,23 +307,11 @@ class Reverse:
     def _used_inside(self, op: Op, block: Block) -> bool:
         return any(user.block is not block and user in self.demand.acts for user in op.users)
 
-    def _back_inside(self, op: ops.If, side: Block, frame: Frame) -> Frame:
-        """Emit the sweep of a branch that gives all adjoints of its block, and give the frame inside of it."""
-        self._restore(self.tapes[-1][op], frame)
-        made = frame.build.add(ops.If(frame.value(op.condition)))
-        block = made.then if side is op.then else made.orelse
-        self.sweep(side, frame.inner(block, op.span), self.demand.reversal(op))
-        return frame.inner(block, op.span)
-
-    def _restore(self, tape: Tape, frame: Frame) -> None:
-        """Give locals the values that they had before an op."""
-        for local, value in tape.saved:
-            frame.build.add(ops.Store(frame.value(local), value))
-
     def _back(self, op: Op, frame: Frame) -> None:
         """Emit the sweeps of the blocks of an op, with the locals that it began with."""
         tape = self.tapes[-1][op]
-        self._restore(tape, frame)
+        for local, value in tape.saved:
+            frame.build.add(ops.Store(frame.value(local), value))
         if isinstance(op, ops.If):
             made = frame.build.add(ops.If(frame.value(op.condition)))
             for side, block in ((op.then, made.then), (op.orelse, made.orelse)):
@@ -340,7 +325,8 @@ class Reverse:
 
     def _scale(self, op: Op, frame: Frame, tape: Tape) -> None:
         """Emit a loop again that multiplies the adjoints of products by their factors."""
-        self._restore(tape, frame)
+        for local, value in tape.saved:
+            frame.build.add(ops.Store(frame.value(local), value))
         outer, self.needed, self.scaling = self.needed, self.demand.needed, True
         self._plain(op, frame)
         self.needed, self.scaling = outer, False

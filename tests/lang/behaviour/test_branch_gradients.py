@@ -1,4 +1,4 @@
-"""What comes before a branch is reversed inside of it, if the branch gives all adjoints of the block."""
+"""Gradients by what comes before a branch that uses it: iterations that do not take the branch add nothing."""
 
 import math
 
