@@ -83,6 +83,7 @@ class Site:
                 self.reads.append(_Read(at, memory, boxes, table, (f"kernel '{kernel}'", one.span)))
         memories = [*(one.memory for one in self.writes), *(one.memory for one in self.reads)]
         versions.know([Touch(memory, (), None, False) for memory in memories])
+        versions.see(self.memory(one.place) for one in uses.every_read)
         self._whole = any(memory.whole for memory in memories)
         self._noted = False
         self._touches: Touches | None = None  # of every launch, if they are all alike

@@ -6,7 +6,7 @@ overwrote it has run. At the end, memory gets its latest values again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,6 +125,7 @@ class Versions:
         self._save, self._all = save, all
         self._needed: dict[Hashable, Boxes] = {}
         self._known: dict[Hashable, Memory] = {}
+        self._seen = set[Hashable]()  # memory that a launch reads, also if no gradient needs its values
         self._told: dict[int, Sequence[Touch]] = {}  # by its identity
 
     def know(self, touched: Sequence[Touch]) -> None:
@@ -140,9 +141,13 @@ class Versions:
                 )
             self._known[memory.key] = memory
 
+    def see(self, memories: Iterable[Memory]) -> None:
+        """Note memory that a launch reads."""
+        self._seen.update(memory.key for memory in memories)
+
     def knows(self, memory: Memory) -> bool:
         """Whether a launch has used that memory."""
-        return memory.key in self._known
+        return memory.key in self._known or memory.key in self._seen
 
     def need(self, kernel: str, reads: Sequence[Touch]) -> None:
         """Note what the gradient of a kernel reads."""

@@ -100,6 +100,21 @@ def test_single_elements(ti, parts):
     close(x.to_numpy(), [6.0, 2.0, 5.0])
 
 
+def test_an_element_of_a_field_whose_values_no_gradient_needs(ti, parts):
+    x, _, _, loss, _ = parts
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i]
+
+    with ti.ad.Tape(loss):
+        total()
+        x[0] = 3.0
+        total()
+    close(x.grad.to_numpy(), np.array([1.0, 2.0, 2.0]))
+
+
 def test_parts_of_vectors(ti):
     fields = ti.Vector.field(2, ti.f64, 3, needs_grad=True), ti.ndarray(ti.math.vec2, 3, needs_grad=True)
     loss = ti.field(ti.f64, (), needs_grad=True)
