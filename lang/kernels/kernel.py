@@ -162,12 +162,14 @@ class Kernel(DirectCallable):
     # -- calling -------------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        watches = watching.watches
-        if not watches:
-            return self.run(*args, **keywords)
-        through = self._through()  # which tells whether there are hidden arguments: `run` finds them
-        call = self.run if self._arrays else through
-        return (watches[0] if len(watches) == 1 else watching.all_watch)(self, call, args, keywords)
+        try:
+            if not (watches := watching.watches):
+                return self.run(*args, **keywords)
+            through = self._through()  # which tells whether there are hidden arguments: `run` finds them
+            watch = watches[0] if len(watches) == 1 else watching.all_watch
+            return watch(self, self.run if self._arrays else through, args, keywords)
+        except CompilationError as error:
+            raise without_compiler(error)  # noqa: B904 - it is the same exception
 
     def _through(self) -> Callable[..., Any]:
         """What launches natively where it can, although launches are watched, and takes hidden arguments."""
@@ -206,9 +208,8 @@ class Kernel(DirectCallable):
     def call_on(self, owner: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the kernel, as a method of `owner` unless that is None."""
         program = self._program()
-        if keywords or len(args) != len(self.params):
-            args = matched(self, owner, args, keywords)
-        return self._call(program, owner, args, self._unpacked(args))
+        given = matched(self, owner, args, keywords) if keywords or len(args) != len(self.params) else args
+        return self._call(program, owner, given, self._unpacked(given))
 
     def call_with(self, args: Sequence[Any], hidden: Sequence[Any]) -> Any:
         """Call a kernel without packs with these gradients and duals, instead of those that the arrays have: one for
@@ -363,11 +364,10 @@ class Kernel(DirectCallable):
         if instance is None:
             try:
                 with program_state.compiling, self._lock:
-                    # read before the generation
-                    instances = self._instances
+                    instances = self._instances  # read before the generation
                     if program.generation == self._generation:
                         instance = instances.earlier(key) or self._compile(instances, program, key, owner, flat)
-            except CompilationError as error:
+            except CompilationError as error:  # (native code calls this, too)
                 raise without_compiler(error)  # noqa: B904 - it is the same exception
             if instance is None:  # a new program has started
                 return self._instance(self._program(), owner, flat)
