@@ -1,5 +1,5 @@
-"""Makes the pictures of derivatives.md: learning.jpg, what demos show after some rounds of learning; memory.png, what a
-bound of memory costs; gradient.png, a gradient in the explorer (needs a Chromium).
+"""Makes the pictures of derivatives.md and derivatives-reference.md: learning.jpg, what demos show after some rounds of
+learning; memory.png, what a bound of memory costs; gradient.png, a gradient in the explorer (needs a Chromium).
 
 Run it as `python docs/pictures/derivatives.py`, or with the names of pictures: `learning`, `memory`, `gradient`.
 """
