@@ -2,8 +2,8 @@
 
 An atomic product, minimum, maximum or exchange changes a value, and its dual depends on the old value. A relaxed store
 writes a value that another iteration may overwrite. The dual is a second access, so concurrent iterations could leave
-the value of one iteration and the dual of another. Such a loop becomes serial loops. Sums are not affected: the sum of
-the duals is the dual of the sum in any order. Nor are private locals.
+the value of one iteration and the dual of another. Such a loop becomes serial loops. Sums are not affected, as long as
+their old values are not used: the sum of the duals is the dual of the sum in any order. Nor are private locals.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from weft.ir.types import Prim
 __all__ = ["run_in_order"]
 
 _ORDERED = ("mul", "min", "max", "xchg")
+_SUMS = ("add", "sub")
 _STUCK = (ops.Random, ops.Shared, ops.Simt)
 
 
@@ -54,6 +55,8 @@ def _ordered(op: Op, loop: Op, active: set[Value], companions: Companions) -> bo
         return False
     if isinstance(op, ops.Store):
         return op.relaxed
+    if op.kind in _SUMS:
+        return bool(op.users)
     return op.kind in _ORDERED and (op.kind != "mul" or op.value in active)
 
 

@@ -22,7 +22,7 @@ from weft.ir.core import ops_of
 from weft.ir.errors import CompilationError, InternalError
 from weft.ir.evaluate import evaluate
 from weft.ir.memory_model import Memory
-from weft.ir.ops import FieldPtr, Kernel, StructFor
+from weft.ir.ops import FieldPtr, Kernel, ParallelFor, StructFor
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.symbols import FieldSymbol
@@ -161,6 +161,15 @@ def test_a_tie_of_an_atomic_extreme_keeps_the_dual_of_the_memory() -> None:
     inputs = inputs_of(0) | {"total": np.array(2.0), "total.dual": np.array(5.0)}
     inputs |= {"x": np.full(4, 2.0), "x.dual": np.full(4, 7.0)}
     assert run(kernel, inputs, CONFIGS["optimized"])[0]["total.dual"] == 5.0
+
+
+@pytest.mark.parametrize(("use", "parallel"), [("", True), ("%p = field_ptr @y[%i] : *f64  store %p, %old", False)])
+def test_a_loop_that_uses_old_values_of_a_sum_runs_in_order(use: str, parallel: bool) -> None:
+    """The old value and its dual are two accesses, between which other iterations may add."""
+    body = f"parallel_for begins=[%c0], ends=[%c4] (%i: i32) {{ %q = field_ptr @x[%i] : *f64  %v = load %q : f64 \
+%z = field_ptr @z[%c0] : *f64  %old = atomic add %z, %v : f64  {use} }}"
+    made = run_passes(kernel_of(body), ("differentiate",), CompileConfig())
+    assert bool(list(made.all_of(ParallelFor))) == parallel
 
 
 def test_a_cast_between_floats_casts_the_dual_and_one_to_an_integer_stops_it() -> None:
