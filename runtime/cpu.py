@@ -97,6 +97,11 @@ class CpuDevice(Launching):
         timed.)"""
         self.memory.observer = observer
 
+    @property
+    def times_tasks(self) -> bool:
+        """False: a kernel is timed as a whole."""
+        return False
+
     def time_tasks(self) -> None:
         """Do nothing: tasks are not timed separately here."""
 

@@ -169,6 +169,11 @@ class CudaDevice(Launching):
         buffer = self.memory.allocate(_CACHES, "the memory that is overwritten to flush the caches")
         return lambda: buffer.fill(0, np.uint32(0), _CACHES // 4)
 
+    @property
+    def times_tasks(self) -> bool:
+        """Whether the tasks of launches are timed now."""
+        return self.timer is not None
+
     def time_tasks(self) -> None:
         """Start measuring on the device how long the tasks of kernels take."""
         self._always_timed = True

@@ -96,6 +96,11 @@ class Device(Protocol):
         """Set the seed for the random numbers of later launches."""
         ...
 
+    @property
+    def times_tasks(self) -> bool:
+        """Whether the tasks of launches are timed now. Native calls that were planned before would not be timed."""
+        ...
+
     def time_tasks(self) -> None:
         """Start timing the tasks of kernels, if the device can time them separately."""
         ...

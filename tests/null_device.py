@@ -64,6 +64,10 @@ class NullDevice:
     def reseed(self, random_seed: int) -> None:
         """Do nothing: no kernel draws random numbers here."""
 
+    @property
+    def times_tasks(self) -> bool:
+        return False
+
     def time_tasks(self) -> None:
         """Do nothing: no task runs."""
 

@@ -1,8 +1,8 @@
 """`@kernel`: makes a Python function a kernel.
 
 A `Kernel` is compiled at its first call, and again for each new combination of compile-time values: the values of
-`template()` parameters, the types of array arguments, and the object whose method it is. Such an *instance* is kept as
-long as the objects it was compiled for. A call finds it with one dictionary lookup."""
+`template()` parameters, the types of array arguments, and the object whose method it is. An *instance* lives as long as
+the objects it was compiled for."""
 
 from __future__ import annotations
 
@@ -173,6 +173,8 @@ class Kernel(DirectCallable):
 
     def _through(self) -> Callable[..., Any]:
         """What launches natively where it can, although launches are watched, and takes hidden arguments."""
+        if (device := self._program().opened()) is not None and device.times_tasks:
+            return self._run_flat if self._arrays else self._run
         return self._callers.through or self._made("call_through", self._run, self._run_flat)
 
     def _made(self, entry: str, python: Callable[..., Any], flat: Callable[..., Any]) -> Callable[..., Any]:
@@ -212,8 +214,7 @@ class Kernel(DirectCallable):
         return self._call(program, owner, given, self._unpacked(given))
 
     def call_with(self, args: Sequence[Any], hidden: Sequence[Any]) -> Any:
-        """Call a kernel without packs with these gradients and duals, instead of those that the arrays have: one for
-        each row of `hidden`, or None."""
+        """Call a kernel without packs with a gradient, a dual or None for each row of `hidden`, not the arrays'."""
         return self._through()(*args, *hidden)
 
     @property
@@ -424,8 +425,7 @@ class Kernel(DirectCallable):
         self._generation = -1  # until the end of this method, the state belongs to no program
         self._instances = Instances(WeakMethod(self._follow))
         self._follow()
-        # derivatives and pieces are compiled on every arch
-        self._interpreted = program.interprets and not self.mode and self.piece is None
+        self._interpreted = program.interprets and not self.mode and self.piece is None  # these are always compiled
         self._packs = [(name, pack) for name, pack in self.params if isinstance(pack, ArgPackType)]
         self._has_plans = self._is_native and all(type(pack) is ArgPackType for _, pack in self._packs)
         own = parameters_of(self)
