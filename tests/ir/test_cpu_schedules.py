@@ -35,7 +35,7 @@ GOLDEN = Path(__file__).parent / "golden" / "mapping"
 CPU = Target("cpu", features=frozenset({"avx2"}), threads=3)
 EXACT = CompileConfig(fast_math=False, target=CPU)
 examples = settings(
-    max_examples=draws(40),
+    max_examples=draws(16),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.generate),

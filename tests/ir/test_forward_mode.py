@@ -249,7 +249,7 @@ def with_duals(kernel: Kernel) -> Kernel:
     return kernel
 
 
-@settings(max_examples=draws(40), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=draws(16), deadline=None, suppress_health_check=list(HealthCheck))
 @given(program=chi_kernels())
 def test_forward_mode_keeps_the_values_of_random_kernels(program: Program) -> None:
     """Whatever the ops and numbers, edge cases included: values are those of the kernel without a mode, bit by bit."""
