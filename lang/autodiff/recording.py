@@ -141,6 +141,7 @@ class Recording(Recorder):
             self._owners[key] = memory
             if self._duals is not None:
                 self._duals.know(derived(memory, "grad"))  # `pull` sets its dual to 0
+                self._duals.dual(memory)  # 0 before it is copied: it may hold that of an earlier call
 
     def plainly(self, launch: Any) -> AbstractContextManager[None]:
         """In the block, launches compute no duals. (A `Context`.)"""

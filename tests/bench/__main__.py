@@ -3,7 +3,8 @@
 Each peer runs in its own process with all threads (or one: `--alone`); rounds alternate, so that all see the same
 machine, and the best step of each counts. What they computed is compared with Weft's. A ratio is Weft's time over the
 peer's: below 1, Weft is faster. `--cpu-features v3` adds Weft as it is on a machine without AVX-512. Peers that are not
-there leave a dash. Derivatives (`lse_gradient`) are measured if they are named. `--write` puts table and plot into
+there leave a dash. Derivatives (`lse_gradient`) are measured if they are named, beside JAX and PyTorch, too, with
+`--peers jax,torch`. `--write` puts table and plot into
 `docs/performance.md`.
 """
 

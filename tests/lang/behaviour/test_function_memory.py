@@ -139,3 +139,32 @@ def test_an_error_in_the_function_leaves_nothing(ti):
     fail = False
     close(agree(ti, program, x, loss), [12.0, 12.0])
     close(ti.ad.hvp(program, x, loss)([1.0, 1.0]), [12.0, 12.0])
+
+
+def test_a_second_product_is_the_first(ti):
+    """The duals of what kernels overwrite are those of this call, not of the one before."""
+    x, k, loss = ti.field(ti.f64, 3), ti.field(ti.f64, 3), ti.field(ti.f64, ())
+
+    @ti.kernel
+    def step():
+        for i in x:
+            x[i] += 0.1 * k[i] * ti.sin(x[i])
+
+    @ti.kernel
+    def add():
+        for i in x:
+            loss[None] += x[i] * x[i]
+
+    def program():
+        for _ in range(3):
+            step()
+        add()
+
+    k.from_numpy(np.array([1.0, 2.0, 3.0]))
+    product, found = ti.ad.hvp(program, k, loss), []
+    for _ in range(3):
+        x.from_numpy(np.array([0.5, 1.0, 1.5]))
+        loss.fill(0.0)
+        found.append(product([1.0, -1.0, 2.0]))
+    close(found[1], found[0])
+    close(found[2], found[0])
