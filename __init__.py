@@ -43,11 +43,13 @@ from weft.lang.compat.types import (
     uint32,
     uint64,
 )
+from weft.lang.data.axes import AXES, Layout, axes
 from weft.lang.data.field import Field, MatrixField, ScalarField
+from weft.lang.data.field_tree import FieldError, FieldTree
 from weft.lang.data.make_field import field
 from weft.lang.data.make_ndarray import ndarray
 from weft.lang.data.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray
-from weft.lang.data.snode_api import AXES, FieldError, FieldsBuilder, FieldTree, Layout, SNode, axes, root
+from weft.lang.data.snode_api import FieldsBuilder, SNode, root
 from weft.lang.data.struct_field import StructField
 from weft.lang.library import mathlib as math
 from weft.lang.library.decompose import eig, polar_decompose, solve, svd, sym_eig

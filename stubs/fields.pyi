@@ -8,7 +8,8 @@ from typing import Any, Generic, TypeAlias, TypeVar, overload
 from numpy.typing import NDArray as NumpyArray
 from typing_extensions import Self
 
-from weft.lang.data.snode_api import Layout, SNode
+from weft.lang.data.axes import Layout
+from weft.lang.data.snode_api import SNode
 from weft.stubs.loops import Index
 from weft.stubs.matrices import Matrix, Tensor, Vector
 

@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 from numpy.typing import NDArray as NumpyArray
 from typing_extensions import Self
 
-from weft.lang.data.snode_api import Layout
+from weft.lang.data.axes import Layout
 from weft.stubs.fields import MatrixField, MatrixNdarray, Shape
 
 T_co = TypeVar("T_co", covariant=True)

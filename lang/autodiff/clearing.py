@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.data.companions import KINDS
-from weft.lang.data.snode_api import FieldTree
+from weft.lang.data.field_tree import FieldTree
 from weft.lang.program.init import program
 
 __all__ = ["clear_all_gradients"]

@@ -14,8 +14,9 @@ from typing import Any
 from weft.ir.symbols import COMPANIONS
 from weft.lang.data.companions import companions_of
 from weft.lang.data.field import Field, MatrixField, ScalarField
+from weft.lang.data.field_tree import FieldTree
 from weft.lang.data.ndarray import Ndarray
-from weft.lang.data.snode_api import FieldTree, shaped_node
+from weft.lang.data.snode_api import shaped_node
 from weft.lang.values.makers import MAKERS
 
 __all__ = [

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +29,10 @@ from weft.lang.data.elements import (
 )
 from weft.lang.data.export import Lender
 from weft.lang.data.field_annotations import Subscripted
+from weft.lang.data.field_tree import FieldError, FieldTree
 from weft.lang.data.marked import Marked
-from weft.lang.data.snode_api import FieldError, FieldTree, SNode
+from weft.lang.data.slots import Slot, Whole
+from weft.lang.data.snode_api import SNode
 from weft.lang.data.strides import component_strides
 from weft.lang.data.writes import LISTENERS, tell, tell_element
 from weft.lang.values.makers import MAKERS
@@ -48,42 +49,8 @@ __all__ = [
     "FieldIndexError",
     "MatrixField",
     "ScalarField",
-    "Slot",
-    "all_slots",
     "unpickled",
 ]
-
-
-@dataclass(eq=False)
-class Whole:
-    """All components of a field of vectors or matrices. `made`: see `derived.py`."""
-
-    inner: tuple[int, ...]
-    slots: list[Slot] = field(default_factory=list["Slot"])
-    made: dict[str, Any] = field(default_factory=dict[str, Any])
-
-
-@dataclass(eq=False)
-class Slot:
-    """One scalar component of a field: its type, and its place once it has one. `whole` is the same for all components
-    of a field; None if the field has only one. `made`: see `derived.py`."""
-
-    dtype: Prim
-    name: str
-    whole: Whole | None = None
-    node: Node | None = None
-    tree: FieldTree | None = None
-    offset: tuple[int, ...] | None = None
-    made: dict[str, Any] = field(default_factory=dict[str, Any])
-
-    def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:
-        """Put this component into the cell of `node`. Raises FieldError if it has a place already."""
-        if self.node is not None:
-            raise FieldError(f"{self.name or 'this field'} is already placed")
-        self.node, self.tree, self.offset = node.add(self._place()), tree, offset
-
-    def _place(self) -> Node:
-        return Node("place", dtype=self.dtype, name=self.name, whole=self.whole)
 
 
 class Field(Subscripted, Differentiable, Marked, Lender):
@@ -478,12 +445,6 @@ def unpickled(
     for kind, numbers in derived.items():
         getattr(made, kind).from_numpy(numbers)
     return made
-
-
-def all_slots(made: Any) -> list[Slot]:
-    """The scalar components of a field, followed by those of its gradient and its dual."""
-    own: list[Slot] = list(made._slots)
-    return own if hasattr(made, "members") else own + [slot for _, one in companions_of(made) for slot in one._slots]
 
 
 def _repr(made: Field, element: str) -> str:

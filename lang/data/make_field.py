@@ -7,9 +7,12 @@ from functools import partial
 from typing import Any
 
 from weft.ir.errors import CompilationError, TypeMismatch
+from weft.lang.data.axes import Layout, offset_tuple
 from weft.lang.data.companions import KINDS
-from weft.lang.data.field import Field, MatrixField, ScalarField, all_slots
-from weft.lang.data.snode_api import FieldTree, Layout, offset_tuple, shaped_node
+from weft.lang.data.field import Field, MatrixField, ScalarField
+from weft.lang.data.field_tree import FieldTree
+from weft.lang.data.slots import all_slots
+from weft.lang.data.snode_api import shaped_node
 from weft.lang.data.struct_field import StructField
 from weft.lang.values.makers import MAKERS
 from weft.lang.values.types import MatrixType, StructType, primitive, shape_tuple

@@ -11,6 +11,7 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import cast_value
 from weft.ir.types import Prim, Type
 from weft.lang.data import tensors
+from weft.lang.data.axes import Layout
 from weft.lang.data.companions import companions_of
 from weft.lang.data.elements import (
     ScalarElements,
@@ -21,9 +22,9 @@ from weft.lang.data.elements import (
     scalar_value,
 )
 from weft.lang.data.export import Lender
+from weft.lang.data.field_tree import FieldError
 from weft.lang.data.marked import Marked
 from weft.lang.data.marks import allocate, behind
-from weft.lang.data.snode_api import FieldError, Layout
 from weft.lang.data.writes import LISTENERS, tell, tell_element
 from weft.lang.logs.topics import MEMORY
 from weft.lang.program.init import Program, program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.lang.data.snode_api import FieldError
+from weft.lang.data.field_tree import FieldError
 
 __all__ = ["component_strides"]
 

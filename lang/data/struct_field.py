@@ -9,9 +9,11 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.ir.storage.snode import SNode as Node
-from weft.lang.data.field import Field, Slot, all_slots
+from weft.lang.data.field import Field
 from weft.lang.data.field_annotations import Subscripted
-from weft.lang.data.snode_api import FieldTree, SNode
+from weft.lang.data.field_tree import FieldTree
+from weft.lang.data.slots import Slot, all_slots
+from weft.lang.data.snode_api import SNode
 from weft.lang.values.struct import Struct, convert
 from weft.lang.values.types import StructType
 

@@ -9,7 +9,7 @@ from weft.ir.storage.cell import Cell
 from weft.ir.storage.layout import PlaceLayout
 from weft.ir.storage.path import Path
 from weft.ir.types import Type
-from weft.lang.data.snode_api import FieldTree
+from weft.lang.data.field_tree import FieldTree
 
 __all__ = ["FieldSymbolParts", "path_of"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from weft.ir.errors import CompilationError
-from weft.lang.data.snode_api import FieldError
+from weft.lang.data.field_tree import FieldError
 
 
 def test_loops_over_nodes_go_over_their_cells(ti):

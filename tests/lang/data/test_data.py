@@ -9,7 +9,7 @@ import pytest
 import weft as ti
 from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.lang.data.field import FieldIndexError
-from weft.lang.data.snode_api import FieldError
+from weft.lang.data.field_tree import FieldError
 from weft.lang.program.init import program
 from weft.lang.values.builtins import BUILTINS
 

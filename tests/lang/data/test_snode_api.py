@@ -3,7 +3,7 @@ import pytest
 
 import weft as ti
 from weft.ir.errors import CompilationError
-from weft.lang.data.snode_api import FieldError
+from weft.lang.data.field_tree import FieldError
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 
 import weft as ti
 from weft.ir.errors import TypeMismatch
-from weft.lang.data.snode_api import FieldError
+from weft.lang.data.field_tree import FieldError
 from weft.lang.errors import ArgumentError
 
 vec2 = ti.types.vector(2, ti.f32)

@@ -1,0 +1,158 @@
+"""The memory of fields: a `FieldTree` is one SNode tree with its memory.
+
+A field with a shape has a tree of its own, so its memory is freed with it. Fields that are placed under `root` share
+one tree until its first use; then `root` starts another. The first use of a tree computes its layout and closes it
+(finalizes it). Its memory is allocated when its bytes are first needed."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections import Counter
+from collections.abc import Callable
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from weft.ir.errors import WeftError
+from weft.ir.storage.snode import SNode as Node
+from weft.lang.data.companions import Waiting
+from weft.lang.data.marks import SLACK, places_of
+from weft.lang.data.shadows import ShadowTree, shadows_kept
+from weft.lang.logs.topics import MEMORY
+from weft.lang.program.init import program
+from weft.runtime.epochs import keep
+from weft.runtime.forks import forkable
+
+if TYPE_CHECKING:
+    from weft.ir.storage.layout import TreeLayout
+
+__all__ = ["FieldError", "FieldTree"]
+
+
+class FieldError(WeftError, RuntimeError):
+    """A field, a tree or a builder is in a state that does not allow this use: not placed, placed twice, or
+    destroyed."""
+
+
+class FieldTree:
+    """One SNode tree and its memory. `node` is its root. `FieldsBuilder.finalize` returns a FieldTree."""
+
+    def __init__(self) -> None:
+        self._buffer: Any = None
+        self._shadows: dict[str, ShadowTree] = {}
+        self.companions = Waiting()
+        self.node = Node("root")
+        self.program = program()
+        self._layout: TreeLayout | None = None
+        self._gone = ""
+        self._reading = forkable(Lock())
+        self.readers: weakref.WeakSet[Any] = weakref.WeakSet()  # fields with a view of the bytes
+        self.program.adopt(self)
+
+    @property
+    def finalized(self) -> bool:
+        """Whether the layout is computed. Then nothing can be placed any more."""
+        return self._layout is not None
+
+    @property
+    def layout(self) -> TreeLayout:
+        """The computed layout. This finalizes the tree."""
+        if self._layout is None:
+            from weft.ir.storage.layout import layout_tree
+
+            with self.program.lock:
+                self.companions.close(self)
+                self._layout = self._layout or layout_tree(self.node)
+        return self._layout
+
+    @property
+    def destroyed(self) -> bool:
+        """Whether the memory was freed for good."""
+        return bool(self._gone)
+
+    def check(self, name: str = "this field") -> None:
+        """Raise a FieldError that says why, if the tree was destroyed."""
+        if self._gone:
+            raise FieldError(f"{name} no longer exists: {self._gone}")
+
+    def check_open(self) -> None:
+        """Raise FieldError if nothing can be placed any more."""
+        self.check("this SNode tree")
+        if self.finalized:
+            raise FieldError(
+                "this SNode tree is finalized: place every field before the first use of any of them, "
+                "or start another tree (`ti.root` or `ti.FieldsBuilder()`)"
+            )
+
+    def buffer(self) -> Any:
+        """The bytes of the tree: a zeroed uint8 array, aligned to 64 bytes, allocated at the first call. Raises
+        FieldError if the tree was destroyed, and OutOfMemory if there is not enough memory."""
+        if self._buffer is None:
+            with self.program.lock:  # two threads may call this at once
+                if self._buffer is None:
+                    self.check()
+                    self._buffer = self._allocate()
+                    if MEMORY.on:
+                        MEMORY.info("%s: %d bytes", self._label(), self.layout.size)
+        return self._buffer
+
+    def _allocate(self) -> Any:
+        size, reach, memory = self.layout.size, self.layout.reach, self.program.device.memory
+        buffer = memory.allocate(size, self._label(), SLACK * reach)
+        marks = self.shadow("marks")
+        if marks is not None and size:
+            start = memory.address(buffer)
+            places_of(self.program).add(start, size, memory.address(marks.buffer()) - start, buffer)
+        return buffer
+
+    def shadow(self, kind: str) -> ShadowTree | None:
+        """The shadow of this kind for all fields of the tree. None if the program keeps none."""
+        if kind not in shadows_kept(self.program):
+            return None
+        if kind not in self._shadows:
+            with self.program.lock:
+                made = ShadowTree(self.program, f"{kind} of {self._label()}", self.layout.size, self.layout.reach)
+                self._shadows.setdefault(kind, made)
+        return self._shadows[kind]
+
+    def destroy(self) -> None:
+        """Free the memory. Every later use of its fields raises FieldError, and so does destroying it again."""
+        self.check("this SNode tree")
+        self.end("its SNode tree was destroyed")
+
+    def end(self, why: str) -> None:
+        """Free the memory if it was not freed yet. A later use of its fields raises a FieldError with the message
+        `why`."""
+        self._gone = self._gone or why
+        if MEMORY.on and self._buffer is not None:
+            MEMORY.info("%s: freed", self._label())
+        self._let_go()
+        with self._reading:
+            readers = list(self.readers)
+        for reader in readers:
+            reader.forget()
+
+    def read_by(self, reader: Any) -> None:
+        """Register a field with a view of the bytes. `forget` is called on it when they are freed."""
+        with self._reading:
+            self.readers.add(reader)
+
+    def _let_go(self) -> None:
+        before, self._buffer = [self._buffer], None
+        before += [shadow.let_go() for shadow in self._shadows.values()]
+        self.program.touch()  # first, so that no call finds the memory any more
+        for buffer in before:
+            if buffer is not None:
+                keep(buffer)
+
+    def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self._buffer is not None and not ends():
+            self._let_go()
+
+    def _label(self) -> str:
+        """The fields of the tree, for messages: their names, else their types and shapes."""
+        places = self.layout.places
+        nameless = Counter(f"{place.dtype} {place.shape()}" for place in places if not place.name)
+        told = list(dict.fromkeys(place.name for place in places if place.name))
+        told += [what if count == 1 else f"{count} x {what}" for what, count in nameless.items()]
+        return ", ".join(told[:4]) + (", ..." if len(told) > 4 else "") or "an empty tree"
