@@ -186,13 +186,15 @@ class Reduce(Op, name="reduce", pure=True, levels="chi tasks vectors"):
 
 
 class Invoke(Op, name="invoke", reads=True, writes=True, effect="anywhere"):
-    """Calls the function `function`, which may write the fields and arrays in `touched`. `results` holds the types of
-    the result's scalars when `returned` ops read them. `stream` is as in `random`. `effects` is described in
-    `calls.py`. `most`: on a CPU, the highest cost of the call (0: it is not limited, or not known yet)."""
+    """Calls the function `function`, which may access the fields and arrays in `touched`, and does not write those of
+    them in `only_read`. `results` holds the types of the result's scalars when `returned` ops read them. `stream` is as
+    in `random`. `effects` is described in `calls.py`. `most`: on a CPU, the highest cost of the call (0: it is not
+    limited, or not known yet)."""
 
     function: str = attr()
     values: list[Value] = operands()
     touched: tuple[str, ...] = attr(default=())
+    only_read: tuple[str, ...] = attr(default=())
     results: tuple[Type, ...] = attr(default=())
     stream: int = attr(default=0)
     effects: tuple[str, ...] = attr(default=())

@@ -134,7 +134,7 @@ def _written(root: tree.KernelTree) -> tuple[set[FieldSymbol], set[int]]:
     fields = set[FieldSymbol]()
     for node in walk(root):
         if isinstance(node, tree.Invoke):
-            fields.update(node.touched)
+            fields.update(symbol for symbol in node.touched if symbol not in node.only_read)
         elif isinstance(node, (tree.Assign, tree.AugAssign, tree.Atomic)):
             target = node.target
             while isinstance(target, (tree.Element, tree.Member)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from weft.ir.autodiff.functions import derived, params_in
+from weft.ir.autodiff.functions import derived, mode_in, params_in
 from weft.ir.calls import called
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
@@ -39,9 +39,12 @@ def functions_in(root: KernelTree, kernel: Kernel) -> list[str]:
 
 def function_tree(root: KernelTree, name: str) -> KernelTree:
     """The function of that name that a kernel calls, which may be a derivative (`autodiff/functions.py`)."""
-    function, mode = derived(name)
+    function, derivative = derived(name)
     found = next(one for one in root.functions if one.name == function)
-    return replace(found, name=name, params=params_in(found.params, found.results, mode), mode=mode) if mode else found
+    if not derivative:
+        return found
+    params = params_in(found.params, found.results, derivative)
+    return replace(found, name=name, params=params, mode=mode_in(derivative))
 
 
 def refuse_draws(root: KernelTree, functions: Sequence[Kernel]) -> None:

@@ -30,6 +30,7 @@ from weft.ir.ops import (
     Warn,
     Yield,
 )
+from weft.ir.symbols import FieldSymbol
 from weft.ir.types import Array
 
 __all__ = [
@@ -177,7 +178,7 @@ def private_spaces(
     A space is private if every access contains every loop index in the same position and in the same way: all are `x[i,
     j]`, or `x[i, 0]` and `x[i, k + 1]` in a loop over `i`. An exposed array may overlap another one, so it must be the
     only exposed array that is written. Reads of others are no obstacle, because such a read may see the old or the new
-    value in any case.
+    value in any case. What a called function may access (without `readers`: write) is not private.
     """
     touches = accesses(task)
     written = {memory_space(op.ptr) for op in touches if not isinstance(op, Load)}
@@ -193,7 +194,20 @@ def private_spaces(
         found = _slots(root, task.body.args if indices is None else indices)
         known = slots.get(space)
         slots[space] = found if known is None else [a & b for a, b in zip(known, found)]
-    return {space for space, axes in slots.items() if axes and all(axes)}
+    calls = task.all_of(Invoke)
+    return {
+        space
+        for space, axes in slots.items()
+        if axes and all(axes) and not any(_may_access(call, space, readers) for call in calls)
+    }
+
+
+def _may_access(call: Invoke, space: Hashable, readers: bool) -> bool:
+    """Whether a called function may access a space, or without `readers` write it."""
+    names = call.touched if readers else [name for name in call.touched if name not in call.only_read]
+    if isinstance(space, FieldSymbol):
+        return space.name in names
+    return bool(names)
 
 
 def _slots(root: Value, loop_indices: Sequence[Value]) -> list[set[Slot]]:

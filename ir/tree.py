@@ -266,11 +266,13 @@ class Call(Expr):
 @dataclass(eq=False, slots=True)
 class Invoke(Expr):
     """A real call of the function tree named `function`, arguments by value (arrays: the array itself). It may read and
-    write the fields `touched`."""
+    write the fields `touched`, but does not write those in `only_read`, nor the arrays of arguments with these
+    numbers."""
 
     function: str
     arguments: list[Expr]
     touched: list[FieldSymbol]
+    only_read: list[FieldSymbol | int]
 
 
 @dataclass(eq=False, slots=True)

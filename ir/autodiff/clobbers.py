@@ -11,16 +11,20 @@ serial loop they are apart if an index in one position is
     a value that the loop does not change, plus different constants
 
 Iterations of a parallel loop do not write what another one reads. That would be a race.
+
+A called function may read any element of what it is given. Its derivative reads them again, so a store to that memory
+clobbers the call wherever it may come after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from weft.ir import ops
 from weft.ir.addresses import element_steps, root_of, split
-from weft.ir.alias import may_alias, space_of, spaces_meet
+from weft.ir.alias import may_alias, space_of, space_of_array, space_of_field, spaces_meet
 from weft.ir.autodiff.demand import LOCALS, Demand, reads_final
 from weft.ir.autodiff.products import loop_around
 from weft.ir.autodiff.torn import Torn
@@ -33,7 +37,18 @@ __all__ = ["Clobbers"]
 
 AFTER, BEFORE = 1, -1
 _SERIAL = (ops.For, ops.While)
-Read = ops.Load | ops.Atomic  # an access whose value is read again; of an atomic minimum or maximum, the final one
+
+
+@dataclass(frozen=True)
+class Read:
+    """An access whose value is read again: a load, the final value of an atomic minimum or maximum, or a call of a
+    function that may read all of a field or array. `ptr`: the address, None for a call. `place`: the field or
+    parameter, as "field:2" or "param:0"."""
+
+    op: ops.Load | ops.Atomic | ops.Invoke
+    ptr: Value | None
+    space: Hashable
+    place: str
 
 
 class Clobbers:
@@ -46,13 +61,31 @@ class Clobbers:
         self.saved = set[str]()
         self.torn: list[tuple[Read, Any, Any]] = []
         self.numbers = {op: number for number, op in enumerate(demand.ops)}
-        loads: list[Read] = [op for op in demand.ops if _is_read(op, demand)]
         writes = [op for op in demand.ops if op.effect == "address" and op.writes]
-        groups: dict[object, list[Read]] = {}
-        for load in loads:
-            groups.setdefault(space_of(load.ptr), []).append(load)
-        for group in groups.values():
+        self.groups: dict[Hashable, list[Read]] = {}
+        for op in demand.ops:
+            for read in self.reads(op, demand):
+                self.groups.setdefault(read.space, []).append(read)
+        for group in self.groups.values():
             self.decide(group, writes)
+
+    def reads(self, op: Op, demand: Demand) -> Iterator[Read]:
+        """What an op reads that the gradient reads again."""
+        if isinstance(op, ops.Invoke) and (op in demand.needed or op in demand.acts):
+            for number, symbol in enumerate(self.kernel.fields):
+                if symbol.name in op.touched:
+                    yield Read(op, None, space_of_field(symbol), f"field:{number}")
+            for array in op.values:
+                if isinstance(array, ops.Arg) and isinstance(array.type, Array):
+                    yield Read(op, None, space_of_array(array), f"param:{array.index}")
+        elif _is_read(op, demand):
+            yield Read(op, op.ptr, space_of(op.ptr), self.place(op.ptr))
+
+    @property
+    def promotable(self) -> set[Hashable]:
+        """The spaces with torn loads that no called function reads."""
+        called = {space for space, group in self.groups.items() if any(read.ptr is None for read in group)}
+        return {read.space for read, _, _ in self.torn} - called
 
     def decide(self, loads: list[Read], writes: list[Any]) -> None:
         """Whether the loads of a group read what is there after or before the launch."""
@@ -63,7 +96,7 @@ class Clobbers:
         if before:
             self.torn.append((*after[0], before[0][1]))
         else:
-            self.saved.update(self.place(load) for load in loads)
+            self.saved.update(load.place for load in loads)
 
     def hold(self) -> tuple[str, ...]:
         """The saved memory; raises the error for the first torn load."""
@@ -77,9 +110,9 @@ class Clobbers:
             if self.clobbers(load, write, when):
                 yield write
 
-    def place(self, load: Read) -> str:
-        """The field or parameter that is read, as "field:2" or "param:0"."""
-        root = root_of(load.ptr)
+    def place(self, ptr: Value) -> str:
+        """The field or parameter of an address, as "field:2" or "param:0"."""
+        root = root_of(ptr)
         if isinstance(root, ops.FieldPtr):
             return f"field:{self.kernel.fields.index(root.field)}"
         assert isinstance(root, ops.ArrayPtr)
@@ -88,7 +121,7 @@ class Clobbers:
 
     def name(self, load: Read) -> str:
         """The name in the program of what is read."""
-        kind, number = self.place(load).split(":")
+        kind, number = load.place.split(":")
         return (self.kernel.fields if kind == "field" else self.kernel.params)[int(number)].name
 
     def refuse(self, load: Read, write: Any, earlier: Any) -> None:
@@ -98,25 +131,26 @@ class Clobbers:
             f"reverse mode needs the value of '{self.name(load)}' that is read here, but the kernel overwrites it"
             f"{where}: it is neither the value from before the kernel nor the one from after it. Write the results to "
             "another field, or split the kernel. (A tape does so at its parallel loops, unless they share variables.)",
-            load.span or write.span,
+            load.op.span or write.span,
         )
 
     def clobbers(self, load: Read, write: Any, when: int) -> bool:
         """Whether the write may change what the load reads, after it or before it."""
-        if not spaces_meet(space_of(load.ptr), space_of(write.ptr)):
+        op, ptr = load.op, load.ptr
+        if not spaces_meet(load.space, space_of(write.ptr)):
             return False
-        if isinstance(load, ops.Atomic):  # its final value is that of all extremes of its kind, or products of the loop
-            if isinstance(write, ops.Atomic) and write.kind == load.kind and _joins(load, write):
+        if isinstance(op, ops.Atomic):  # its final value is that of all extremes of its kind, or products of the loop
+            if isinstance(write, ops.Atomic) and write.kind == op.kind and _joins(op, write):
                 return when == BEFORE
             if when == BEFORE:
                 return True
-        loops = _common_loops(load, write)
-        if any(not _apart(load.ptr, write.ptr, loop, when) for loop in loops):
+        loops = _common_loops(op, write)
+        if any(ptr is None or not _apart(ptr, write.ptr, loop, when) for loop in loops):
             return True
-        number, other = self.numbers[load], self.numbers[write]
-        if (other > number) != (when == AFTER) or _exclusive(load, write):
+        number, other = self.numbers[op], self.numbers[write]
+        if (other > number) != (when == AFTER) or _exclusive(op, write):
             return False
-        return may_alias(load.ptr, write.ptr)
+        return ptr is None or may_alias(ptr, write.ptr)
 
 
 def _joins(one: ops.Atomic, other: ops.Atomic) -> bool:
@@ -129,7 +163,7 @@ def _is_global(op: Any) -> bool:
     return not isinstance(root_of(op.operands[0]), (*LOCALS, ops.Shared))
 
 
-def _is_read(op: Op, demand: Demand) -> TypeGuard[Read]:
+def _is_read(op: Op, demand: Demand) -> TypeGuard[ops.Load | ops.Atomic]:
     if isinstance(op, ops.Atomic):
         return op in demand.acts and reads_final(demand, op) and _is_global(op)
     return isinstance(op, ops.Load) and op in demand.needed and _is_global(op)

@@ -9,7 +9,7 @@ A field, an array or a parameter without the companion that a mode needs is a co
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
@@ -31,7 +31,7 @@ class Companions:
         named = {param.name: index for index, param in enumerate(kernel.params) if param.hidden == self.kind}
         found = {index: named.get(f"{param.name}.{self.kind}") for index, param in enumerate(kernel.params)}
         self.params = {index: other for index, other in found.items() if other is not None}
-        self.types = [param.type for param in kernel.params]
+        self.types, self.names = [param.type for param in kernel.params], [param.name for param in kernel.params]
         self.owners = {self.field(symbol): symbol for symbol in kernel.fields if self.field(symbol) is not None}
 
     def field(self, symbol: FieldSymbol) -> FieldSymbol | None:
@@ -45,9 +45,14 @@ class Companions:
             return self.field(root.field) is not None
         return isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg) and root.array.index in self.params
 
+    def beside(self, names: Sequence[str]) -> list[str]:
+        """The names of the companions of the fields and parameters with these names."""
+        fields = [made.name for made, own in self.owners.items() if made is not None and own.name in names]
+        return fields + [self.names[other] for index, other in self.params.items() if self.names[index] in names]
+
     def touches(self, op: ops.Invoke) -> bool:
-        """Whether a function may access a field with a companion."""
-        return any(symbol.name in op.touched for symbol in self.owners.values())
+        """Whether a function may access a field or array with a companion."""
+        return bool(self.beside(op.touched))
 
 
 def carries(type: Type) -> bool:

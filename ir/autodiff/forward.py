@@ -22,14 +22,14 @@ from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.adjoints import filled
 from weft.ir.autodiff.companions import Companions, active_values, carries, partials_of, pointee
-from weft.ir.autodiff.functions import name_in, parts_of, together
+from weft.ir.autodiff.functions import arrays_in, name_in, parts_of, together
 from weft.ir.autodiff.lost import lost_derivatives
 from weft.ir.autodiff.ordered import run_in_order
 from weft.ir.autodiff.rules import apply_partial
 from weft.ir.core import Block, Builder, Op, Value
 from weft.ir.errors import CompilationError
 from weft.ir.registry import registers
-from weft.ir.types import Array, Pointer, shape_of
+from weft.ir.types import Pointer, shape_of
 
 __all__ = ["DUALS", "Forward"]
 
@@ -280,20 +280,21 @@ def _simt(forward: Forward, op: ops.Simt) -> None:
 def _invoke(forward: Forward, op: ops.Invoke) -> None:
     """A call of the function's derivative, which gives the results and their duals."""
     passed = any(value in forward.active for value in op.values)
-    if any(map(_writable, op.values)) or any(_is_active_array(forward, value) for value in op.values):
-        forward.refuse(
-            op, f"a call of the real function '{op.function}' with an array or a variable that it may change"
-        )
+    if any(map(_writable, op.values)):
+        forward.refuse(op, f"a call of the real function '{op.function}' with a variable that it may change")
     if not passed and not forward.companions.touches(op):
         return
-    build, results = forward.after(op), parts_of(op.type)
-    duals = [forward.dual(build, value) for value in op.values if carries(value.type)]
-    pairs = forward.companions.owners.items()
-    grown = [made.name for made, own in pairs if made is not None and own.name in op.touched]
-    type, touched = together([*results, *filter(carries, results)]), (*op.touched, *grown)
-    made = build.add(
-        ops.Invoke(name_in(op.function, "jvp"), [*op.values, *duals], touched, stream=op.stream, type=type)
-    )
+    build, results, arrays = forward.after(op), parts_of(op.type), dict(arrays_in(op, forward.companions))
+    duals: list[Value] = []
+    for number, value in enumerate(op.values):
+        if carries(value.type):
+            duals.append(forward.dual(build, value))
+        elif number in arrays:
+            duals.append(build.add(ops.Arg(arrays[number], type=forward.companions.types[arrays[number]])))
+    type = together([*results, *filter(carries, results)])
+    touched, only_read = ((*names, *forward.companions.beside(names)) for names in (op.touched, op.only_read))
+    name, given = name_in(op, "jvp", forward.companions), [*op.values, *duals]
+    made = build.add(ops.Invoke(name, given, touched, only_read, stream=op.stream, type=type))
     if not results:
         op.erase()
         return
@@ -309,10 +310,6 @@ def _invoke(forward: Forward, op: ops.Invoke) -> None:
     if op in forward.active:
         forward.active.add(value)
     op.replace(value)
-
-
-def _is_active_array(forward: Forward, value: Value) -> bool:
-    return isinstance(value, ops.Arg) and isinstance(value.type, Array) and value.index in forward.companions.params
 
 
 def _writable(value: Value) -> bool:

@@ -10,45 +10,68 @@ after all results. `f.vjp` takes the adjoint of each result of floats, computes 
 argument of floats. A function that calls itself has a derivative that calls itself. `f.vjp.jvp` is forward mode of
 `f.vjp`.
 
-Reverse mode takes functions of their arguments only, which use no memory of the program and draw no random numbers.
+An array that has a companion where the function is called is passed with it. The name of the derivative has the numbers
+of these arguments: `f.vjp_0_2` takes the gradients of the arguments 0 and 2 behind all others.
+
+Reverse mode takes functions that only read memory, and draw no random numbers. `f.vjp` adds to the gradients of what
+`f` reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from weft.ir import ops
 from weft.ir.autodiff.adjoints import Frame, filled
-from weft.ir.autodiff.companions import carries
+from weft.ir.autodiff.companions import Companions, carries
 from weft.ir.core import Builder, Value
 from weft.ir.symbols import COMPANIONS, Param
 from weft.ir.types import VOID, Array, Struct, Type, pointer, struct
 
-__all__ = ["Form", "derived", "form_of", "name_in", "params_in", "parts_of", "together"]
+__all__ = ["Form", "arrays_in", "derived", "form_of", "mode_in", "name_in", "params_in", "parts_of", "together"]
 
 
-def name_in(function: str, mode: str) -> str:
-    """The name of the derivative of a function."""
-    return f"{function}.{mode}"
+def name_in(op: ops.Invoke, mode: str, companions: Companions) -> str:
+    """The name of the derivative of a called function."""
+    return "_".join((f"{op.function}.{mode}", *(str(number) for number, _ in arrays_in(op, companions))))
+
+
+def arrays_in(op: ops.Invoke, companions: Companions) -> list[tuple[int, int]]:
+    """The arguments of a call that are arrays with a companion: the number of each, and that of the parameter of the
+    caller which is the companion."""
+    arrays = [(k, value.index) for k, value in enumerate(op.values) if _is_array(value)]
+    return [(number, companions.params[index]) for number, index in arrays if index in companions.params]
+
+
+def _is_array(value: Value) -> TypeGuard[ops.Arg]:
+    return isinstance(value, ops.Arg) and isinstance(value.type, Array)
 
 
 def derived(name: str) -> tuple[str, str]:
-    """The function and the mode of a name that `name_in` made."""
-    function, _, mode = name.partition(".")
-    return function, mode
+    """The function and the derivative of a name that `name_in` made, the latter as `params_in` takes it."""
+    function, _, derivative = name.partition(".")
+    return function, derivative
 
 
-def params_in(params: Sequence[Param], results: Sequence[Type], mode: str) -> tuple[Param, ...]:
-    """The parameters of the derivative of a function in a mode of MODES."""
+def mode_in(derivative: str) -> str:
+    """The mode of MODES of a derivative."""
+    return ".".join(one.split("_")[0] for one in derivative.split("."))
+
+
+def params_in(params: Sequence[Param], results: Sequence[Type], derivative: str) -> tuple[Param, ...]:
+    """The parameters of the derivative of a function."""
     found = list(params)
-    for one in mode.split("."):
-        if one == "vjp":
-            found += [Param(f"return.{k}.grad", type) for k, type in enumerate(results) if carries(type)]
+    for one in derivative.split("."):
+        mode, *numbers = one.split("_")
+        kind, arrays = COMPANIONS[mode], {found[int(number)] for number in numbers}
+        if mode == "vjp":
+            found += [Param(f"return.{k}.{kind}", type) for k, type in enumerate(results) if carries(type)]
+            paired = [param for param in found if param in arrays]
         else:
-            kind = COMPANIONS[one]
-            found += [Param(f"{param.name}.{kind}", param.type, kind) for param in found if carries(param.type)]
+            paired = [param for param in found if carries(param.type) or param in arrays]
+        found += [Param(f"{param.name}.{kind}", param.type, kind) for param in paired]
     return tuple(found)
 
 

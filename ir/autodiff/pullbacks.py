@@ -14,7 +14,7 @@ from weft.ir.addresses import root_of
 from weft.ir.autodiff.adjoints import Frame, accumulate, clear, filled, part_of
 from weft.ir.autodiff.companions import carries, partials_of
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
-from weft.ir.autodiff.functions import name_in, parts_of, together
+from weft.ir.autodiff.functions import arrays_in, name_in, parts_of, together
 from weft.ir.autodiff.products import pull_factor
 from weft.ir.autodiff.rules import apply_partial
 from weft.ir.core import Builder, Op, Value
@@ -157,17 +157,20 @@ def _matmul(demand: Demand, frame: Frame, op: ops.MatMul) -> None:
 
 @pullbacks(ops.Invoke)
 def _invoke(demand: Demand, frame: Frame, op: ops.Invoke) -> None:
-    """The function's derivative gives the adjoint of each argument of floats."""
-    adjoint, add = _adjoint(frame, op), frame.build.add
+    """The function's derivative gives the adjoint of each argument of floats, and adds to those of memory that the
+    function reads."""
+    adjoint, add, companions = _adjoint(frame, op), frame.build.add, demand.companions
     if adjoint is None:
         return
     results = parts_of(op.type)
     parts = [add(ops.Member(adjoint, k)) for k in range(len(results))] if results != (op.type,) else [adjoint]
     given = [part for part in parts if carries(part.type)]
     floats = [value for value in op.values if carries(value.type)]
-    values = [*(frame.value(value) for value in op.values), *given]
-    type = together([value.type for value in floats])
-    made = add(ops.Invoke(name_in(op.function, "vjp"), values, op.touched, stream=op.stream, type=type))
+    arrays = [ops.Arg(number, type=companions.types[number]) for _, number in arrays_in(op, companions)]
+    values = [*(frame.value(value) for value in op.values), *given, *map(add, arrays)]
+    type, touched = together([value.type for value in floats]), (*op.touched, *companions.beside(op.touched))
+    name = name_in(op, "vjp", companions)
+    made = add(ops.Invoke(name, values, touched, op.only_read, stream=op.stream, type=type))
     for k, value in enumerate(floats):
         _give(demand, frame, value, add(ops.Member(made, k)))
 

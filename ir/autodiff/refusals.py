@@ -14,7 +14,7 @@ from weft.ir.autodiff.products import apart_from_products
 from weft.ir.core import Op, Value
 from weft.ir.errors import CompilationError
 from weft.ir.registry import registers
-from weft.ir.types import Array, Pointer
+from weft.ir.types import Pointer
 
 __all__ = ["refuse_reverse"]
 
@@ -129,11 +129,13 @@ def _blocks(demand: Demand, op: Op) -> None:
 
 @refusals(ops.Invoke)
 def _invoke(demand: Demand, op: ops.Invoke) -> None:
-    if op.touched or any(map(_writable, op.values)) or any(isinstance(value.type, Array) for value in op.values):
+    written = [name for name in op.touched if name not in op.only_read]
+    if written or any(map(_writable, op.values)):
+        what = f"'{written[0]}'" if written else "memory of the program"
         _refuse(
             op,
-            f"a call of the real function '{op.function}', which uses memory of the program; a @func is inlined and "
-            "can be differentiated",
+            f"a call of the real function '{op.function}', which may write {what}; a @func is inlined and can be "
+            "differentiated",
         )
 
 

@@ -20,7 +20,6 @@ from collections.abc import Callable, Set
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
-from weft.ir.alias import space_of
 from weft.ir.autodiff.adjoints import Frame, filled, local_like
 from weft.ir.autodiff.checkpoints import (
     Spaced,
@@ -91,7 +90,7 @@ class Reverse:
         """The demand, after memory that would be overwritten too early has become locals."""
         demand = Demand(self.kernel, self.companions, self.fast_math, self.form)
         clobbers = Clobbers(self.kernel, demand)
-        if clobbers.torn and promote(self.kernel, {space_of(load.ptr) for load, _, _ in clobbers.torn}):
+        if clobbers.torn and promote(self.kernel, clobbers.promotable):
             split_atomics(self.kernel)
             demand = Demand(self.kernel, self.companions, self.fast_math, self.form)
             clobbers = Clobbers(self.kernel, demand)

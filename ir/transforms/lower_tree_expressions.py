@@ -101,13 +101,15 @@ def _reduce(low: Lowering, node: tree.Reduce) -> Value:
 @lowers(tree.Invoke)
 def _invoke(low: Lowering, node: tree.Invoke) -> Value:
     values = low.values(node.arguments)
-    params = [low.kernel.params[arg.index].name for arg in values if isinstance(arg, ops.Arg) and _is_array(arg)]
-    touched = (*(symbol.name for symbol in node.touched), *params)
-    return low.add(ops.Invoke(node.function, values, touched, stream=low.stream, type=node.type))
-
-
-def _is_array(value: Value) -> bool:
-    return isinstance(value.type, Array)
+    touched: dict[str, bool] = {}  # by name, whether the function does not write it
+    for symbol in node.touched:
+        touched[symbol.name] = touched.get(symbol.name, True) and symbol in node.only_read
+    for number, arg in enumerate(values):
+        if isinstance(arg, ops.Arg) and isinstance(arg.type, Array):
+            name = low.kernel.params[arg.index].name
+            touched[name] = touched.get(name, True) and number in node.only_read
+    only_read = tuple(name for name, spared in touched.items() if spared)
+    return low.add(ops.Invoke(node.function, values, tuple(touched), only_read, stream=low.stream, type=node.type))
 
 
 @lowers(tree.Simt)

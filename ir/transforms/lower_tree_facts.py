@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
 from weft.ir import tree
+from weft.ir.symbols import FieldSymbol
 
 __all__ = [
     "CHILD_FIELDS",
@@ -15,6 +16,7 @@ __all__ = [
     "memory_variables",
     "returns_at_tail",
     "walk",
+    "writes_of",
     "written_arrays",
 ]
 
@@ -60,27 +62,44 @@ def memory_variables(root: tree.Node) -> set[tree.Variable]:
 
 def written_arrays(root: tree.KernelTree) -> set[int]:
     """The numbers of the array parameters that the kernel writes, directly or through the functions it calls."""
-    trees = {"": root} | {function.name: function for function in root.functions}
-    written: dict[str, set[int]] = {name: set() for name in trees}
-    handed: list[tuple[str, int, str, int]] = []  # a caller's array, the parameter that receives it
+    written = writes_of({"": root} | {function.name: function for function in root.functions})
+    return {one for one in written[""] if isinstance(one, int)}
+
+
+def writes_of(trees: Mapping[str, tree.KernelTree]) -> dict[str, set[FieldSymbol | int]]:
+    """What each of these trees writes, directly or through those that it calls: fields, and the numbers of array
+    parameters."""
+    written: dict[str, set[FieldSymbol | int]] = {name: set() for name in trees}
+    handed: list[tuple[str, tree.Invoke]] = []
     for name, made in trees.items():
         for node in walk(made):
             if isinstance(node, tree.Invoke):
-                arrays = ((a.index, k) for k, a in enumerate(node.arguments) if isinstance(a, tree.ParamRef))
-                handed += [(name, index, node.function, k) for index, k in arrays]
+                handed.append((name, node))
             elif isinstance(node, (tree.Assign, tree.AugAssign, tree.Atomic)):
                 target = node.target
                 while isinstance(target, (tree.Element, tree.Member)):
                     target = target.base
                 if isinstance(target, tree.ArrayElement) and isinstance(target.array, tree.ParamRef):
                     written[name].add(target.array.index)
+                elif isinstance(target, tree.FieldElement):
+                    written[name].add(target.field)
     growing = True
     while growing:
-        found = [(name, index) for name, index, function, k in handed if k in written[function]]
-        growing = any(index not in written[name] for name, index in found)
-        for name, index in found:
-            written[name].add(index)
-    return written[""]
+        growing = False
+        for name, call in handed:
+            before = len(written[name])
+            written[name].update(_handed(call, written[call.function]))
+            growing |= len(written[name]) > before
+    return written
+
+
+def _handed(call: tree.Invoke, written: set[FieldSymbol | int]) -> Iterator[FieldSymbol | int]:
+    """What a call writes, if the called tree writes this."""
+    for one in written:
+        if not isinstance(one, int):
+            yield one
+        elif isinstance(argument := call.arguments[one], tree.ParamRef):
+            yield argument.index
 
 
 _PRICE: dict[type[tree.Expr], int] = {

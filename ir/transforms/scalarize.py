@@ -190,7 +190,7 @@ def _invoke(state: Scalarizer, op: ops.Invoke) -> None:
     prims = () if op.type is VOID else tuple(flatten(op.type))
     build = Builder.at(op)
     type = prims[0] if prims else VOID
-    call = build.add(ops.Invoke(op.function, values, op.touched, prims, op.stream, type=type))
+    call = build.add(ops.Invoke(op.function, values, op.touched, op.only_read, prims, op.stream, type=type))
     state.become(op, [build.add(ops.Returned(call, part, type=prim)) for part, prim in enumerate(prims)])
 
 

@@ -85,7 +85,8 @@ class _Watch:
         names = {*op.touched}
         touched = [*op.touched, *(made.name for symbol, made in self.symbols.items() if symbol.name in names)]
         touched += [_marks_of(self.kernel.params[value.index].name) for value in arrays]
-        made = ops.Invoke(op.function, [*op.values, *marks], tuple(touched), op.results, op.stream, type=op.type)
+        given = [*op.values, *marks], tuple(touched), op.only_read, op.results, op.stream
+        made = ops.Invoke(op.function, *given, type=op.type)
         op.replace(build.add(made))
 
     def array(self, build: Builder, arg: ops.Arg) -> Value:

@@ -95,11 +95,11 @@ class Finder:
             targets.add(id(target))
 
     def _invoke(self, node: tree.Invoke, reads: list[Access], writes: list[Access]) -> None:
-        """A called function may read and write everything that it is given."""
-        places = [f"param:{a.index}" for a in node.arguments if isinstance(a, tree.ParamRef)]
-        places = [place for place in places if place in self._arrays]
-        for place in (*places, *(self._fields[symbol] for symbol in node.touched)):
-            for found in (reads, writes):
+        """A called function may read everything that it is given, and write what it does not only read."""
+        params = [(k, f"param:{a.index}") for k, a in enumerate(node.arguments) if isinstance(a, tree.ParamRef)]
+        arrays = [(k, place) for k, place in params if place in self._arrays]
+        for one, place in (*arrays, *((symbol, self._fields[symbol]) for symbol in node.touched)):
+            for found in (reads,) if one in node.only_read else (reads, writes):
                 found.append(Access(place, (), node.span))
 
     def _add(self, found: list[Access], node: tree.FieldElement | tree.ArrayElement) -> None:

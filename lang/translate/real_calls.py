@@ -13,7 +13,7 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import CompilationError
 from weft.ir.symbols import FieldSymbol
-from weft.ir.transforms.lower_tree_facts import walk
+from weft.ir.transforms.lower_tree_facts import walk, writes_of
 from weft.ir.types import VOID, Type, struct
 from weft.lang.functions.annotations import annotation_of, result_annotations
 from weft.lang.functions.source import Source, source_of
@@ -28,18 +28,21 @@ from weft.lang.values.types import to_ir
 
 __all__ = ["finish_functions", "invoke"]
 
-_SHARED = (*("symbols", "trees", "kept", "fixed", "captures", "functions", "warned", "choices", "exposed"),)
+_SHARED = (
+    *("symbols", "trees", "kept", "fixed", "captures", "functions", "warned", "choices", "exposed", "mode", "stopped"),
+)
 
 
 @dataclass(eq=False)
 class Instance:
-    """A real function for one combination of compile-time arguments. `touched` is filled in when all functions are
-    translated. `passed` keeps alive the objects that its key identifies by identity."""
+    """A real function for one combination of compile-time arguments. `touched` and `only_read` are filled in when all
+    functions are translated. `passed` keeps alive the objects that its key identifies by identity."""
 
     name: str
     results: tuple[Any, ...]
     passed: list[Passed]
     touched: list[FieldSymbol] = field(default_factory=list[FieldSymbol])
+    only_read: list[FieldSymbol | int] = field(default_factory=list["FieldSymbol | int"])
     tree: tree.KernelTree | None = None
 
 
@@ -50,7 +53,7 @@ def invoke(t: Translator, function: Callable[..., Any], c: Call, bound: bool = F
     passed: list[Passed] = []
     for position, (name, value) in enumerate(matched(t, function, source, c)):
         passed.append(passing.take(name, value, annotation_of(function, name), bound and position == 0))
-    key = (function, *(one.key for one in passed))
+    key = (function, t.unit.stopped, *(one.key for one in passed))
     instance = t.unit.functions.get(key)
     if instance is None:
         results = result_annotations(annotation_of(function, "return"))
@@ -64,7 +67,8 @@ def _result(t: Translator, instance: Instance, passing: Passing, source: Source,
     """Emit the call. Assign the new values to variables that were passed by reference, and return the result."""
     results = instance.results
     parts = [*map(to_ir, results), *(place.type for place in passing.returned)]
-    call = tree.Invoke(instance.name, passing.given, instance.touched, type=_whole(parts), span=t.span(c.node))
+    touched, span = (instance.touched, instance.only_read), t.span(c.node)
+    call = tree.Invoke(instance.name, passing.given, *touched, type=_whole(parts), span=span)
     if not parts:
         t.emit(tree.Eval(call, span=call.span))
         return None
@@ -114,13 +118,13 @@ def _translate(t: Translator, function: Callable[..., Any], source: Source, inst
         refuse_open_end(child)
     elif unit.handed_back and not child.jump:
         child.emit(tree.Return(unit.current(), span=source.header()))
-    made = child.finish(source.header())
+    made = replace(child.finish(source.header()), mode="")  # a derivative of it is made where one calls it
     instance.tree = replace(made, results=(*made.results, *(variable.type for variable in unit.handed_back)))
 
 
 def finish_functions(unit: Unit) -> list[tree.KernelTree]:
     """The trees of all functions that the kernel calls. This also records in each call which fields the function
-    accesses."""
+    accesses, and which it does not write."""
     instances: dict[str, Instance] = {instance.name: instance for instance in unit.functions.values()}
     trees = {name: instance.tree for name, instance in instances.items() if instance.tree is not None}
     reached: dict[str, set[FieldSymbol]] = {}
@@ -136,9 +140,11 @@ def finish_functions(unit: Unit) -> list[tree.KernelTree]:
             before = len(reached[name])
             reached[name].update(*(reached[other] for other in called[name]))
             growing |= len(reached[name]) > before
+    written = writes_of(trees)
     for name, made in trees.items():
-        made.fields, made.called = unit.fields, True
-        instances[name].touched += [symbol for symbol in made.fields if symbol in reached[name]]
+        made.fields, made.called, instance = unit.fields, True, instances[name]
+        instance.touched += [symbol for symbol in made.fields if symbol in reached[name]]
+        instance.only_read += [one for one in (*instance.touched, *range(len(made.params))) if one not in written[name]]
     return [*trees.values()]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft.ir.autodiff.functions import derived, params_in
+from weft.ir.autodiff.functions import derived, mode_in, params_in
 from weft.ir.calls import called
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel
@@ -25,12 +25,13 @@ def functions_of(
     companions of its fields in a mode."""
     names, found = sorted(called(made)), list[Kernel]()
     for name in names:  # grows
-        function, mode = derived(name)
+        function, derivative = derived(name)
+        mode = mode_in(derivative)
         own = next(one for one in functions if one.symbol == function)
         copy = parse(print_ir(own))
         if mode:
             copy = with_fields(copy, mode)
-            copy.symbol, copy.mode, copy.params = name, mode, params_in(own.params, own.results, mode)
+            copy.symbol, copy.mode, copy.params = name, mode, params_in(own.params, own.results, derivative)
         found.append(copy)
         inner = run_passes(parse(print_ir(copy)), ("differentiate",), config)
         names += sorted(called(inner) - {*names})

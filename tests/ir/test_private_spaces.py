@@ -55,6 +55,9 @@ AB = "%p = field_ptr @y[%i, %j] : *i32\n"
         ("%p = field_ptr @y[%i, %m] : *i32\nstore %p, %i", set(), set()),
         ("%p = field_ptr @x[%cell] : *i32\nstore %p, %i", set(), set()),
         ("%l = alloca : *i32\nstore %l, %i\n" + AB + "store %p, %j", {"y"}, {"y"}),
+        (AB + "store %p, %i\ninvoke function=f, [], touched=(x)", {"y"}, {"y"}),
+        (AB + "store %p, %i\ninvoke function=f, [], touched=(y)", set(), set()),
+        (AB + "store %p, %i\ninvoke function=f, [], touched=(y), only_read=(y)", {"y"}, set()),
     ],
 )
 def test_fields(body: str, private: set[str], with_readers: set[str]) -> None:
