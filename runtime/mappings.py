@@ -3,6 +3,9 @@
     | guard | slack | bytes | slack | guard |                                 a mapping of its own
     | guard | slack | bytes | slack | bytes | slack | ... | slack | guard |   small blocks share a mapping
 
+Reserved memory (`take_reserved`) is a mapping of its own that takes addresses when it is made, and memory only for the
+pages that are touched.
+
 An access slightly out of bounds touches slack, which is unused. An access far out of bounds touches a guard, which has
 no access rights, and `guard_ir.py` handles the fault. Guards take addresses but no memory, and slack takes no memory
 until it is touched. A released mapping is kept for reuse, up to _IDLE bytes in all: a new page from the system costs
@@ -22,7 +25,7 @@ import numpy as np
 from weft.runtime import system
 from weft.runtime.guard_table import GuardTable
 
-__all__ = ["ALIGNMENT", "Block", "Mapping", "nearest", "table_address", "take"]
+__all__ = ["ALIGNMENT", "Block", "Mapping", "nearest", "table_address", "take", "take_reserved"]
 
 ALIGNMENT = 64
 _PAGE = mmap.PAGESIZE
@@ -46,23 +49,26 @@ _SKEW = 69 * 64
 
 
 class Mapping:
-    """Addresses from `begin` to `end`. `room` bytes from `first` on may be used."""
+    """Addresses from `begin` to `end`. `room` bytes from `first` on may be used. `lazy`: the system promises no memory for
+    them before they are touched."""
 
     __slots__ = ("begin", "end", "entry", "first", "room")
 
-    def __init__(self, room: int, align: int) -> None:
+    def __init__(self, room: int, align: int, lazy: bool = False) -> None:
         for guard in (min(max(_GUARD[0], room), _GUARD[1]), _SMALL_GUARD):
             size = room + 2 * guard + align - _PAGE
-            begin = system.reserve(size)
+            begin = system.reserve(size, lazy)
             if begin:
                 break
         else:
             raise MemoryError
         self.begin, self.end, self.room = begin, begin + size, room
         self.first = _up(begin + guard, align)
-        if not system.commit(self.first, room, huge=align > _PAGE):
+        if not system.commit(self.first, room):
             system.release(begin, size)
             raise MemoryError
+        if align > _PAGE:
+            system.advise(self.first, room, huge=True)
         self.entry = _table.add(self.begin, self.end)
 
     def close(self) -> None:
@@ -96,6 +102,19 @@ def take(size: int, slack: int, owner: str) -> Any:
     around = _up(max(slack, 1), ALIGNMENT)
     need = size + 2 * around
     block = _piece(size, around, owner) if need <= _PIECES[1] else _own(size, around, owner)
+    _blocks[block.address] = block
+    return np.asarray(block)[:size]
+
+
+def take_reserved(size: int, owner: str, grows: bool) -> Any:
+    """Return a numpy array of `size` zero bytes that takes memory only where it was touched. `grows`: it is used from
+    the begin on without gaps, so all but its first bytes may lie in large pages. Otherwise as `take`."""
+    mapping = Mapping(_up(max(size, 1), _PAGE), _HUGE_PAGE, lazy=True)
+    first = min(_HUGE, mapping.room) if grows else mapping.room
+    system.advise(mapping.first, first, huge=False)  # (else the first byte could take 2 MiB)
+    _table.call(mapping.entry, owner)
+    block = Block(mapping.first, size, owner, mapping)
+    weakref.finalize(block, mapping.close).atexit = False
     _blocks[block.address] = block
     return np.asarray(block)[:size]
 

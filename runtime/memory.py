@@ -26,6 +26,7 @@ class Memory:
     def __init__(self, limit: int = 0) -> None:
         self._limit = limit
         self._held: dict[object, tuple[str, int]] = {}
+        self._reserved: dict[object, tuple[str, int, int]] = {}  # owner, address, size
         self.observer: Observer | None = None
 
     def allocate(self, size: int, owner: str, slack: int = 0) -> Any:
@@ -43,6 +44,25 @@ class Memory:
         weakref.finalize(buffer.base, self._free, key).atexit = False
         if self.observer is not None:
             self.observer.held("cpu", size, owner)
+        return buffer
+
+    @property
+    def most_reserved(self) -> int:
+        """The most bytes that it makes sense to reserve for one owner: the limit."""
+        return self._limit or system.physical_memory()
+
+    def reserve(self, size: int, owner: str, grows: bool = False) -> Any:
+        """Return a uint8 array of `size` zero bytes that takes addresses, but memory only for the pages that were
+        touched. `grows`: it is used from the begin on without gaps. The account counts the touched pages. Raises
+        OutOfMemory if there are not as many addresses."""
+        try:
+            buffer = mappings.take_reserved(size, owner, grows)
+        except MemoryError as error:
+            asked = f"{owner} needs {readable_size(size)} of address space, but the system has no more."
+            raise out_of_memory(asked, self.holders()) from error
+        key = object()
+        self._reserved[key] = (owner, self.address(buffer), size)
+        weakref.finalize(buffer.base, self._reserved.pop, key).atexit = False
         return buffer
 
     def _free(self, key: object) -> None:
@@ -78,8 +98,8 @@ class Memory:
 
     @property
     def total(self) -> int:
-        """The number of allocated bytes."""
-        return sum(size for _, size in list(self._held.values()))
+        """The number of allocated bytes. Of reserved memory, those of touched pages count."""
+        return sum(size for _, size in self._accounts())
 
     @property
     def free(self) -> int:
@@ -88,7 +108,11 @@ class Memory:
 
     def holders(self) -> list[tuple[str, int]]:
         """Return (owner, bytes) of the live buffers, the largest first."""
-        return sorted(self._held.values(), key=lambda held: (-held[1], held[0]))
+        return sorted(self._accounts(), key=lambda held: (-held[1], held[0]))
+
+    def _accounts(self) -> list[tuple[str, int]]:
+        touched = [(owner, system.resident(at, size)) for owner, at, size in list(self._reserved.values())]
+        return [*list(self._held.values()), *touched]
 
     def _refuse(self, size: int, owner: str, reason: str) -> OutOfMemory:
         return out_of_memory(f"{owner} needs {readable_size(size)}, but {reason}.", self.holders())

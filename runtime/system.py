@@ -9,8 +9,11 @@ CATCHES_FAULTS        whether `guard_ir.py` can end a kernel that touches memory
 physical_memory()     bytes of memory of the machine
 cpu_name()            the name that the processor reports
 stack_limit()         bytes of the stacks of the program's threads, if the system says so; else 0
-reserve(size)         reserves that many bytes without access and returns the address; 0 if there is no room
-commit(address, size, huge)    makes reserved pages readable and writable, in large pages if possible; whether it could
+reserve(size, lazy)   reserves that many bytes without access and returns the address; 0 if there is no room; `lazy`:
+                      the system promises no memory for them before they are touched
+commit(address, size) makes reserved pages readable and writable; whether it could
+advise(address, size, huge)    asks for large pages, or for none
+resident(address, size)        how many of these bytes are in memory; 0 if the system does not say
 release(address, size)         returns reserved addresses to the system
 """
 
@@ -38,11 +41,13 @@ __all__ = [
     "CATCHES_FAULTS",
     "PAUSE",
     "THREADS",
+    "advise",
     "commit",
     "cpu_name",
     "physical_memory",
     "release",
     "reserve",
+    "resident",
     "stack_bytes",
     "support_libraries",
     "threads_available",
@@ -52,6 +57,7 @@ __all__ = [
 THREADS, CATCHES_FAULTS = host.THREADS, host.CATCHES_FAULTS
 cpu_name = host.cpu_name
 reserve, commit, release = host.reserve, host.commit, host.release
+advise, resident = host.advise, host.resident
 
 _UNKNOWN_STACK = 1 << 20
 

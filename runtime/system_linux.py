@@ -6,18 +6,20 @@ import os
 import platform
 
 from weft.runtime.native import Function, Module, Value
-from weft.runtime.system_posix import add_threads, commit, release, reserve, stack_limit
+from weft.runtime.system_posix import add_threads, advise, commit, release, reserve, resident, stack_limit
 
 __all__ = [
     "CATCHES_FAULTS",
     "SUPPORT",
     "THREADS",
     "VECTOR_MATH",
+    "advise",
     "commit",
     "cpu_name",
     "physical_memory",
     "release",
     "reserve",
+    "resident",
     "stack_limit",
 ]
 

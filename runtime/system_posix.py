@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from weft.runtime.native import Function, Module, Value
 
-__all__ = ["add_threads", "commit", "release", "reserve", "stack_limit"]
+__all__ = ["add_threads", "advise", "commit", "release", "reserve", "resident", "stack_limit"]
 
 _STACK = 8 << 20  # bytes, for threads of the pool
 _READ_WRITE = 3  # PROT_READ | PROT_WRITE
 _PRIVATE = 2  # MAP_PRIVATE
+_LAZY = 0x40 if sys.platform == "darwin" else 0x4000  # MAP_NORESERVE
+_HUGE, _SMALL = 14, 15  # MADV_HUGEPAGE, MADV_NOHUGEPAGE; Linux only
+_ASKED = 1 << 30  # bytes that one call of mincore is asked about
 
 
 def add_threads(
@@ -104,25 +108,40 @@ def _library() -> Any:
     library.mmap.restype, library.mmap.argtypes = place, (place, size, number, number, number, ctypes.c_long)
     library.mprotect.argtypes = library.madvise.argtypes = (place, size, number)
     library.munmap.argtypes = (place, size)
+    library.mincore.argtypes = (place, size, place)
     return library
 
 
-def reserve(size: int) -> int:
-    """Reserve that many bytes of addresses without access and return the address; 0 if there is no room."""
+def reserve(size: int, lazy: bool = False) -> int:
+    """Reserve that many bytes of addresses without access and return the address; 0 if there is no room. `lazy`: the
+    system does not count them as memory that it owes before they are touched."""
     flags: Any = vars(mmap)  # Windows lacks them, and the type checkers read all systems' code
-    address = _library().mmap(None, size, 0, flags["MAP_PRIVATE"] | flags["MAP_ANONYMOUS"], -1, 0)
+    kind = flags["MAP_PRIVATE"] | flags["MAP_ANONYMOUS"] | (_LAZY if lazy else 0)
+    address = _library().mmap(None, size, 0, kind, -1, 0)
     return 0 if address is None or address == ctypes.c_void_p(-1).value else int(address)
 
 
-def commit(address: int, size: int, huge: bool) -> bool:
-    """Make reserved pages readable and writable. They contain zeros. `huge` asks for large pages, if the system has
-    them."""
-    if _library().mprotect(address, size, _READ_WRITE):
-        return False
-    advice = vars(mmap).get("MADV_HUGEPAGE")  # Linux only
-    if huge and advice is not None:
-        _library().madvise(address, size, advice)
-    return True
+def commit(address: int, size: int) -> bool:
+    """Make reserved pages readable and writable. They contain zeros."""
+    return not _library().mprotect(address, size, _READ_WRITE)
+
+
+def advise(address: int, size: int, huge: bool) -> None:
+    """Ask for large pages, or for none, if the system has them."""
+    if sys.platform == "linux" and size:
+        _library().madvise(address, size, _HUGE if huge else _SMALL)
+
+
+def resident(address: int, size: int) -> int:
+    """Return how many of these bytes are in memory, in whole pages. The address is that of a page."""
+    count = 0
+    for begin in range(0, size, _ASKED):
+        length = min(_ASKED, size - begin)
+        pages = ctypes.create_string_buffer(-(-length // mmap.PAGESIZE))
+        if _library().mincore(address + begin, length, pages):
+            return 0
+        count += sum(pages.raw.count(state) for state in range(1, 256, 2)) if any(pages.raw) else 0
+    return count * mmap.PAGESIZE
 
 
 def release(address: int, size: int) -> None:

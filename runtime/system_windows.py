@@ -14,11 +14,13 @@ __all__ = [
     "SUPPORT",
     "THREADS",
     "VECTOR_MATH",
+    "advise",
     "commit",
     "cpu_name",
     "physical_memory",
     "release",
     "reserve",
+    "resident",
     "stack_limit",
 ]
 
@@ -140,16 +142,27 @@ def _kernel() -> Any:
     return kernel
 
 
-def reserve(size: int) -> int:
-    """Reserve that many bytes of addresses without access and return the address; 0 if there is no room."""
+def reserve(size: int, lazy: bool = False) -> int:
+    """Reserve that many bytes of addresses without access and return the address; 0 if there is no room. `lazy` makes no
+    difference here: memory takes nothing before it is touched, but Windows commits it within its limit, the physical
+    memory and the page files."""
+    del lazy
     return int(_kernel().VirtualAlloc(None, size, _RESERVE, _NO_ACCESS) or 0)
 
 
-def commit(address: int, size: int, huge: bool) -> bool:
-    """Make reserved pages readable and writable. They contain zeros. `huge` is ignored: large pages need a privilege
-    here."""
-    del huge
+def commit(address: int, size: int) -> bool:
+    """Make reserved pages readable and writable. They contain zeros."""
     return bool(_kernel().VirtualAlloc(address, size, _COMMIT, _READ_WRITE))
+
+
+def advise(address: int, size: int, huge: bool) -> None:
+    """Do nothing: large pages need a privilege here."""
+
+
+def resident(address: int, size: int) -> int:
+    """Return 0: Windows does not say which pages of a commitment were touched."""
+    del address, size
+    return 0
 
 
 def release(address: int, size: int) -> None:

@@ -107,20 +107,48 @@ def test_addresses_beside_memory_are_known() -> None:
     assert mappings.nearest(8) is None
 
 
+@linux
+@pytest.mark.parametrize("grows", [False, True])
+def test_reserved_memory_takes_only_the_pages_that_are_touched(grows: bool) -> None:
+    def resident() -> int:
+        lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("Rss"))
+
+    before = resident()
+    block = mappings.take_reserved(1 << 40, "pool", grows)
+    begin = address(block)
+    assert (block.shape, begin % 64) == ((1 << 40,), 0)
+    for at in (0, 5000, 3 << 20, 1 << 39, (1 << 40) - 1):
+        assert block[at] == 0
+        block[at] = 7
+    assert resident() - before < 8 << 20
+    assert 0 < system.resident(begin, 4 << 20) <= 4 << 20
+    found = mappings.nearest(begin + (1 << 40) + 100)
+    assert found is not None
+    assert found.owner == "pool"
+    block[: 32 << 20] = 1
+    del block, found
+    gc.collect()
+    assert resident() - before < 8 << 20
+    assert mappings.nearest(begin) is None
+    with pytest.raises(MemoryError):
+        mappings.take_reserved(1 << 60, "pool", grows)
+
+
 def test_where_addresses_are_scarce_guards_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     reserve = system.reserve
 
-    def scarce(size: int) -> int:
+    def scarce(size: int, lazy: bool) -> int:
         asked.append(size)
-        return reserve(size) if size < 1 << 22 else 0
+        return reserve(size, lazy) if size < 1 << 22 else 0
 
     monkeypatch.setattr(system, "reserve", scarce)
     mapping = mappings.Mapping(1 << 20, 4096)
     assert asked[0] > asked[1]
     ctypes.memset(mapping.first, 1, mapping.room)
     mapping.close()
-    monkeypatch.setattr(system, "reserve", lambda size: 0)
+    monkeypatch.setattr(system, "reserve", lambda size, lazy: 0)
     with pytest.raises(MemoryError):
         mappings.Mapping(1 << 20, 4096)
 

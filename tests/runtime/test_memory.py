@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import mmap
+import os
+import sys
 
 import pytest
 
@@ -39,6 +42,35 @@ def test_out_of_memory_says_who_holds_what() -> None:
     assert "and 2 smaller ones" in text
     assert isinstance(caught.value, MemoryError)
     assert len(kept) == 12
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Windows does not say which pages were touched")
+def test_the_account_counts_the_touched_pages_of_reserved_memory() -> None:
+    memory = Memory(limit=1 << 20)
+    kept = memory.allocate(1000, "x")
+    pool = memory.reserve(1 << 36, "pool", grows=True)
+    assert memory.holders() == [("x", 1000), ("pool", 0)]
+    pool[5] = 1
+    assert memory.holders() == [("pool", mmap.PAGESIZE), ("x", 1000)]
+    assert memory.total == mmap.PAGESIZE + kept.size
+    with pytest.raises(OutOfMemory, match="y needs 1048576.0 TiB of address space"):
+        memory.reserve(1 << 60, "y")
+    del pool
+    gc.collect()
+    assert memory.holders() == [("x", 1000)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_has_its_own_reserved_memory() -> None:
+    pool = Memory().reserve(1 << 36, "pool")
+    pool[7] = 1
+    child = os.fork()
+    if not child:
+        pool[7] += 1
+        pool[1 << 20] = 3
+        os._exit(int(pool[7]) + int(pool[1 << 20]))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+    assert (pool[7], pool[1 << 20]) == (1, 0)
 
 
 def test_more_than_the_machine_has() -> None:

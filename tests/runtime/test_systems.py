@@ -20,7 +20,7 @@ from weft.runtime.guard_ir import guard_ir
 from weft.runtime.launch import runtime_ir
 
 CONSTANTS = {"THREADS", "VECTOR_MATH", "SUPPORT", "CATCHES_FAULTS"}
-NAMES = CONSTANTS | {"physical_memory", "stack_limit", "cpu_name", "reserve", "commit", "release"}
+NAMES = CONSTANTS | {"physical_memory", "stack_limit", "cpu_name", "reserve", "commit", "release", "advise", "resident"}
 
 
 @pytest.mark.parametrize(
