@@ -76,7 +76,7 @@ class CudaDevice(Launching):
         self.gpu, self._seed, self._emit, self._store = gpu, random_seed, emit, store
         self.lock = threading.RLock()  # held while a print buffer is filled and shown
         self.locks = np.zeros(PLACES["owner"] // 8 + 1, np.int64)  # with the lock that its launches take; see `pool.py`
-        self.memory = CudaMemory(gpu.driver, gpu.stream, gpu.enter, gpu.index, lambda: gpu.usable)
+        self.memory = CudaMemory(gpu.driver, gpu.stream, gpu.enter, gpu.index, lambda: gpu.usable, gpu.facts)
         self.loader = Loader()
         self.timer: LaunchTimer | None = None
         self._always_timed = False

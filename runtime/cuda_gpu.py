@@ -56,7 +56,7 @@ class Gpu:
         self._stack: tuple[int, int] | None = None  # the previous limit, and the limit that was requested
         with self.enter():
             self.stream = driver.create_stream()
-        facts = driver.facts(self.device)
+        facts = self.facts = driver.facts(self.device)
         self.processors, self.capability = facts.processors, facts.capability
         if not facts.has_pools:
             raise CudaUnavailable("this GPU or driver has no stream-ordered allocator: update the NVIDIA driver")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from weft.runtime.cuda_copy import SMALL, PinnedCopies
-from weft.runtime.cuda_driver import OUT_OF_MEMORY, CudaError, Driver, Enter
+from weft.runtime.cuda_driver import OUT_OF_MEMORY, CudaError, DeviceFacts, Driver, Enter
 from weft.runtime.cuda_items import DeviceItems, Word
 from weft.runtime.cuda_streams import Events, ForeignArray, is_default
 from weft.runtime.errors import OutOfMemory
@@ -73,10 +73,12 @@ class CudaMemory:
         enter: Enter,
         index: int = 0,
         usable: Callable[[], bool] = lambda: True,
+        facts: DeviceFacts | None = None,
     ) -> None:
-        """`enter` makes the context of the device current, if it is `usable`. `index` is the number of the device."""
+        """`enter` makes the context of the device current, if it is `usable`. `index` is the number of the device,
+        `facts` are its properties, which reserved memory needs."""
         self._driver, self._stream, self._enter, self.index = driver, stream, enter, index
-        self._usable = usable
+        self._usable, self._facts = usable, facts
         self._held: dict[object, tuple[str, int]] = {}
         self._lent: set[int] = set()
         self.observer: Observer | None = None
@@ -100,6 +102,40 @@ class CudaMemory:
         if self.observer is not None:
             self.observer.held(f"GPU {self.index}", size, owner)
         return buffer
+
+    @property
+    def most_reserved(self) -> int:
+        """The most bytes that it makes sense to reserve for one owner: the memory of the device."""
+        return 0 if self._facts is None else self._facts.memory
+
+    def reserve(self, size: int, owner: str, grows: bool = False) -> DeviceBuffer:
+        """Return a buffer of `size` zero bytes that takes addresses, but memory only for the pages that were touched:
+        managed memory. The account does not know how many these are. Raises CudaError if the GPU or its driver has no
+        pages on demand."""
+        del grows
+        if self._facts is None or not self._facts.pages_on_demand:
+            raise CudaError(
+                f"{owner} needs memory that grows by pages, which this GPU or its driver does not have: "
+                "use dense nodes, or arch=cpu"
+            )
+        room = -(-max(size, 1) // _UNIT) * _UNIT
+        with self._enter():
+            try:
+                address = self._driver.allocate_managed(room)
+            except CudaError as error:
+                if error.status == OUT_OF_MEMORY:
+                    raise self._refuse(size, owner) from None
+                raise
+            with suppress(CudaError):  # it is only faster
+                self._driver.prefer_device(address, room, self.index)
+        buffer = DeviceBuffer(self, address, size)
+        weakref.finalize(buffer, self._unreserve, address).atexit = False
+        return buffer
+
+    def _unreserve(self, address: int) -> None:
+        if self._usable():
+            with self._enter():
+                self._driver.free_managed(address)
 
     def _free(self, key: object, address: int, begin: int) -> None:
         owner, size = self._held.pop(key)

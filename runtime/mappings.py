@@ -49,8 +49,8 @@ _SKEW = 69 * 64
 
 
 class Mapping:
-    """Addresses from `begin` to `end`. `room` bytes from `first` on may be used. `lazy`: the system promises no memory for
-    them before they are touched."""
+    """Addresses from `begin` to `end`. `room` bytes from `first` on may be used. `lazy`: the system promises no memory
+    for them before they are touched."""
 
     __slots__ = ("begin", "end", "entry", "first", "room")
 

@@ -143,9 +143,9 @@ def _kernel() -> Any:
 
 
 def reserve(size: int, lazy: bool = False) -> int:
-    """Reserve that many bytes of addresses without access and return the address; 0 if there is no room. `lazy` makes no
-    difference here: memory takes nothing before it is touched, but Windows commits it within its limit, the physical
-    memory and the page files."""
+    """Reserve that many bytes of addresses without access and return the address; 0 if there is no room. `lazy` makes
+    no difference here: memory takes nothing before it is touched, but Windows commits it within its limit, the
+    physical memory and the page files."""
     del lazy
     return int(_kernel().VirtualAlloc(None, size, _RESERVE, _NO_ACCESS) or 0)
 

@@ -52,6 +52,7 @@ _SCALARS: dict[str, Any] = {
     "CUdevice": c_int,
     "CUdeviceptr": c_ulonglong,
     "const char*": c_char_p,
+    "CUmemLocation": c_ulonglong,  # two ints: its type, and above it its number
 }
 
 
@@ -166,7 +167,7 @@ def _node(*arguments: Any) -> list[int]:
 
 _TEXT = ctypes.create_string_buffer(b"what went wrong")
 _CUBIN = ctypes.create_string_buffer(b"a cubin")
-_ATTRIBUTES = {75: 9, 76: 1, 16: 132, 115: 1}
+_ATTRIBUTES = {75: 9, 76: 1, 16: 132, 115: 1, 89: 1}
 
 
 def _attribute(out: int, attribute: int, device: int) -> str:
@@ -216,7 +217,7 @@ CASES: dict[str, Case] = {
             ("cuDeviceTotalMem", "out", 5),
             *(("cuDeviceGetAttribute", "out", attribute, 5) for attribute in _ATTRIBUTES),
         ],
-        DeviceFacts("A GPU", 1 << 36, 91, 132, True),
+        DeviceFacts("A GPU", 1 << 36, 91, 132, True, True),
         {
             "cuDeviceGetName": {0: _put(0, b"A GPU\0")},
             "cuDeviceTotalMem": {0: 1 << 36},
@@ -294,6 +295,17 @@ CASES: dict[str, Case] = {
     "allocate_pinned": Case(
         lambda d: d.allocate_pinned(256), [("cuMemHostAlloc", "out", 256, 0)], 1 << 43, {"cuMemHostAlloc": {0: 1 << 43}}
     ),
+    "allocate_managed": Case(
+        lambda d: d.allocate_managed(1 << 36),
+        [("cuMemAllocManaged", "out", 1 << 36, 1)],
+        1 << 44,
+        {"cuMemAllocManaged": {0: 1 << 44}},
+    ),
+    "prefer_device": Case(
+        lambda d: d.prefer_device(1 << 44, 1 << 36, 1),
+        [("cuMemAdvise", 1 << 44, 1 << 36, 3, 1 | 1 << 32)],
+    ),
+    "free_managed": Case(lambda d: d.free_managed(1 << 44), [("cuMemFree", 1 << 44)]),
     "free_pinned": Case(lambda d: d.free_pinned(1 << 43), [("cuMemFreeHost", 1 << 43)]),
     "copy_in": Case(
         lambda d: d.copy_in(1 << 45, 1 << 43, 100, 1 << 41), [("cuMemcpyHtoDAsync", 1 << 45, 1 << 43, 100, 1 << 41)]

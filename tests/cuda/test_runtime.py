@@ -90,6 +90,35 @@ def test_which_of_two(machine: Any) -> None:
     assert cuda_gpu.gpu(1) is second
 
 
+def test_reserved_memory_is_managed_and_freed_with_its_last_user(machine: Any) -> None:
+    made = machine()
+    weft.init(arch=weft.cuda, enable_fallback=False)
+    memory = program().device.memory
+    assert memory.most_reserved == 8 << 30
+    pool = memory.reserve(1 << 33, "pool", grows=True)
+    view = memory.view(pool, "i4", (4,), 1 << 32)
+    assert view.copy().tolist() == [0, 0, 0, 0]
+    view[2] = 5
+    assert view.copy().tolist() == [0, 0, 5, 0]
+    held = len(made.blocks)
+    del pool, view
+    assert "free_managed" in made.calls
+    assert len(made.blocks) == held - 1
+    made.failing["prefer_device"] = 801  # not supported: it would only be faster
+    kept = memory.reserve(64, "pool")
+    made.failing["allocate_managed"] = OUT_OF_MEMORY
+    with pytest.raises(OutOfMemory, match=r"velocity needs 8\.0 GiB of GPU memory"):
+        memory.reserve(1 << 33, "velocity")
+    assert kept.size == 64
+
+
+def test_reserved_memory_needs_pages_on_demand(machine: Any) -> None:
+    machine(pages=False)
+    weft.init(arch=weft.cuda, enable_fallback=False)
+    with pytest.raises(CudaError, match="velocity needs memory that grows by pages, which this GPU or its driver"):
+        program().device.memory.reserve(1 << 33, "velocity")
+
+
 @pytest.mark.parametrize("others", [None, 0xC0DE0])
 def test_the_gpu_that_another_library_chose_stays(machine: Any, others: int | None) -> None:
     made = machine(gpus=2)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tests.emulated import blocks
+from weft.runtime import mappings
 from weft.runtime.cuda_driver import OUT_OF_MEMORY, CudaError, DeviceFacts, Dim3, Driver, failure
 
 __all__ = ["EmulatedDriver", "turn"]
@@ -37,6 +38,7 @@ turn = threading.RLock()  # a stream does one thing at a time
 _SILENT = (
     "free",
     "free_pinned",
+    "free_managed",
     "destroy_event",
     "destroy_graph",
     "destroy_executable",
@@ -89,8 +91,11 @@ def _count_calls(cls: type) -> None:
 class EmulatedDriver(Driver):
     """A driver with so many GPUs, all alike."""
 
-    def __init__(self, gpus: int = 1, supported: int = 12_030, capability: int = 90, pools: bool = True) -> None:
-        self.gpus, self.supported, self.capability, self.pools = gpus, supported, capability, pools
+    def __init__(
+        self, gpus: int = 1, supported: int = 12_030, capability: int = 90, pools: bool = True, pages: bool = True
+    ) -> None:
+        self.gpus, self.supported, self.capability = gpus, supported, capability
+        self.pools, self.pages = pools, pages
         self.forked, self.failure = False, ""
         self.failing = dict[str, int]()  # what calls of that name end with
         self.calls = list[str]()
@@ -130,7 +135,7 @@ class EmulatedDriver(Driver):
         return index
 
     def facts(self, device: int) -> DeviceFacts:
-        return DeviceFacts(f"Emulated {device}", 8 << 30, self.capability, 4, self.pools)
+        return DeviceFacts(f"Emulated {device}", 8 << 30, self.capability, 4, self.pools, self.pages)
 
     def retain_context(self, device: int) -> int:
         return 0xC0DE0 + device
@@ -214,6 +219,18 @@ class EmulatedDriver(Driver):
 
     def allocate_pinned(self, size: int) -> int:
         return self._new_block(size)
+
+    def allocate_managed(self, size: int) -> int:
+        block = mappings.take_reserved(size, "managed memory", grows=False)
+        address = int(block.ctypes.data)
+        self.blocks[address] = block
+        return address
+
+    def prefer_device(self, address: int, size: int, device: int) -> None:
+        pass
+
+    def free_managed(self, address: int) -> None:
+        del self.blocks[address]
 
     def free_pinned(self, address: int) -> None:
         del self.blocks[address]

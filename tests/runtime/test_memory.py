@@ -53,7 +53,7 @@ def test_the_account_counts_the_touched_pages_of_reserved_memory() -> None:
     pool[5] = 1
     assert memory.holders() == [("pool", mmap.PAGESIZE), ("x", 1000)]
     assert memory.total == mmap.PAGESIZE + kept.size
-    with pytest.raises(OutOfMemory, match="y needs 1048576.0 TiB of address space"):
+    with pytest.raises(OutOfMemory, match=r"y needs 1048576\.0 TiB of address space"):
         memory.reserve(1 << 60, "y")
     del pool
     gc.collect()
