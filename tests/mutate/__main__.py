@@ -46,11 +46,15 @@ def main() -> int:
     parser.add_argument(
         "--budget", type=float, default=60, help="seconds of tests a mutant, as long as they take alone"
     )
-    parser.add_argument("--minutes", type=float, default=0, help="begin no mutant after so many")
+    parser.add_argument(
+        "--minutes", type=float, default=0, help="begin no mutant after so many, counted from the start"
+    )
     parser.add_argument("--sample", type=int, default=0, help="so many mutants of each module, drawn at random")
     parser.add_argument("--seed", type=int, default=1, help="which sample, and in which order")
     parser.add_argument("--tests", default=" ".join(TESTS), help="where the tests are that may notice")
     parser.add_argument("--quick", action="store_true", help="without the exhaustive tests")
+    parser.add_argument("--brief", action="store_true", help="without the exhaustive tests that take seconds")
+    parser.add_argument("--met", default="out/mutate/met.jsonl", help="the file that keeps what each test meets")
     parser.add_argument("--record", action="store_true", help="only see which conditions each test meets")
     parser.add_argument("--again", default="", help="only those of which such a file says that no test noticed them")
     parser.add_argument("--keep", action="store_true", help="trust what was recorded before the compiler changed")
@@ -71,14 +75,16 @@ def main() -> int:
     jobs.sort(key=lambda job: next(place for place, part in enumerate(given.only.split(",")) if part in job.module))
     if given.record:
         jobs = []
+    end = time.monotonic() + given.minutes * 60 if given.minutes else float("inf")
     verdicts: list[Verdict] = []
-    session = Session(lambda session: verdicts.extend(_judged(session, jobs, given)))
+    session = Session(lambda session: verdicts.extend(_judged(session, jobs, given, end)), wanted)
     # Random tests draw the same in each copy of the process, and are not made small.
     settings.register_profile("mutate", derandomize=True, database=None, phases=[Phase.explicit, Phase.generate])
     settings.load_profile("mutate")
     # All tests, but with as few examples of each random one as in `make test`, and without the cases on the GPU in
     # software that `make test` leaves to `make test-all`.
     marks = "not exhaustive" if given.quick else "not exhaustive or not emulated"
+    marks = f"({marks}) and not (slow and exhaustive)" if given.brief else marks
     options = ["-q", "-m", marks, "-p", "no:cacheprovider", "-p", "no:xdist"]
     code = pytest.main([*options, *given.tests.split()], plugins=[session])
     if not verdicts:
@@ -90,9 +96,8 @@ def _drawn(jobs: list[Job], sample: int, seed: int) -> list[Job]:
     return random.Random(seed).sample(jobs, sample) if 0 < sample < len(jobs) else jobs
 
 
-def _judged(session: Session, jobs: list[Job], given: argparse.Namespace) -> Iterator[Verdict]:
-    recorded = session.record(ROOT / "out" / "mutate" / "met.jsonl", given.processes, given.keep)
-    end = time.monotonic() + given.minutes * 60 if given.minutes else float("inf")
+def _judged(session: Session, jobs: list[Job], given: argparse.Namespace, end: float) -> Iterator[Verdict]:
+    recorded = session.record(ROOT / given.met, given.processes, given.keep)
     begun = (job for job in jobs if time.monotonic() < end)
     for number, verdict in enumerate(session.judge(begun, recorded, given.processes, given.budget)):
         if verdict.what in ("survived", "unmet"):

@@ -25,6 +25,8 @@ from tests.mutate.targets import TARGETS
 
 __all__ = ["Job", "Recorded", "Session", "Verdict", "first_tests", "renumbered"]
 
+_TOGETHER = 12  # tests that one copy records: those of a long file run in several copies at once
+
 
 @dataclass(frozen=True)
 class Job:
@@ -57,14 +59,15 @@ class Verdict:
 
 
 class Session:
-    """A plugin of pytest. `work` is called with it, in place of the loop over the tests."""
+    """A plugin of pytest. `work` is called with it, in place of the loop over the tests. `modules`: those whose
+    conditions are watched and broken."""
 
-    def __init__(self, work: Callable[[Session], None]) -> None:
-        self.work = work
+    def __init__(self, work: Callable[[Session], None], modules: Iterable[str] = TARGETS) -> None:
+        self.work, self.modules = work, tuple(modules)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self.items = {item.nodeid: item for item in session.items}
-        self.paths = {name: str(import_module(name).__file__) for name in TARGETS}
+        self.paths = {name: str(import_module(name).__file__) for name in self.modules}
         self.sources = {name: Path(path).read_text(encoding="utf-8") for name, path in self.paths.items()}
         self.functions = Functions(set(self.paths.values()))
         for plugin in session.config.pluginmanager.get_plugins():
@@ -74,10 +77,12 @@ class Session:
         return True
 
     def record(self, path: Path, processes: int, keep: bool = False) -> list[Recorded]:
-        """What each test meets. `path` keeps it while the modules stay as they are, or where `keep` is given: then a
-        condition that is new counts as met by those tests only that are recorded from now on."""
+        """What each test meets. `path` keeps it while all targets stay as they are, or where `keep` is given: then a
+        condition that is new counts as met by those tests only that are recorded from now on. A file belongs to one
+        choice of modules."""
         names = {module: [one.name for one in mutants(source)] for module, source in self.sources.items()}
-        digest = hashlib.blake2b("".join(self.sources.values()).encode()).hexdigest()
+        targets = [Path(str(import_module(name).__file__)).read_text(encoding="utf-8") for name in TARGETS]
+        digest = hashlib.blake2b("".join((*self.modules, *targets)).encode()).hexdigest()
         head, *lines = path.read_text().splitlines() if path.exists() else ['{"digest": "", "names": {}}']
         old = json.loads(head)
         kept = lines if old["digest"] == digest or keep else []
@@ -102,7 +107,9 @@ class Session:
         wanted = [item for name, item in self.items.items() if name in new]
         for file, items in groupby(wanted, lambda item: item.path):
             chosen = list(items)
-            yield forks.Task(file.name, lambda send, chosen=chosen: self._watch(chosen, send), lambda _: 600)
+            for start in range(0, len(chosen), _TOGETHER):
+                part = chosen[start : start + _TOGETHER]
+                yield forks.Task(file.name, lambda send, part=part: self._watch(part, send), lambda _: 600)
 
     def _watch(self, items: list[pytest.Item], send: forks.Send) -> None:
         met: defaultdict[str, set[int]] = defaultdict(set)
