@@ -68,11 +68,18 @@ def _operator(demand: Demand, frame: Frame, op: ops.Unary | ops.Binary) -> None:
     adjoint = _adjoint(frame, op)
     if adjoint is None:
         return
-    for value, part in partials_of(op):
+    parts = partials_of(op)
+    if _is_square(op):  # 2 v a for each v: parts of a norm share 2 a
+        parts, adjoint = parts[:1], frame.build.add(ops.Binary("add", adjoint, adjoint, type=adjoint.type))
+    for value, part in parts:
         if value in demand.active:
             term = apply_partial(part, adjoint, _Operands(frame, op), frame.build)  # type: ignore[arg-type]
             if term is not None:
                 _give(demand, frame, value, term)
+
+
+def _is_square(op: ops.Unary | ops.Binary) -> bool:
+    return isinstance(op, ops.Binary) and op.kind == "mul" and op.lhs is op.rhs
 
 
 @pullbacks(ops.Select)

@@ -78,7 +78,7 @@ DERIVATIVES: dict[str, Derivative] = {
         _where(apply("eq", x, 0.0), 0.0, 0.5 / r),
         kinks=(Kink((0.0,), (0.0,), "the slope is infinite; 0 makes the gradient of a norm 0 at the origin"),),
     ),
-    "rsqrt": _analytic(apply("mul", -0.5, r / x)),
+    "rsqrt": _analytic(apply("mul", -0.5, r * (r * r))),
     "sin": _analytic(apply("cos", x)),
     "cos": _analytic(-apply("sin", x)),
     "tan": _analytic(1.0 + r * r),
@@ -95,7 +95,7 @@ DERIVATIVES: dict[str, Derivative] = {
     "add": _analytic(1.0, 1.0),
     "sub": _analytic(1.0, -1.0),
     "mul": _analytic(y, x),
-    "div": _analytic(1.0 / y, -(r / y)),
+    "div": _analytic(1.0 / y, -(r * (1.0 / y))),
     "step2": _rule(0.0, 0.0, kinks=(Kink((6.0, 3.0), (0.0, 0.0), _STEP),)),
     "mod": _rule(
         1.0,
@@ -195,7 +195,8 @@ def emit(part: Expression, values: Mapping[str, Value], build: Builder) -> Value
 def apply_partial(part: Expression, tangent: Value, values: Mapping[str, Value], build: Builder) -> Value | None:
     """The product of the partial derivative `part` and a tangent or an adjoint; None if the derivative is 0 everywhere.
     A factor of 0 or 1 is no multiplication, so that an operand that does not win a `min` contributes 0 even if its
-    tangent is infinite."""
+    tangent is infinite. In `a * (b / c)`, the quotient is multiplied first: the adjoints of both operands of a division
+    then share one division."""
     if isinstance(part, Fixed):
         return _scaled(part, tangent, build)
     if isinstance(part, Apply) and part.kind == "neg":
@@ -204,12 +205,19 @@ def apply_partial(part: Expression, tangent: Value, values: Mapping[str, Value],
     if isinstance(part, Apply) and part.kind == "div":
         inner = apply_partial(part.args[0], tangent, values, build)
         return None if inner is None else build.add(ops.Binary("div", inner, emit(part.args[1], values, build)))
+    if isinstance(part, Apply) and part.kind == "mul" and _is_quotient(part.args[1]):
+        inner = apply_partial(part.args[1], tangent, values, build)
+        return None if inner is None else build.add(ops.Binary("mul", emit(part.args[0], values, build), inner))
     if isinstance(part, Apply) and part.kind == "select":
         condition = emit(part.args[0], values, build)
         sides = [apply_partial(side, tangent, values, build) for side in part.args[1:]]
         zero = constant(build, 0.0, tangent.type)
         return build.add(ops.Select(condition, *(zero if side is None else side for side in sides)))
     return build.add(ops.Binary("mul", emit(part, values, build), tangent))
+
+
+def _is_quotient(part: Expression) -> bool:
+    return isinstance(part, Apply) and part.kind == "div"
 
 
 def _scaled(number: Fixed, tangent: Value, build: Builder) -> Value | None:

@@ -12,6 +12,7 @@ from tests.mapping import for_cpu
 from weft.codegen.cpu.kernel import emit_kernel
 from weft.ir.config import CompileConfig
 from weft.ir.mapping.lane_choice import FoldPlan, LanePlan, lane_decision
+from weft.ir.mapping.lane_vectors import vectors_at_once
 from weft.ir.mapping.layouts import Layouts
 from weft.ir.mapping.rows import in_cell, is_row
 from weft.ir.ops import Address, Arg, Const, TreeBase
@@ -20,6 +21,7 @@ from weft.ir.scopes import Scope
 from weft.ir.storage.path import Cells
 from weft.ir.tasks import tasks_of
 from weft.ir.types import Prim, f32, f64, i8, i16, i32, i64, pointer
+from weft.ir.uniform import uniformity
 
 SOURCES = Path(__file__).parent / "golden"
 ALL = "avx2 avx512f avx512vl"
@@ -72,6 +74,49 @@ def test_what_the_program_asks_for() -> None:
     # Iterations that print run one after another; so do their rounds, where lanes for iterations were asked for.
     assert planned("product", None, ALL, *PRINTS) == "16 rounds"
     assert planned("product", 16, ALL, *PRINTS).startswith("no lanes: ")
+
+
+# Iterations j add to c[i], which all lanes have in common, in each round.
+ADDS = (
+    ("      %16 = load %total : f32\n      %17 = binary add %16, %15 : f32\n      store %total, %17\n",
+     '      %16 = address %9, indices=[%k], strides=[%7], offset=0, scope="field:c" : *f32\n'
+     "      %17 = atomic add %16, %15 : f32\n"),
+)  # fmt: skip
+
+
+def vectors(bits: int, *changes: tuple[str, str]) -> int:
+    """How many vectors of lanes run at once, of such a kernel."""
+    text = (SOURCES / "product.chi").read_text()
+    for old, new in (*ADDS, *changes):
+        assert old in text
+        text = text.replace(old, new)
+    (task,) = tasks_of(parse(text))
+    return vectors_at_once(task, uniformity(task), bits)
+
+
+def test_sums_of_all_lanes_run_several_vectors_at_once() -> None:
+    assert (vectors(512), vectors(256)) == (4, 2)
+    assert planned("product", None, ALL, *ADDS) == "64 x 1"
+    assert vectors(512, ("indices=[%k], strides=[%7]", "indices=[%j], strides=[%7]")) == 1  # each lane its own place
+    sum = "%17 = atomic add %16, %15 : f32\n"
+    assert vectors(512, (sum, f"{sum}      store %19, %17\n"), *PLACE) == 1  # a lane needs what it found
+    assert vectors(512, (sum, f"{sum}      store %19, %15\n"), *PLACE) == 1  # stores of each lane
+    longer = {count: (sum, f"{sum}{sines(count)}") for count in (30, 90, 100)}
+    assert [vectors(512, change) for change in longer.values()] == [4, 2, 1]
+
+
+# The address of the result before the loop.
+PLACE = (
+    ("    %19 = address", "    %20 = address"),
+    ("store %19, %18", "store %20, %18"),
+    ("    store %total, %10\n",
+     "    store %total, %10\n"
+     '    %19 = address %9, indices=[%i, %j], strides=[%3, %7], offset=4, scope="field:c" : *f32\n'),
+)  # fmt: skip
+
+
+def sines(count: int) -> str:
+    return "".join(f"      %{100 + k} = unary sin %15 : f32\n" for k in range(count))
 
 
 def test_groups_of_vectors_look_whether_the_launch_shall_end() -> None:
