@@ -13,7 +13,17 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from weft.ir import atomic_ops, derivative_ops, lowered_ops, mapped_ops, ops, schedule, tensor_ops, vector_ops
+from weft.ir import (
+    atomic_ops,
+    derivative_ops,
+    lowered_ops,
+    mapped_ops,
+    ops,
+    schedule,
+    sparse_ops,
+    tensor_ops,
+    vector_ops,
+)
 from weft.ir.autodiff.rules import DERIVATIVES, spell
 from weft.ir.core import LEVELS, OPS, Op, ops_at
 from weft.ir.pipeline import LEVEL_AFTER, TO_LANES, TO_LOWERED, TO_MAPPED, TO_TASKS, find_pass
@@ -125,7 +135,7 @@ def _ops() -> list[str]:
 
 def _sections() -> list[tuple[str, list[type[Op]]]]:
     """The ops under the headings of the files that declare them."""
-    files = (ops, tensor_ops, derivative_ops, atomic_ops, lowered_ops, mapped_ops, vector_ops)
+    files = (ops, tensor_ops, derivative_ops, atomic_ops, sparse_ops, lowered_ops, mapped_ops, vector_ops)
     source = "".join(map(inspect.getsource, files))
     found: list[tuple[str, list[type[Op]]]] = []
     for heading, name in re.findall(r'^# ---- ([\w ,]+) -+$|^class \w+\(Op, name="(\w+)"', source, re.MULTILINE):

@@ -16,6 +16,7 @@ import numpy as np
 
 from weft.ir import evaluate_mapped as evaluate_mapped  # registers the meaning of ops of mapped CHI
 from weft.ir import evaluate_simt as evaluate_simt  # registers the meaning of SIMT ops
+from weft.ir import evaluate_sparse as evaluate_sparse  # registers the meaning of ops on sparse cells
 from weft.ir import evaluate_values as evaluate_values  # registers the meaning of value ops
 from weft.ir import evaluate_vectors as evaluate_vectors  # registers the meaning of ops on vectors
 from weft.ir import evaluate_weak as evaluate_weak  # registers the effects of ops on weak memory
@@ -26,6 +27,7 @@ from weft.ir.boxes import points
 from weft.ir.config import CompileConfig
 from weft.ir.core import BlockArg
 from weft.ir.errors import message_parts, shown_values
+from weft.ir.evaluate_sparse import sparse_loop
 from weft.ir.evaluate_threads import at_once, spread_out, task_threads
 from weft.ir.gpu_machine import jammed
 from weft.ir.machine import Course, Env, Flow, Machine, Run, Steps, regrouped, runs, steps
@@ -256,6 +258,8 @@ def _parallel_for(machine: Machine, op: ops.ParallelFor) -> Run:
 @runs(ops.StructFor)
 def _struct_for(machine: Machine, op: ops.StructFor) -> Run:
     space = op.field.space
+    if op.cells or op.field.node is not None:
+        return sparse_loop(machine, op)
     found = op.field.path.enumerate(space, int)
     limits = zip(found.axes, found.begins, found.ends, strict=False)  # without axes: one iteration, and no index
     box = [range(begin + space.first[axis], end + space.first[axis]) for axis, begin, end in limits]

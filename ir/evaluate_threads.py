@@ -61,10 +61,15 @@ def at_once(steps: Steps) -> Run:
     return run
 
 
-def spread_out(machine: Machine, loop: ops.ParallelFor | ops.StructFor, args: Sequence[BlockArg]) -> Spread:
-    """A parallel loop that is not a task yet."""
+def spread_out(
+    machine: Machine,
+    loop: ops.ParallelFor | ops.StructFor,
+    args: Sequence[BlockArg],
+    listed: Sequence[tuple[int, ...]] | None = None,
+) -> Spread:
+    """A parallel loop that is not a task yet. `listed`: the indices of each iteration, by its number in the box."""
     empty, numbered = Block(), threads_of_blocks(loop)
-    each = _one_by_one(machine, args, loop.body, numbered > 0)
+    each = _one_by_one(machine, args, loop.body, numbered > 0, listed=listed)
     return _threads(machine, empty, each, empty, _groups, _Team(numbered, numbered > 0, ()))
 
 
@@ -168,7 +173,12 @@ def _chunks(box: list[range], threads: int) -> list[list[range]]:
 
 
 def _one_by_one(
-    machine: Machine, args: Sequence[BlockArg], body: Block, numbered: bool, unordered: bool = False
+    machine: Machine,
+    args: Sequence[BlockArg],
+    body: Block,
+    numbered: bool,
+    unordered: bool = False,
+    listed: Sequence[tuple[int, ...]] | None = None,
 ) -> Each:
     slots, prims, course = machine.slot_list(args), [element(arg.type) for arg in args], machine.course
     in_turns = numbered or course.schedule is not None
@@ -177,8 +187,9 @@ def _one_by_one(
     machine.recorded = None
 
     def bind(env: Env, group: Sequence[Point]) -> None:
-        ((course.iteration, point),) = group
+        ((course.iteration, values),) = group
         course.draws = 0
+        point = values if listed is None else listed[values[0]]
         for slot, prim, index in zip(slots, prims, point, strict=True):
             env[slot] = cast_value(index, prim)
 

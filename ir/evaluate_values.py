@@ -201,13 +201,13 @@ runs(ops.SharedLocal)(_local)
 
 @runs(ops.FieldPtr)
 def _field_ptr(machine: Machine, op: ops.FieldPtr) -> Run:
-    indices, memory, field = machine.slot_list(op.indices), machine.memory, op.field
+    indices, memory, field, activates = machine.slot_list(op.indices), machine.memory, op.field, op.activates
     places: dict[tuple[int, ...], Place] = {}
 
     def run(env: Env) -> Place:
         index = tuple([int(env[i]) for i in indices])
         if index not in places:
-            places[index] = memory.place(field, index)
+            places[index] = memory.place(field, index, activates)
         return places[index]
 
     return run
@@ -344,13 +344,15 @@ def _updates(machine: Machine, op: Any, update: Callable[[Any, list[Any]], Any])
     """An atomic access of a scalar. `update` computes the new value from the old one and the operands; None: the value
     stays. It gives the old value."""
     ptr, values, type = machine.slot(op.ptr), machine.slot_list(op.operands[1:]), pointee(op.ptr)
-    masked, nothing = machine.config.masks, cast_value(0, element(type))
+    masked, nothing, reads = machine.config.masks, cast_value(0, element(type)), isinstance(op, ops.AtomicLoad)
 
     def run(env: Env) -> Any:
         place: Place = env[ptr]
         if masked and place.error:
             return nothing
         old = place.load(type)
+        if not reads:
+            place.touch()
         new = update(old, [convert(env[value], type) for value in values])
         if new is not None:
             place.store(new, type)

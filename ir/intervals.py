@@ -24,6 +24,8 @@ from weft.ir.ops import (
     Task,
     TempPtr,
     Unary,
+    VisitedIndex,
+    VisitedSlot,
     Yield,
 )
 from weft.ir.types import Prim, Tensor, i32, i64
@@ -117,6 +119,16 @@ def _index(value: Value, depth: int) -> Interval:
     return low, max(interval(box.ends[position], depth)[1] - 1, low)
 
 
+def _visited_index(value: Value) -> Interval:
+    assert isinstance(value, VisitedIndex)
+    return 0, value.node.shape[value.axis] - 1
+
+
+def _visited_slot(value: Value) -> Interval:
+    assert isinstance(value, VisitedSlot)
+    return 1, value.node.capacity - 1
+
+
 def _binary(value: Value, depth: int) -> Interval:
     found = unclipped(value, depth)
     return found if found is not None else type_interval(value.type)
@@ -187,4 +199,6 @@ RULES: dict[type[Value], Callable[[Value, int], Interval]] = {
     Binary: _binary,
     Clamp: _binary,
     Unary: _unary,
+    VisitedIndex: lambda value, _: _visited_index(value),
+    VisitedSlot: lambda value, _: _visited_slot(value),
 }

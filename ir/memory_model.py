@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from weft.ir.nodes import NodeSymbol, cells_of
 from weft.ir.scalar import cast_value
+from weft.ir.sparse_memory import SparseCell, SparseMemory
 from weft.ir.symbols import FieldSymbol
 from weft.ir.types import Lanes, Prim, Struct, Tensor, Type, element, flatten
 
@@ -33,20 +35,23 @@ class Fault(Exception):
 
 @dataclass
 class Memory:
-    """The memory that a kernel can access besides its arguments: one byte buffer per SNode tree. It also collects
-    prints, and the places of reported masked accesses and overflows in `told`."""
+    """The memory that a kernel can access besides its arguments: one byte buffer per SNode tree, and the cells of
+    sparse nodes before `lower_sparse`. It also collects prints, and the places of reported masked accesses and
+    overflows in `told`."""
 
     trees: list[Any] = field(default_factory=list[Any])
     printed: list[str] = field(default_factory=list[str])
     warned: list[str] = field(default_factory=list[str])
     told: set[object] = field(default_factory=set[object])
+    sparse: SparseMemory = field(default_factory=SparseMemory)
 
     @staticmethod
-    def of(fields: Sequence[FieldSymbol]) -> Memory:
-        """Zeroed trees that are just large enough for these fields."""
+    def of(fields: Sequence[FieldSymbol], nodes: Sequence[NodeSymbol] = ()) -> Memory:
+        """Zeroed trees that are just large enough for these fields and nodes."""
         sizes: dict[int, int] = {}
-        for symbol in fields:
-            sizes[symbol.tree] = max(sizes.get(symbol.tree, 0), symbol.path.span[1])
+        for symbol in (*fields, *(part for node in nodes for part in node.parts.values())):
+            stored = symbol if symbol.node is None else cells_of(symbol)
+            sizes[symbol.tree] = max(sizes.get(symbol.tree, 0), stored.path.span[1])
         return Memory([np.zeros(sizes.get(tree, 0), np.uint8) for tree in range(max(sizes, default=-1) + 1)])
 
     def read(self, symbol: FieldSymbol) -> Any:
@@ -65,8 +70,9 @@ class Memory:
         for point, row in zip(np.ndindex(*symbol.shape), rows, strict=True):
             _shifted(self, symbol, point, first).store_scalars(list(row))
 
-    def place(self, symbol: FieldSymbol, indices: Sequence[int]) -> Place:
-        """The element `indices` of a field. The indices are the user's, with the offset."""
+    def place(self, symbol: FieldSymbol, indices: Sequence[int], activates: bool = True) -> Place:
+        """The element `indices` of a field. The indices are the user's, with the offset. `activates`: see
+        `FieldPtr`."""
         local = [i - first for i, first in zip(indices, symbol.offset)] if symbol.offset else list(indices)
         inside = all(0 <= i < extent for i, extent in zip(local, symbol.shape, strict=True))
         error = (
@@ -74,9 +80,18 @@ class Memory:
             if inside
             else f"index {tuple(indices)} is out of bounds for field '{symbol.name}' of shape {symbol.shape}"
         )
+        if symbol.node is not None:
+            return self.sparse_place(symbol, local if inside else [0] * len(local), activates, error)
         base = symbol.path.locate(local)
         offsets = [base + start for start in symbol.components]
         return Place(self.trees[symbol.tree], offsets, flatten(symbol.dtype), error)
+
+    def sparse_place(self, symbol: FieldSymbol, local: Sequence[int], activates: bool, error: str) -> Place:
+        """An element of a sparse field, whose indices count from 0."""
+        buffer, base = self.sparse.locate(symbol, local, self.trees)
+        made = Place(buffer, [base + start for start in symbol.components], flatten(symbol.dtype), error)
+        made.cell = SparseCell(self.sparse, symbol, tuple(local), activates)
+        return made
 
 
 def _shifted(memory: Memory, symbol: FieldSymbol, point: Sequence[int], first: Sequence[int]) -> Place:
@@ -85,12 +100,17 @@ def _shifted(memory: Memory, symbol: FieldSymbol, point: Sequence[int], first: S
 
 class Place:
     """The location of a value: a scalar at each of `offsets`, of the primitive type with the same position. `error`:
-    the reason why it must not be used, or ""."""
+    the reason why it must not be used, or "". `cell`: the sparse cell in which it is."""
 
-    __slots__ = ("buffer", "error", "offsets", "prims")
+    __slots__ = ("buffer", "cell", "error", "offsets", "prims")
 
     def __init__(self, buffer: Any, offsets: Sequence[int], prims: Sequence[Prim], error: str = "") -> None:
         self.buffer, self.offsets, self.prims, self.error = buffer, offsets, prims, error
+        self.cell: SparseCell | None = None
+
+    def touch(self) -> bool:
+        """Something writes here: activate the cell, if it is sparse. Gives whether the write has an effect."""
+        return self.cell is None or bool(self.error) or self.cell.touch()
 
     def load_scalars(self) -> list[Any]:
         """Every scalar, in order."""
@@ -101,6 +121,8 @@ class Place:
     def store_scalars(self, values: Sequence[Any]) -> None:
         """Put those scalars there, cast to the types of the place."""
         self.check()
+        if not self.touch():
+            return
         for at, prim, value in zip(self.offsets, self.prims, values, strict=True):
             np.ndarray((), prim.np, self.buffer, at)[()] = cast_value(value, prim)
 
@@ -111,7 +133,9 @@ class Place:
     def store(self, value: Any, type: Type) -> None:
         """Store a value of type `type` at this place."""
         if isinstance(type, Prim):
-            self._cell()[()] = cast_value(value, self.prims[0])
+            scalar = self._cell()
+            if self.touch():
+                scalar[()] = cast_value(value, self.prims[0])
         else:
             self.store_scalars(flat_values(value, type))
 
@@ -134,7 +158,9 @@ class Place:
     def part(self, start: int, count: int, error: str = "") -> Place:
         """The scalars from number `start` on."""
         stop = start + count
-        return Place(self.buffer, self.offsets[start:stop], self.prims[start:stop], self.error or error)
+        made = Place(self.buffer, self.offsets[start:stop], self.prims[start:stop], self.error or error)
+        made.cell = self.cell
+        return made
 
 
 def packed(type: Type, start: int = 0) -> list[int]:

@@ -20,9 +20,11 @@ from weft.ir.lowered_ops import (
     TreeBase,
 )
 from weft.ir.mapped_ops import Aligned, AtomicRow, Clamp, StackLeft
+from weft.ir.nodes import NodeSymbol
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, unary_type
 from weft.ir.schedule import LoopSchedule, Schedule
 from weft.ir.simt import SIMT, result_of
+from weft.ir.sparse_ops import Activate, Append, Deactivate, IsActive, Length, VisitedIndex, VisitedSlot
 from weft.ir.symbols import FieldSymbol, LoopConfig, Lost, Param
 from weft.ir.tensor_ops import Extract, MakeStruct, MakeTensor, MatMul, Member, Transpose
 from weft.ir.types import Array, Pointer, Struct, Type, element, i32, pointer, shape_of, with_element
@@ -47,9 +49,11 @@ __all__ = [
     "ORDERS",
     "SIMT",
     "UNARY",
+    "Activate",
     "Address",
     "Aligned",
     "AnyActive",
+    "Append",
     "ArrayBase",
     "ArrayExtent",
     "ArrayStride",
@@ -58,6 +62,7 @@ __all__ = [
     "AtomicStore",
     "Clamp",
     "CompareExchange",
+    "Deactivate",
     "Derivative",
     "EachLane",
     "Exchange",
@@ -67,8 +72,10 @@ __all__ = [
     "FirstActive",
     "FirstLanes",
     "Gather",
+    "IsActive",
     "Lane",
     "LaneRandom",
+    "Length",
     "MakeStruct",
     "MakeTensor",
     "MaskedLoad",
@@ -85,6 +92,8 @@ __all__ = [
     "Transpose",
     "TreeBase",
     "Vary",
+    "VisitedIndex",
+    "VisitedSlot",
 ]
 
 # ---- values ----------------------------------------------------------------------------------------------------------
@@ -242,10 +251,12 @@ class Shared(Op, name="shared", levels="chi tasks"):
 
 
 class FieldPtr(Op, name="field_ptr", pure=True, place=True, levels="chi tasks"):
-    """Gives the address of the element `indices` of a field. A 0-D field takes no index."""
+    """Gives the address of the element `indices` of a field. A 0-D field takes no index. `activates`: a write through
+    the address activates the cells above the element. Otherwise a write to what is not active has no effect."""
 
     field: FieldSymbol = attr()
     indices: list[Value] = operands()
+    activates: bool = attr(default=True)
 
     def result_type(self) -> Type:
         return pointer(self.field.dtype)
@@ -376,10 +387,12 @@ class ParallelFor(Op, name="parallel_for", droppable=True, levels="chi"):
 
 class StructFor(Op, name="struct_for", droppable=True, levels="chi"):
     """Runs `body` for every element of a field, in any order. The arguments of `body` are the indices as the user
-    counts them, with the field's offset."""
+    counts them, with the field's offset. Of a sparse field, it visits what is active when the loop begins. `cells`: it
+    visits the active cells of the node whose table the field is."""
 
     field: FieldSymbol = attr()
     config: LoopConfig = attr(default=LoopConfig())
+    cells: bool = attr(default=False)
     body: Block = region(default=None)
 
 
@@ -423,7 +436,8 @@ class Print(Op, name="print", writes=True, effect="elsewhere"):
 
 class Assert(Op, name="assert", writes=True, effect="elsewhere", fails=True):
     """Stops the task if the u1 `condition` is false. The launch then raises `message`, with each `{}` replaced by an
-    operand. `kind` selects the exception: "assert", "bounds", "arithmetic", "recursion", "race" or "uninitialised".
+    operand. `kind` selects the exception: "assert", "bounds", "arithmetic", "recursion", "race", "uninitialised" or
+    "memory".
     `types` is as in `print`."""
 
     condition: Value = operand()
@@ -453,7 +467,7 @@ class Kernel(Op, name="kernel"):
     The pass `differentiate` replaces the kernel by it and clears the mode. Reverse mode adds two facts. `saved`: the
     fields and array parameters that must hold their values of before the launch of the original kernel when the kernel
     runs, by their names in `places_of`. `lost`: where the original kernel stores a value with a derivative to memory
-    without a gradient."""
+    without a gradient. `nodes`: the sparse nodes of the trees of its fields, parents first."""
 
     symbol: str = attr()
     params: tuple[Param, ...] = attr(default=())
@@ -464,6 +478,7 @@ class Kernel(Op, name="kernel"):
     mode: str = attr(default="")
     saved: tuple[str, ...] = attr(default=())
     lost: tuple[Lost, ...] = attr(default=())
+    nodes: tuple[NodeSymbol, ...] = attr(default=())
     body: Block = region(default=None)
 
 

@@ -13,6 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from weft.ir.core import OPS, Block, BlockArg, Field, Op, Value
 from weft.ir.errors import WeftError
+from weft.ir.nodes import NodeSymbol
 from weft.ir.ops import Kernel
 from weft.ir.schedule import RECORDS
 from weft.ir.scopes import Scope
@@ -78,6 +79,8 @@ class _Parser:
         self.position = 0
         self.values: dict[str, Value] = {}
         self.fields: dict[str, FieldSymbol] = {}
+        self.nodes: dict[str, NodeSymbol] = {}
+        self.parts: dict[str, FieldSymbol] = {}  # of nodes
 
     # ---- tokens ----
 
@@ -204,6 +207,8 @@ class _Parser:
         self.expect("->")
         results = self.types()
         facts = self.facts("{")
+        while self.accept("node"):
+            self.node()
         while self.accept("field"):
             self.field()
         body = self.block()
@@ -212,7 +217,7 @@ class _Parser:
             name: facts[name] for name in ("temp_bytes", "called", "mode", "saved") if name in facts
         }
         given["lost"] = tuple(map(Lost, facts.get("lost", ())))
-        return Kernel(symbol, params, results, fields, **given, body=body)
+        return Kernel(symbol, params, results, fields, **given, nodes=tuple(self.nodes.values()), body=body)
 
     def params(self) -> tuple[Param, ...]:
         """`(name: type, name: type hidden=kind, ...)`."""
@@ -240,9 +245,36 @@ class _Parser:
             listed.append((name, self.type()))
         return listed
 
-    def field(self) -> None:
+    def node(self) -> None:
+        """A sparse node: its kind and numbers, then the fields in which it is kept."""
         name = self.symbol()
         self.expect(":")
+        kind = self.take("word")
+        facts: dict[str, Any] = {}
+        while self.kind == "word" and self.after == "=":
+            key = self.take("word")
+            self.expect("=")
+            facts[key] = self.attribute()
+        roles: dict[str, Any] = {}
+        while self.text in ("table", "length", "body") and self.after == ":":
+            role = self.take("word")
+            self.expect(":")
+            roles[role] = self.storage(f"{name}.{role}")
+        if "table" not in roles:
+            raise self.error("the table of the node")
+        made = self.nodes[name] = NodeSymbol(name, kind, roles.pop("table"), **facts, **roles)
+        self.parts |= {f"{name}.{role}": part for role, part in made.parts.items()}
+
+    def field(self) -> None:
+        name = self.symbol()
+        if name in self.parts and self.text != ":":
+            self.fields[name] = self.parts[name]
+            return
+        self.expect(":")
+        self.fields[name] = self.storage(name)
+
+    def storage(self, name: str) -> FieldSymbol:
+        """The type, extents and layout of a field."""
         dtype = self.type()
         shape: list[int] = []
         if self.accept("["):
@@ -252,11 +284,11 @@ class _Parser:
         while self.kind == "word" and self.after == "=":
             key = self.take("word")
             self.expect("=")
-            facts[key] = self.fields[self.known(self.symbol())] if key in COMPANIONS.values() else self.attribute()
+            facts[key] = self.named(key) if key in (*COMPANIONS.values(), "node") else self.attribute()
         levels = tuple(LEVEL_READERS[key](facts.pop(key)) for key in [*facts] if key in LEVEL_READERS)
         shadows = tuple(Shadow(*shadow) for shadow in facts.pop("shadows", ()))
         cell = Cell(dtype, facts.pop("components", ()), shadows, facts.pop("halo", ()))
-        self.fields[name] = FieldSymbol(name, tuple(shape), facts.pop("tree", 0), Path(levels, cell), **facts)
+        return FieldSymbol(name, tuple(shape), facts.pop("tree", 0), Path(levels, cell), **facts)
 
     def block(self, args: list[BlockArg] | None = None) -> Block:
         """The ops up to the closing brace."""
@@ -303,7 +335,7 @@ class _Parser:
             while not self.accept("]"):
                 values.append(self.value())
         elif is_bare(field):
-            given[field.name] = self.fields[self.known(self.symbol())] if field.name == "field" else self.attribute()
+            given[field.name] = self.named(field.name) if field.name in ("field", "node") else self.attribute()
         elif self.text == field.name and self.after == "=":
             self.position += 2
             given[field.name] = self.of_annotation(field)
@@ -340,11 +372,14 @@ class _Parser:
             raise self.error("a value defined above")
         return self.values[name]
 
-    def known(self, name: str) -> str:
-        if name not in self.fields:
+    def named(self, what: str) -> Any:
+        """The field or node of that name."""
+        name = self.symbol()
+        symbols: dict[str, Any] = self.nodes if what == "node" else {**self.parts, **self.fields}
+        if name not in symbols:
             self.position -= 1
-            raise self.error("a field that the kernel declares")
-        return name
+            raise self.error(f"a {'node' if what == 'node' else 'field'} that the kernel declares")
+        return symbols[name]
 
 
 def _stem(name: str) -> str:

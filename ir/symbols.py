@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from weft.ir.errors import Span
 from weft.ir.scopes import Scope, field_scope
@@ -18,6 +19,9 @@ from weft.ir.storage.dense import Term
 from weft.ir.storage.level import Space
 from weft.ir.storage.path import Path, dense_path
 from weft.ir.types import Type
+
+if TYPE_CHECKING:
+    from weft.ir.nodes import NodeSymbol
 
 __all__ = [
     "BOX",
@@ -53,7 +57,8 @@ class FieldSymbol:
     (`shares_with`). An `exposed` field may overlap exposed arrays and fields. A `hidden` field is not part of the
     program: an instrumentation uses it, and `hidden` is the row of SHADOWS that says for what. `grad` and `dual` are
     the fields of its derivatives, of the same type and shape and with a layout of their own. A kernel lists them before
-    the field. A field without the one that a mode needs is a constant in that mode.
+    the field. A field without the one that a mode needs is a constant in that mode. `node` is the nearest sparse node
+    above the field. `tree` is then the number of the memory in which its elements lie.
     """
 
     name: str
@@ -66,6 +71,7 @@ class FieldSymbol:
     hidden: str = ""
     grad: FieldSymbol | None = None
     dual: FieldSymbol | None = None
+    node: NodeSymbol | None = None
 
     @classmethod
     def dense(

@@ -31,6 +31,7 @@ import numpy as np
 
 from weft.ir.core import Block, BlockArg, Field, Op, Value
 from weft.ir.errors import Span
+from weft.ir.nodes import NodeSymbol
 from weft.ir.ops import Kernel
 from weft.ir.scopes import Scope
 from weft.ir.storage.cell import Shadow
@@ -104,7 +105,8 @@ class Lister:
 class _Printer:
     def __init__(self, spans: bool) -> None:
         self.names, self.spans = Names(), spans
-        self.fields = Names()
+        self.fields = Names()  # of nodes too
+        self.parts = set[FieldSymbol]()  # of nodes
         self.lines: list[str] = []
         self.places: list[Span | None] = []  # of the lines
 
@@ -149,10 +151,13 @@ class _Printer:
         temp += f" saved={attribute(op.saved)}" if op.saved else ""
         temp += f" lost={attribute(tuple(place.name for place in op.lost))}" if op.lost else ""
         self.line(f"{indent}kernel {symbol(op.symbol)}({params}) -> ({results}){temp} {{", op.span)
+        for node in op.nodes:
+            self.node(node, indent)
         for field in op.fields:
-            self.line(
-                f"{indent}  field {self.field(field)}: {field.dtype}{_layout(field)}{self.companions(field)}", None
-            )
+            if field in self.parts:
+                self.line(f"{indent}  field {self.field(field)}", None)
+            else:
+                self.line(f"{indent}  field {self.field(field)}: {self.storage(field)}{self.companions(field)}", None)
         self.block(op.body, indent + "  ")
         self.line(indent + "}", None)
 
@@ -179,16 +184,37 @@ class _Printer:
             return f"{field.name}={listed}" if several else listed
         if content == field.default:
             return ""
-        text = self.field(content) if isinstance(content, FieldSymbol) else attribute(content)
+        text = self.symbol(content) if isinstance(content, FieldSymbol | NodeSymbol) else attribute(content)
         return text if is_bare(field) else f"{field.name}={text}"
 
     def arguments(self, args: Iterable[BlockArg]) -> str:
         listed = ", ".join(f"{self.names.value(arg)}: {arg.type}" for arg in args)
         return f" ({listed})" if listed else ""
 
+    def symbol(self, content: FieldSymbol | NodeSymbol) -> str:
+        if isinstance(content, NodeSymbol):
+            return self.fields.of.get(content) or symbol(content.name)  # of a fragment of a kernel
+        return self.field(content)
+
     def companions(self, field: FieldSymbol) -> str:
         found = ((kind, getattr(field, kind)) for kind in COMPANIONS.values())
         return "".join(f" {kind}={self.field(other)}" for kind, other in found if other is not None)
+
+    def node(self, node: NodeSymbol, indent: str) -> None:
+        """A sparse node, and the fields in which it is kept. Those that follow from its numbers have a name only."""
+        numbers = ("cell_bytes", "pool", "book", "capacity", "pieces", "limit", "axis")
+        facts = "".join(f" {one}={getattr(node, one)}" for one in numbers if getattr(node, one) not in (-1, 0))
+        name = self.fields.of[node] = symbol(self.fields.unique(node.name))
+        self.line(f"{indent}  node {name}: {node.kind}{facts}", None)
+        for role, part in node.parts.items():
+            self.parts.add(part)
+            self.fields.of[part] = symbol(self.fields.unique(f"{node.name}.{role}"))
+            if role in ("table", "length", "body"):
+                self.line(f"{indent}    {role}: {self.storage(part)}", None)
+
+    def storage(self, field: FieldSymbol) -> str:
+        node = "" if field.node is None else f" node={self.fields.of[field.node]}"
+        return f"{field.dtype}{_layout(field)}{node}"
 
     def field(self, field: FieldSymbol) -> str:
         known = self.fields.of.get(field)
@@ -199,12 +225,12 @@ class _Printer:
 
 def is_bare(field: Field) -> bool:
     """Whether an attribute is printed without its name."""
-    return field.name in ("kind", "value", "field") and field.default is ...
+    return field.name in ("kind", "value", "field", "node") and field.default is ...
 
 
 def _indexes(op: Op) -> bool:
     """Whether the op's bracketed operands index the item before them, as in `@x[%i]`."""
-    return op.opname.endswith("_ptr")
+    return op.opname.endswith("_ptr") or "node" in op.attribute_names
 
 
 def symbol(name: str) -> str:

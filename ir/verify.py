@@ -21,6 +21,7 @@ from weft.ir.ops import Kernel
 from weft.ir.storage.cell import SHADOWS
 from weft.ir.symbols import BOX, COMPANIONS, MODES, FieldSymbol
 from weft.ir.types import VOID, Array, Lanes, Pointer, Prim, Type
+from weft.ir.verify_nodes import verify_nodes
 from weft.ir.verify_schedule import verify_schedule
 from weft.ir.verify_types import CHECKS, require, show
 from weft.ir.verify_vectors import verify_vectorized
@@ -71,6 +72,7 @@ class _Verifier:
         self.uses[self.kernel] = {}
         for symbol in self.kernel.fields:
             _storage(symbol, self.kernel)
+        verify_nodes(self.kernel)
         _companions(self.kernel)
         self.block(self.kernel.body, self.kernel, [])
         for value in self.defined:

@@ -33,7 +33,10 @@ def _parallel_for(op: ops.ParallelFor, _: Kernel) -> None:
 
 @checks(ops.StructFor)
 def _struct_for(op: ops.StructFor, kernel: Kernel) -> None:
-    require(op.field in kernel.fields, op, f"runs over the field '{op.field.name}', which the kernel does not list")
+    listed = any(op.field is node.table for node in kernel.nodes) if op.cells else op.field in kernel.fields
+    require(listed, op, f"runs over the field '{op.field.name}', which the kernel does not list")
+    lists = op.cells and any(op.field is node.table and node.length is not None for node in kernel.nodes)
+    require(not lists, op, "runs over the chunks of lists; expected a field in them")
     indices_of(op, op.body.args, len(op.field.shape))
 
 
@@ -100,7 +103,7 @@ def _cut_up(op: Op, types: Sequence[Type], values: Sequence[Value]) -> None:
 def _assert(op: ops.Assert, _: Kernel) -> None:
     require(op.condition.type is u1, op, f"has a condition of type {op.condition.type}; expected u1")
     require(
-        op.kind in ("assert", "bounds", "arithmetic", "recursion", "race", "uninitialised"),
+        op.kind in ("assert", "bounds", "arithmetic", "recursion", "race", "uninitialised", "memory"),
         op,
         f"has the unknown kind {op.kind!r}",
     )

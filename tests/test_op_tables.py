@@ -71,6 +71,8 @@ def _rows(table: Mapping[Any, Any]) -> set[str]:
 
 
 _EXPANDED = ("`expand_derivatives` has removed it", _named("vary derivative"))
+_ON_CELLS = "activate deactivate is_active length append"
+_LISTED = "visited_slot visited_index"
 _SYNCHRONIZATION = "atomic_load atomic_store exchange compare_exchange fence"
 _NO_INSTRUCTION = "tree_base array_base array_extent array_stride scalar_arg temp_ptr"
 
@@ -91,6 +93,7 @@ TABLES = (
             ("it has no effect", lambda kind: kind.effect == ""),
             ("its effect has no address", lambda kind: kind.effect == "elsewhere"),
             ("the ops of the function that it calls access memory", _named("invoke")),
+            ("`lower_sparse` has replaced it: the memory of the oracle has no views", _named(_ON_CELLS)),
         ),
     ),
     Table(
@@ -114,6 +117,7 @@ TABLES = (
             ),
             ("its type follows from its declaration", _named("array_shape member_ptr load atomic_load invoke")),
             ("it takes what it is given", _named("print warn")),
+            ("it comes into being in `enumerate_cells`", _named(_LISTED)),
             ("it holds other ops and has no operands of its own to convert", _named("kernel while struct_for")),
             ("it has no operands", _named("break continue fence")),
         ),
@@ -125,6 +129,7 @@ TABLES = (
             ("`expand_derivatives` has removed it", _named("derivative")),
             ("it comes into being after `differentiate`", _not_at("chi")),
             ("its value is a constant", _named("const array_shape random random_at scalar_arg")),
+            ("`differentiate` refuses sparse fields", _named(f"{_ON_CELLS} {_LISTED}")),
             ("its address is that of a dual where an access needs it", _named("array_ptr element_ptr member_ptr")),
             ("control flow stays", _named("kernel if for while parallel_for struct_for break continue")),
             ("it gives no value", _named("print assert warn fence")),
@@ -137,6 +142,7 @@ TABLES = (
             _EXPANDED,
             ("it comes into being after `differentiate`", _not_at("chi")),
             ("its value has no derivative", _named("const arg array_shape random random_at scalar_arg")),
+            ("`differentiate` refuses sparse fields", _named(f"{_ON_CELLS} {_LISTED}")),
             ("an access at its address has the row", lambda kind: kind.local or kind.place),
             ("`reverse` turns it around, or removed it before", _named("kernel if for while parallel_for struct_for")),
             ("`structure` removed it before", _named("break continue return")),
@@ -158,6 +164,7 @@ TABLES = (
                 _named(f"const random_at simt scalar_arg store_result exit yield break continue {_SYNCHRONIZATION}"),
             ),
             ("`offload` has replaced it", _named("shared_local parallel_for struct_for")),
+            ("`lower_sparse` or `lower_visits` has replaced it", _named(f"{_ON_CELLS} {_LISTED}")),
             ("its elements are cut up by the address of each scalar", _named("shared field_ptr array_ptr temp_ptr")),
             ("its value is a scalar", _named("array_shape")),
             ("only its blocks hold tensors", _named("kernel task if for while")),
@@ -177,6 +184,7 @@ TABLES = (
             ("structs stay whole until `scalarize`", _named("make_struct member")),
             ("`scalarize` cuts its tensors up, which are small", _named("invoke print assert warn")),
             ("it takes scalars", _named(f"simt store_result {_SYNCHRONIZATION}")),
+            ("`lower_sparse` or `lower_visits` has replaced it", _named(f"{_ON_CELLS} {_LISTED}")),
         ),
     ),
     Table(
@@ -186,6 +194,7 @@ TABLES = (
             _EXPANDED,
             ("an op with an effect or a jump is never a constant", _impure),
             ("it is a constant, or nothing is known of its value", _named("const arg scalar_arg returned")),
+            ("its value is in memory", _named(_LISTED)),
             (
                 "its address or extent comes with the launch",
                 _named("tree_base array_base shared_base array_extent array_stride"),
@@ -220,7 +229,12 @@ TABLES = (
             _EXPANDED,
             ("a leaf: nothing is known of how it is computed", _impure),
             ("an address is no number", _computes_addresses),
-            ("a leaf", _named("arg scalar_arg returned select bit_cast array_extent array_stride array_shape clamp")),
+            (
+                "a leaf",
+                _named(
+                    f"{_LISTED} arg scalar_arg returned select bit_cast array_extent array_stride array_shape clamp"
+                ),
+            ),
             (
                 "a tensor or a struct, or a part of one",
                 _named("make_tensor splat extract matmul transpose reduce make_struct member"),

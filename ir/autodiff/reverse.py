@@ -225,7 +225,7 @@ class Reverse:
         args = [BlockArg(arg.type, arg.name) for arg in op.regions[0].args]
         made: ops.ParallelFor | ops.StructFor
         if isinstance(op, ops.StructFor):
-            made = frame.build.add(ops.StructFor(op.field, op.config, Block(args)))
+            made = frame.build.add(ops.StructFor(op.field, op.config, op.cells, Block(args)))
         else:
             assert isinstance(op, ops.ParallelFor)
             begins, ends = [*map(frame.value, op.begins)], [*map(frame.value, op.ends)]

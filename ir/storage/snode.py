@@ -2,7 +2,8 @@
 layout.
 
 A tree grows from a root. Each dense SNode repeats its cell over a small box. A place is a leaf with one scalar
-component of a field. `root.dense(ij, (4, 4)).dense(ij, (8, 8)).place(x)` is a 32 x 32 field in 8 x 8 blocks.
+component of a field. `root.dense(ij, (4, 4)).dense(ij, (8, 8)).place(x)` is a 32 x 32 field in 8 x 8 blocks. The cells
+of a sparse node (SPARSE) exist only where they are active.
 """
 
 from __future__ import annotations
@@ -12,19 +13,27 @@ from math import prod
 
 from weft.ir.types import Prim
 
-__all__ = ["MAX_AXES", "SNode"]
+__all__ = ["MAX_AXES", "SPARSE", "SNode"]
 
 MAX_AXES = 8
+
+# The kinds of nodes whose cells may be inactive, and what makes them active.
+SPARSE: dict[str, str] = {
+    "pointer": "a table of slots; the cells lie in a pool",
+    "bitmasked": "an array of cells, all of which have memory, and a mark for each",
+    "dynamic": "a list: a length, and a table of the slots of its chunks, which lie in a pool",
+}
 
 
 @dataclass(eq=False)
 class SNode:
     """A node of a layout tree.
 
-    `kind` is "root", "dense" or "place". A dense node has `axes` (numbers 0..7, slowest first) and an extent for each.
-    A place has a `dtype`, a name and the field that it is a component of. Children are consecutive in the parent's
-    cell, each aligned to its scalar size. `root.dense(i, n).place(x, y)` is therefore an array of structures.
-    """
+    `kind` is "root", "dense", "place" or a row of SPARSE. A node with cells has `axes` (numbers 0..7, slowest first)
+    and an extent for each. A dynamic node has one axis, whose extent is the longest length of its lists, and a `chunk`:
+    how many elements each allocation holds. A place has a `dtype`, a name and the field that it is a component of.
+    Children are consecutive in the parent's cell, each aligned to its scalar size. `root.dense(i, n).place(x, y)` is
+    therefore an array of structures."""
 
     kind: str
     axes: tuple[int, ...] = ()
@@ -33,6 +42,7 @@ class SNode:
     dtype: Prim | None = None
     name: str = ""
     whole: object = None  # the same for all components of a field
+    chunk: int = 0
     children: list[SNode] = field(default_factory=list["SNode"])
 
     def add(self, child: SNode) -> SNode:
@@ -40,6 +50,29 @@ class SNode:
         child.parent = self
         self.children.append(child)
         return child
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether its cells may be inactive."""
+        return self.kind in SPARSE
+
+    @property
+    def has_pool(self) -> bool:
+        """Whether its cells lie in a pool, by slots."""
+        return self.kind in ("pointer", "dynamic")
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many cells its table has along each of its axes."""
+        return (-(-self.extents[0] // self.chunk),) if self.kind == "dynamic" else self.extents
+
+    def above(self) -> SNode | None:
+        """The nearest sparse node above it."""
+        return next((node for node in reversed(self.path()[:-1]) if node.is_sparse), None)
+
+    def home(self) -> SNode | None:
+        """The nearest node above it in whose pool it lies; None: it lies in the root's memory."""
+        return next((node for node in reversed(self.path()[:-1]) if node.has_pool), None)
 
     def path(self) -> list[SNode]:
         """The nodes from the root to this one."""

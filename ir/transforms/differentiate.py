@@ -33,6 +33,7 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
     of these. Without a mode it does nothing."""
     if not root.mode:
         return False
+    _no_sparse_fields(root)
     modes = root.mode.split(".")
     root.mode = modes[0]
     use_boxes(root)
@@ -51,6 +52,15 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
             Forward(root).run()
     root.mode = ""
     return True
+
+
+def _no_sparse_fields(root: ops.Kernel) -> None:
+    """Derivatives of kernels with sparse fields are not there yet."""
+    uses = (op for op in root.walk() if isinstance(op, ops.FieldPtr | ops.StructFor) and op.field.node is not None)
+    first = next(uses, None)
+    if first is not None:
+        what = f"the derivative of a kernel that uses the sparse field '{first.field.name}'"
+        raise CompilationError(f"{what} is not implemented yet: use dense nodes for it", first.span)
 
 
 def _no_lost_overlap(root: ops.Kernel) -> None:

@@ -25,7 +25,7 @@ from weft.ir.passes import pass_
 from weft.ir.registry import registers
 from weft.ir.scalar import BINARY, UNARY, binary_type, cast_value, unary_type
 from weft.ir.simt import SIMT
-from weft.ir.types import Prim, Struct, Tensor, Type, element, i32, i64, shape_of, u1, u64, with_element
+from weft.ir.types import Prim, Struct, Tensor, Type, element, i32, i64, shape_of, u1, u32, u64, with_element
 
 __all__ = ["infer_types"]
 
@@ -289,6 +289,21 @@ def _field_ptr(inference: Inference, op: ops.FieldPtr) -> None:
     if len(op.indices) != len(op.field.shape):
         raise TypeMismatch(f"{op.field.name} takes {len(op.field.shape)} indices, not {len(op.indices)}", op.span)
     _indices(inference, op, 0)
+
+
+@types(ops.Activate)
+@types(ops.Deactivate)
+@types(ops.IsActive)
+@types(ops.Length)
+@types(ops.Append)
+def _on_cells(inference: Inference, op: Op) -> None:
+    for position, index in enumerate(op.operands):
+        if not isinstance(index.type, Prim) or index.type.is_float:
+            raise TypeMismatch(f"the index of a cell must be an integer, not a {index.type}", op.span)
+        if index.type is u64:
+            _signed(inference, op, position)
+        elif index.type not in (i32, i64):
+            inference.want(op, position, i64 if index.type is u32 else i32)
 
 
 @types(ops.ArrayPtr)

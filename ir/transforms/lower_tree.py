@@ -234,7 +234,9 @@ def _struct_for(low: Lowering, node: tree.StructFor) -> None:
     field = node.over
     if _is_parallel(low, node):
         body = low.body_args(node.variables)
-        _parallel(low, ops.StructFor(field, node.config, body), body, node, partial(_bind_all, low, node.variables))
+        _parallel(
+            low, ops.StructFor(field, node.config, body=body), body, node, partial(_bind_all, low, node.variables)
+        )
         return
     first, box = field.space.first, field.path.enumerate(field.space, int)
     begin, end = (dict(zip(box.axes, limits, strict=False)) for limits in (box.begins, box.ends))

@@ -1,0 +1,83 @@
+"""The ops on the cells of sparse nodes. `ops.py` exports them too.
+
+A cell is named by its index among the cells of the node, from 0 on. An index outside of the node's shape is the user's
+error. An ordinary `store` or `atomic` through a `field_ptr` activates what it writes, and a `load` of what is not
+active gives 0. The evaluator defines these semantics, see `sparse_memory.py`."""
+
+from __future__ import annotations
+
+from weft.ir.core import Op, Value, attr, operand, operands
+from weft.ir.nodes import NodeSymbol
+from weft.ir.types import Type, i32, u1, u32
+
+__all__ = ["Activate", "Append", "Deactivate", "IsActive", "Length", "VisitedIndex", "VisitedSlot"]
+
+# ---- sparse cells ----------------------------------------------------------------------------------------------------
+
+
+class Activate(Op, name="activate", writes=True, effect="anywhere", levels="chi tasks"):
+    """Activates a cell, and the cells above it. The values in a new cell are 0."""
+
+    node: NodeSymbol = attr()
+    indices: list[Value] = operands()
+
+
+class Deactivate(Op, name="deactivate", writes=True, effect="anywhere", levels="chi tasks"):
+    """Deactivates a cell, and what is below it. From then on its values are 0. The cells above it stay active. Of a
+    list, it names the list: its length becomes 0."""
+
+    node: NodeSymbol = attr()
+    indices: list[Value] = operands()
+
+
+class IsActive(Op, name="is_active", reads=True, writes=True, effect="anywhere", levels="chi tasks"):
+    """Gives whether a cell is active. Of a list, it names an element: whether the list is longer than that."""
+
+    node: NodeSymbol = attr()
+    indices: list[Value] = operands()
+
+    def result_type(self) -> Type:
+        return u1
+
+
+class Length(Op, name="length", reads=True, writes=True, effect="anywhere", levels="chi tasks"):
+    """Gives the length of a list."""
+
+    node: NodeSymbol = attr()
+    indices: list[Value] = operands()
+
+    def result_type(self) -> Type:
+        return i32
+
+
+class Append(Op, name="append", reads=True, writes=True, effect="anywhere", levels="chi tasks"):
+    """Makes a list longer by one, and gives the index of the new last element, whose values are 0. It fails if the list
+    is full. The values are stored there by ordinary stores."""
+
+    node: NodeSymbol = attr()
+    indices: list[Value] = operands()
+
+    def result_type(self) -> Type:
+        return i32
+
+
+class VisitedSlot(Op, name="visited_slot", pure=True, levels="chi tasks"):
+    """Gives the slot of the cell number `entry` in the list of active cells of the node. Two entries have different
+    slots. It is valid in a loop over this list, which `enumerate_cells` makes."""
+
+    node: NodeSymbol = attr()
+    entry: Value = operand()
+
+    def result_type(self) -> Type:
+        return u32
+
+
+class VisitedIndex(Op, name="visited_index", pure=True, levels="chi tasks"):
+    """Gives the index along `axis` of the cell number `entry` in the list of active cells of the node."""
+
+    node: NodeSymbol = attr()
+    entry: Value = operand()
+    axis: int = attr()
+
+    def result_type(self) -> Type:
+        return i32

@@ -1,0 +1,51 @@
+"""The book of a sparse node: the memory in which its allocator and its list of cells keep their state.
+
+It is valid when all of it is zero: no cell is active. `BOOK` has a row for each field. Slots are numbered from 1.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from weft.ir.types import Prim, i32, i64, u32
+
+__all__ = ["BOOK", "LOCKS", "PIECE", "book_fields", "book_size"]
+
+LOCKS = 1024  # cells share locks, so that activations of different cells seldom wait for one another
+PIECE = 1024  # entries of a table that one iteration counts when a list of cells is made
+_LINE = 64  # bytes: each field begins on a cache line of its own
+
+# Each field: its type, its shape (a number, or "slots", "axes", "pieces"), and what is in it.
+BOOK: dict[str, tuple[Prim, tuple[int | str, ...], str]] = {
+    "head": (i64, (), "the stack of free slots, see `cell_allocator`"),
+    "fresh": (i64, (), "how many slots were used at some time"),
+    "changed": (i32, (), "not 0: the list of cells is not up to date"),
+    "count": (i32, (), "how many cells the list has"),
+    "freed_count": (i64, (), "how many cells were deactivated and are not collected yet"),
+    "locks": (i32, (LOCKS,), "1 while an iteration activates a cell"),
+    "next": (i32, ("slots",), "the stack of free slots: the one below"),
+    "freed": (u32, ("slots",), "the slots of the deactivated cells"),
+    "owner": (i32, ("slots", "axes"), "the index of the cell in each slot"),
+    "list": (u32, ("slots",), "the slots of all active cells, in the order of their indices"),
+    "where": (i32, ("slots", "axes"), "the indices of the cells in the list"),
+    "sums": (i32, ("pieces",), "the number of cells in each piece of the tables, then in all pieces before it"),
+}
+
+
+def book_fields(slots: int, axes: int, pieces: int) -> dict[str, tuple[Prim, tuple[int, ...], int]]:
+    """The type, the shape and the first byte of each field, for a node with that many slots and axes, whose tables have
+    that many pieces."""
+    numbers = {"slots": slots, "axes": axes, "pieces": pieces}
+    found: dict[str, tuple[Prim, tuple[int, ...], int]] = {}
+    cursor = 0
+    for name, (dtype, row, _) in BOOK.items():
+        shape = tuple(numbers[extent] if isinstance(extent, str) else extent for extent in row)
+        found[name] = dtype, shape, cursor
+        cursor += -(-dtype.size * prod(shape) // _LINE) * _LINE
+    return found
+
+
+def book_size(slots: int, axes: int, pieces: int) -> int:
+    """The bytes of a book."""
+    dtype, shape, start = [*book_fields(slots, axes, pieces).values()][-1]
+    return start + dtype.size * prod(shape)
