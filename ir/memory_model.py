@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir.nodes import NodeSymbol, cells_of
+from weft.ir.nodes import cells_of
 from weft.ir.scalar import cast_value
 from weft.ir.sparse_memory import SparseCell, SparseMemory
-from weft.ir.symbols import FieldSymbol
+from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.types import Lanes, Prim, Struct, Tensor, Type, element, flatten
 
 __all__ = ["Fault", "Memory", "Place", "array_place", "convert", "flat_values", "packed", "unflatten"]

@@ -20,12 +20,11 @@ from weft.ir.lowered_ops import (
     TreeBase,
 )
 from weft.ir.mapped_ops import Aligned, AtomicRow, Clamp, StackLeft
-from weft.ir.nodes import NodeSymbol
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, unary_type
 from weft.ir.schedule import LoopSchedule, Schedule
 from weft.ir.simt import SIMT, result_of
 from weft.ir.sparse_ops import Activate, Append, Deactivate, IsActive, Length, VisitedIndex, VisitedSlot
-from weft.ir.symbols import FieldSymbol, LoopConfig, Lost, Param
+from weft.ir.symbols import FieldSymbol, LoopConfig, Lost, NodeSymbol, Param
 from weft.ir.tensor_ops import Extract, MakeStruct, MakeTensor, MatMul, Member, Transpose
 from weft.ir.types import Array, Pointer, Struct, Type, element, i32, pointer, shape_of, with_element
 from weft.ir.vector_ops import (

@@ -13,14 +13,13 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from weft.ir.core import OPS, Block, BlockArg, Field, Op, Value
 from weft.ir.errors import WeftError
-from weft.ir.nodes import NodeSymbol
 from weft.ir.ops import Kernel
 from weft.ir.schedule import RECORDS
 from weft.ir.scopes import Scope
 from weft.ir.storage.cell import Cell, Shadow
 from weft.ir.storage.layout import LEVEL_READERS
 from weft.ir.storage.path import Path
-from weft.ir.symbols import COMPANIONS, FieldSymbol, LoopConfig, Lost, Param
+from weft.ir.symbols import COMPANIONS, FieldSymbol, LoopConfig, Lost, NodeSymbol, Param
 from weft.ir.text import is_bare
 from weft.ir.types import PRIMS, VOID, Prim, Type, array, lanes, pointer, struct, tensor
 

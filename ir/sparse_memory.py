@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir.nodes import Block, NodeSymbol, block_of, blocks_above
-from weft.ir.symbols import FieldSymbol
+from weft.ir.nodes import Block, block_of, blocks_above
+from weft.ir.symbols import FieldSymbol, NodeSymbol
 
 __all__ = ["SparseCell", "SparseMemory", "visited"]
 

@@ -7,7 +7,7 @@ active gives 0. The evaluator defines these semantics, see `sparse_memory.py`.""
 from __future__ import annotations
 
 from weft.ir.core import Op, Value, attr, operand, operands
-from weft.ir.nodes import NodeSymbol
+from weft.ir.symbols import NodeSymbol
 from weft.ir.types import Type, i32, u1, u32
 
 __all__ = ["Activate", "Append", "Deactivate", "IsActive", "Length", "VisitedIndex", "VisitedSlot"]

@@ -10,18 +10,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TypeVar
 
 from weft.ir.errors import Span
 from weft.ir.scopes import Scope, field_scope
+from weft.ir.storage.book import book_fields
 from weft.ir.storage.cell import Cell
-from weft.ir.storage.dense import Term
+from weft.ir.storage.dense import Dense, Term
 from weft.ir.storage.level import Space
 from weft.ir.storage.path import Path, dense_path
-from weft.ir.types import Type
-
-if TYPE_CHECKING:
-    from weft.ir.nodes import NodeSymbol
+from weft.ir.types import Type, u8, u16, u32, u64
 
 __all__ = [
     "BOX",
@@ -30,11 +29,14 @@ __all__ = [
     "FieldSymbol",
     "LoopConfig",
     "Lost",
+    "NodeSymbol",
     "Param",
     "places_of",
     "scopes_of",
     "shadow_of",
 ]
+
+T = TypeVar("T")
 
 # What a kernel shall become: itself; forward mode, which computes the duals of its outputs of those of its inputs;
 # reverse mode, which computes the gradients of its inputs of those of its outputs; or forward mode of reverse mode.
@@ -109,6 +111,112 @@ class FieldSymbol:
     def shares_with(self, other: FieldSymbol) -> bool:
         """Whether they have a component in common."""
         return self.tree == other.tree and not {*self.components}.isdisjoint(other.components)
+
+
+@dataclass(frozen=True, eq=False)
+class NodeSymbol:
+    """A sparse node: `kind` is a row of SPARSE in `storage/snode.py`.
+
+    `table` holds the slot (u32) or the mark (u8) of each cell, 0 for a cell that is not active. Its shape is that of
+    the index space of the node's cells, and its own `node` is the nearest sparse node above. `length` (of a list) holds
+    the length, an element for each list. `body`, of a node without a pool, holds the first byte of each cell. `pool`
+    and `book` are the numbers of the trees with the cells and with the book, or -1. The other numbers are as in
+    `NodeLayout`."""
+
+    name: str
+    kind: str
+    table: FieldSymbol
+    cell_bytes: int
+    length: FieldSymbol | None = None
+    body: FieldSymbol | None = None
+    pool: int = -1
+    book: int = -1
+    capacity: int = 0
+    pieces: int = 0
+    limit: int = 0
+    axis: int = 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many cells it has along each axis, active or not."""
+        return self.table.shape
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """The extents of the indices that `is_active` takes: cells, or the elements of lists."""
+        limit = (self.limit,) if self.length is not None else self.shape[self.axis : self.axis + 1]
+        return (*self.shape[: self.axis], *limit, *self.shape[self.axis + 1 :])
+
+    @property
+    def units(self) -> tuple[int, ...]:
+        """The extents of the indices that `deactivate` takes: cells, or lists."""
+        return self.shape if self.length is None else self.list_of(self.shape)
+
+    def list_of(self, indices: Sequence[T]) -> tuple[T, ...]:
+        """The index of the list in which a cell (a chunk), or an element, is."""
+        return (*indices[: self.axis], *indices[self.axis + 1 :])
+
+    @property
+    def parent(self) -> NodeSymbol | None:
+        """The nearest sparse node above."""
+        return self.table.node
+
+    @property
+    def has_pool(self) -> bool:
+        """Whether its cells lie in a pool, by slots."""
+        return self.pool >= 0
+
+    @property
+    def holder(self) -> NodeSymbol | None:
+        """The node in whose pool its cells lie: itself, or one above. None: they lie in the root's memory."""
+        return self if self.has_pool else self.home
+
+    @property
+    def home(self) -> NodeSymbol | None:
+        """The node in whose pool its table lies. None: it lies in the root's memory."""
+        return None if self.parent is None else self.parent.holder
+
+    @cached_property
+    def parts(self) -> dict[str, FieldSymbol]:
+        """The fields in which the node is kept, by their role: "table", "length", "body", "raw" (the words of the
+        cells), and those of its book."""
+        found = {"table": self.table}
+        found |= {"length": self.length} if self.length is not None else {}
+        found |= {"body": self.body} if self.body is not None else {}
+        found["raw"] = self._raw()
+        if self.has_pool:
+            rows = book_fields(self.capacity, len(self.shape), self.pieces)
+            for role, (dtype, shape, start) in rows.items():
+                name = f"{self.name}.{role}"
+                found[role] = FieldSymbol.dense(name, dtype, shape, self.book, (start,), _rows(shape, dtype.size))
+        return found
+
+    def part(self, role: str) -> FieldSymbol:
+        """The field of that role."""
+        return self.parts[role]
+
+    def _raw(self) -> FieldSymbol:
+        """All bytes of its cells, as words: by slot, or by the index of the cell."""
+        word = next(dtype for dtype in (u64, u32, u16, u8) if self.cell_bytes % dtype.size == 0)
+        words, name = self.cell_bytes // word.size, f"{self.name}.raw"
+        if self.body is None:
+            terms = (Term(0, 1, self.capacity, self.cell_bytes), Term(1, 1, words, word.size))
+            return FieldSymbol.dense(name, word, (self.capacity, words), self.pool, (0,), terms)
+        body, axes = self.body, len(self.shape)
+        *outer, last = body.path.levels or (Dense(()),)
+        assert isinstance(last, Dense)
+        levels = (*outer, Dense((*last.terms, Term(axes, 1, words, word.size)), last.offset))
+        order = (*(body.order or range(axes)), axes)
+        path = Path(levels, Cell(word, body.components))
+        return replace(body, name=name, shape=(*body.shape, words), path=path, order=order)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _rows(shape: tuple[int, ...], size: int) -> tuple[Term, ...]:
+    """The terms of an array in row-major order."""
+    return tuple(Term(axis, 1, shape[axis], size * prod(shape[axis + 1 :])) for axis in range(len(shape)))
 
 
 def scopes_of(fields: Sequence[FieldSymbol]) -> dict[FieldSymbol, Scope]:

@@ -31,12 +31,11 @@ import numpy as np
 
 from weft.ir.core import Block, BlockArg, Field, Op, Value
 from weft.ir.errors import Span
-from weft.ir.nodes import NodeSymbol
 from weft.ir.ops import Kernel
 from weft.ir.scopes import Scope
 from weft.ir.storage.cell import Shadow
 from weft.ir.storage.dense import Term
-from weft.ir.symbols import COMPANIONS, FieldSymbol
+from weft.ir.symbols import COMPANIONS, FieldSymbol, NodeSymbol
 from weft.ir.types import VOID, Type
 
 __all__ = ["RESERVED", "Lister", "Names", "attribute", "is_bare", "print_ir"]

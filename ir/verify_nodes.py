@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from weft.ir import ops
 from weft.ir.core import Op
-from weft.ir.nodes import NodeSymbol, block_of
+from weft.ir.nodes import block_of
 from weft.ir.ops import Kernel
 from weft.ir.storage.dense import Dense
 from weft.ir.storage.snode import SPARSE
 from weft.ir.storage.sparse import Sparse
-from weft.ir.symbols import FieldSymbol
+from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.types import i32, i64, u8, u32
 from weft.ir.verify_types import checks, indices_of, require
 

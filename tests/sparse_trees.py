@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.ir.nodes import NodeSymbol, declare_nodes
+from weft.ir.nodes import declare_nodes
 from weft.ir.ops import Kernel
 from weft.ir.storage.layout import TreeLayout, layout_tree
 from weft.ir.storage.snode import SNode
-from weft.ir.symbols import FieldSymbol
+from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.text import print_ir
 from weft.ir.types import Prim, f32
 
