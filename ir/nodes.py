@@ -1,14 +1,15 @@
 """The sparse nodes of a kernel: which cells are above a field, and in which field its elements are stored.
 
 A field below a sparse node names it as its `node` (`NodeSymbol` in `symbols.py`). Everything that a node needs is a
-field: its table lies in its parent's cell, and is therefore a sparse field itself if the parent is sparse. `cells_of` gives the dense field of all cells of a pool that the pass `lower_sparse` puts in place of a sparse one.
-"""
+field: its table lies in its parent's cell, and is therefore a sparse field itself if the parent is sparse. `cells_of`
+gives the dense field of all cells of a pool that the pass `lower_sparse` puts in place of a sparse one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from weft.ir.storage.cell import Cell
 from weft.ir.storage.dense import Dense, Term
 from weft.ir.storage.layout import NodeLayout, PlaceLayout, TreeLayout
 from weft.ir.storage.path import Path

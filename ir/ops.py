@@ -1,7 +1,6 @@
 """The ops of CHI, of tasks and of lowered CHI. The constructor, verifier, printer and parser of an op follow from its
-declaration (see `core.py`). The declaration says which levels may hold the op. Elementwise ops accept scalars, whole
-tensors until `scalarize` has run, and vectors after `vectorize`.
-"""
+declaration (see `core.py`), which says which levels may hold the op. Elementwise ops accept scalars, whole tensors
+until `scalarize` has run, and vectors after `vectorize`."""
 
 from __future__ import annotations
 
@@ -386,8 +385,8 @@ class ParallelFor(Op, name="parallel_for", droppable=True, levels="chi"):
 
 class StructFor(Op, name="struct_for", droppable=True, levels="chi"):
     """Runs `body` for every element of a field, in any order. The arguments of `body` are the indices as the user
-    counts them, with the field's offset. Of a sparse field, it visits what is active when the loop begins. `cells`: it
-    visits the active cells of the node whose table the field is."""
+    counts them, with the field's offset. Of a sparse field, it visits what is active at its begin, or (`cells`) the
+    active cells of the node whose table the field is."""
 
     field: FieldSymbol = attr()
     config: LoopConfig = attr(default=LoopConfig())
