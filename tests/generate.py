@@ -405,7 +405,7 @@ class _Scope:
         else:
             inner.index = loop_index(body)
             self.share(inner, only_rows=False)
-            self.add(ops.StructFor(FIELDS[0], LoopConfig(), body))
+            self.add(ops.StructFor(FIELDS[0], body=body))
         inner.values.append(inner.index)
         for _ in range(self.draw(st.integers(1, 4))):
             inner.statement(2)

@@ -171,6 +171,32 @@ kernel @f() -> () called=true {
 """
 
 
+SPARSE = """\
+kernel @lists() -> () {
+  node @L: dynamic cell_bytes=64 pool=1 book=2 capacity=15 pieces=1 limit=25 axis=1
+    table: u32[7, 2] tree=0 components=(4) terms=((0, 1, 7, 12), (1, 1, 2, 4)) order=(0, 1)
+    length: i32[7] tree=0 components=(0) terms=((0, 1, 7, 12)) order=(0)
+  field @x: f32[7, 25] tree=1 components=(0) cells=((0, 1), (1, 16)) terms=((1, 1, 16, 4)) order=(0, 1) node=@L
+  field @L.count
+  %0 = const 3 : i32
+  activate @L[%0, %0]
+  %1 = append @L[%0] : i32
+  %2 = length @L[%0] : i32
+  %3 = is_active @L[%0, %2] : u1
+  deactivate @L[%0]
+  %4 = field_ptr @x[%0, %1], activates=false : *f32
+  %5 = field_ptr @L.count[] : *i32
+  %6 = load %5 : i32
+  struct_for @x (%i: i32, %j: i32) {
+  }
+  parallel_for begins=[%0], ends=[%6] (%k: i32) {
+    %7 = visited_slot @L, %k : u32
+    %8 = visited_index @L, %k, axis=1 : i32
+  }
+}
+"""
+
+
 VECTORS = """\
 kernel @some(n: i64) -> () {
   field @y: f32[8] tree=0 components=(0) terms=((0, 1, 8, 4)) order=(0)
@@ -216,7 +242,7 @@ kernel @some(n: i64) -> () {
 
 @pytest.mark.parametrize(
     ("text", "level"),
-    [(CHI, "chi"), (LOWERED, "lowered"), (MAPPED, "mapped"), (CALLED, "mapped"), (VECTORS, "vectors")],
+    [(CHI, "chi"), (LOWERED, "lowered"), (MAPPED, "mapped"), (CALLED, "mapped"), (SPARSE, "chi"), (VECTORS, "vectors")],
 )
 def test_round_trip(text: str, level: str) -> None:
     kernel = parse(text)
@@ -226,7 +252,7 @@ def test_round_trip(text: str, level: str) -> None:
 
 
 def test_the_texts_hold_every_op() -> None:
-    met = {op.opname for text in (CHI, LOWERED, MAPPED, CALLED, VECTORS) for op in parse(text).walk()}
+    met = {op.opname for text in (CHI, LOWERED, MAPPED, CALLED, SPARSE, VECTORS) for op in parse(text).walk()}
     assert sorted(OPS) == sorted(met)
 
 
