@@ -10,9 +10,9 @@ Number the lanes 0, 1, 2 ... along the innermost axis. Every value of a range_fo
 Only an integer of 32 bits or more, or an address, has a step other than 0 and None.
 
 A local is *split* (each lane has its own copy) unless all lanes store the same value into it, together. A loop is
-*divergent* if lanes may leave it, or start its next iteration, at different times. If lanes can only leave it, the
-lanes still in it are in the same iteration, and a split local may be *common* to them. An example is the number of the
-iteration: lanes that have left keep the one in which they left.
+*divergent* if lanes may join it, leave it, or start its next iteration, at different times. If lanes can only leave it,
+the lanes still in it are in the same iteration, and a split local may be *common* to them. An example is the number of
+the iteration: lanes that have left keep the one in which they left.
 """
 
 from __future__ import annotations
@@ -120,6 +120,16 @@ class Uniformity:
         if value.kind in ("min", "max"):
             return a if b == 0 else b if a == 0 else None
         return a if value.kind in ("mod", "raw_mod", "and") and b == 0 else None
+
+    def joins(self, op: For) -> bool:
+        """Whether lanes begin a loop at different indices, and end it at the same one. Then a lane waits until the
+        index is its own first one, so that all lanes in the loop have the same index. (They do not wait for others if
+        a `break` may end it sooner.)"""
+        if self.step(op.begin) is not None or self.step(op.end) != 0:
+            return False
+        if not isinstance(op.step, Const) or abs(op.step.value) != 1:
+            return False
+        return not any(isinstance(inner, Break) and target_of(inner) is op for inner in op.walk())
 
     def reads_common(self, op: Op) -> bool:
         """Whether the op loads from a split local a value that all active lanes have in common."""
@@ -376,7 +386,10 @@ def _address(facts: Uniformity, op: Address) -> None:
 
 def _for(facts: Uniformity, op: For) -> None:
     begin, end, step = facts.step(op.begin), facts.step(op.end), facts.step(op.step)
-    facts._set(op.body.args[0], begin if step == 0 else None)
+    joins = facts.joins(op)
+    facts._set(op.body.args[0], 0 if joins else begin if step == 0 else None)
+    if joins:
+        facts.common = {local: loop for local, loop in facts.common.items() if loop is not op}
     if step != 0 or begin is None or begin != end or (begin and not (_near(op.begin) and _near(op.end))):
         facts.divergent.add(op)
 

@@ -17,6 +17,7 @@ from typing import Any
 from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.companions import Companions, active_values, carries, partials_of
+from weft.ir.autodiff.exits import exits_of
 from weft.ir.autodiff.functions import Form
 from weft.ir.autodiff.structure import test_of
 from weft.ir.core import Block, Op, Value, ops_of
@@ -63,6 +64,8 @@ class Demand:
         self.active = self._useful(set() if form is None else {*form.seeds} & self.varied)
         self.acts = set[Op]()
         self._reversals: dict[Op, set[Value]] = {}
+        self.exits: dict[Op, dict[Op, bool]] = {loop: exits_of(loop) for loop in kernel.all_of(ops.While)}
+        self._known = {exit: loop for loop, exits in self.exits.items() for exit in exits}
         self._seed()
 
     # ---- what is active ----------------------------------------------------------------------------------------------
@@ -111,10 +114,14 @@ class Demand:
         inside = ops_of(*within[0].regions) if within else self.ops
         acting = [op for op in inside if op in self.acts]
         used = [value for op in acting if not op.regions for value in NEEDS[type(op)](self, op)]
-        return used + [value for op in acting if op.regions for value in self._decides(op)]
+        return used + [value for op in acting if op.regions for value in self.decides(op, *within)]
 
-    def _decides(self, op: Op) -> list[Value]:
-        """What decides whether the ops in an op run."""
+    def decides(self, op: Op, scope: Op | None = None) -> list[Value]:
+        """What decides whether the ops in an op run. If the ops of a `scope` run again, conditions that may end a loop
+        around it are known."""
+        loop = self._known.get(op)
+        if loop is not None and scope is not None and (scope is loop or scope.within(loop)):
+            return []
         return [*op.operands, *([test_of(op)[0]] if isinstance(op, ops.While) else [])]
 
     def closure(self, inside: Container[Value], values: Iterable[Value], scope: Op | None) -> set[Value]:
@@ -129,7 +136,7 @@ class Demand:
             for outer in op.around():
                 if outer is scope:
                     break
-                pending += self._decides(outer)
+                pending += self.decides(outer, scope)
             if isinstance(op, LOCALS):
                 pending += self.writes.get(op, ()) if scope is None else ()
             elif isinstance(op, (ops.Load, ops.Store, ops.Atomic)):
@@ -162,12 +169,13 @@ class Demand:
             known = self._reversals[op] = self.closure(inside, self.uses(op), op)
         return known
 
-    def advance(self, loop: Op, state: list[Value]) -> tuple[list[Value], set[Value]]:
-        """What iterations of a loop need so that they can run again: more locals, and what computes the locals."""
+    def advance(self, loop: Op, state: list[Value], values: Iterable[Value] = ()) -> tuple[list[Value], set[Value]]:
+        """What iterations of a loop need so that they can run again: more locals, and what computes the locals and
+        these values."""
         inside = dict.fromkeys(ops_of(*loop.regions))
         while True:
             stores = [write for local in state for write in self.writes.get(local, ())]
-            needed = self.closure(inside, stores, loop)
+            needed = self.closure(inside, [*stores, *values], loop)
             more = self.state(loop, needed)
             if all(local in state for local in more):
                 return state, needed

@@ -1,9 +1,10 @@
 """What is kept of each iteration of a serial loop for its backward sweep, and what that computes again.
 
 The items of an iteration are the ops directly in the body of the loop that the backward sweep needs, and the state. An
-op with regions is one item. It depends on what is used inside of it. A load of a local depends on the writes that reach
-it, or on the state. The backward sweep wants what adjoints use. `cuts.py` finds the cheapest choice: values of slow
-operators are kept, sums of what is there are computed again.
+op with regions is one item, but an If whose condition is known (`exits.py`) counts as a part of the body. An item
+depends on what is used inside of it. A load of a local depends on the writes that reach it, or on the state. The
+backward sweep wants what adjoints use. `cuts.py` finds the cheapest choice: values of slow operators are kept, sums of
+what is there are computed again.
 
 An item can be kept if it is a value of floats or integers. The state cannot be computed again: that of the iteration
 before is gone.
@@ -19,7 +20,7 @@ from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.cuts import choose
 from weft.ir.autodiff.demand import LOCALS, Demand, indices_of
-from weft.ir.core import Op, Value
+from weft.ir.core import Block, Op, Value
 from weft.ir.mapping.cost import price, trips
 from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, flatten, u1
 
@@ -44,7 +45,7 @@ class Kept:
         return sum(map(_scalars, (*self.state, *self.values)))
 
 
-def kept_of(demand: Demand, loop: ops.For) -> Kept:
+def kept_of(demand: Demand, loop: ops.For | ops.While) -> Kept:
     """The cheapest choice for an iteration of a loop."""
     items = _Items(demand, loop)
     choice = choose(items.depends, items.wanted(), items.price, _keep)
@@ -58,11 +59,11 @@ class _Items:
     """The items of a loop. `item`: the one that an op of the loop belongs to. `depends`: what each one is computed
     from."""
 
-    def __init__(self, demand: Demand, loop: ops.For) -> None:
+    def __init__(self, demand: Demand, loop: ops.For | ops.While) -> None:
         self.demand, self.loop = demand, loop
         self.needed = demand.reversal(loop)
         self.state = demand.state(loop, self.needed)
-        self.order = [op for op in loop.body if self._is_item(op)]
+        self.order = self._items_in(loop.body)
         self.item: dict[Value, Op] = {
             inner: op for op in self.order for inner in op.walk() if inner in self.needed or inner is op
         }
@@ -73,6 +74,16 @@ class _Items:
         self.depends: dict[Value, list[Value]] = {local: [] for local in self.state}
         for op in self.order:
             self.depends[op] = self.used_by(op, self.needed)
+
+    def _items_in(self, block: Block) -> list[Op]:
+        """The items of a block. An If whose condition is known is none: the ops in it are."""
+        found = list[Op]()
+        for op in block:
+            if op in self.demand.exits.get(self.loop, ()):
+                found += [inner for side in op.regions for inner in self._items_in(side)]
+            elif self._is_item(op):
+                found.append(op)
+        return found
 
     def _is_item(self, op: Op) -> bool:
         if op.regions:
@@ -125,7 +136,7 @@ class _Items:
             if writer is item or not self.demand.before(writer, item):
                 continue
             found.append(writer)
-            if writer is write and isinstance(write, ops.Store) and write.ptr is local:
+            if writer is write and isinstance(write, ops.Store) and write.ptr is local and _is_around(writer, item):
                 return found
         return [*found, local] if local in self.depends else found
 
@@ -134,6 +145,11 @@ class _Items:
         if not isinstance(item, Op) or item not in self.item:
             return math.inf
         return sum(_price(inner, item) for inner in item.walk() if inner in self.needed)
+
+
+def _is_around(writer: Op, item: Op) -> bool:
+    """Whether a writer runs whenever a later item does: its block is around the item."""
+    return item.block is writer.block or any(outer.block is writer.block for outer in item.around())
 
 
 def _price(op: Op, item: Op) -> float:

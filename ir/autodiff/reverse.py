@@ -21,17 +21,7 @@ from collections.abc import Callable, Set
 from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.adjoints import Frame, filled, local_like
-from weft.ir.autodiff.checkpoints import (
-    Spaced,
-    Tape,
-    counted,
-    has_slots,
-    index_at,
-    loop_of,
-    reverse_each,
-    reverse_spaced,
-    slots_of,
-)
+from weft.ir.autodiff.checkpoints import Tape, counted, has_slots, index_at, reverse_each, slots_of
 from weft.ir.autodiff.choices import chosen_results
 from weft.ir.autodiff.clobbers import Clobbers
 from weft.ir.autodiff.companions import Companions
@@ -39,14 +29,16 @@ from weft.ir.autodiff.demand import LOCALS, Demand, reads_final
 from weft.ir.autodiff.draws import number_draws
 from weft.ir.autodiff.functions import form_of
 from weft.ir.autodiff.keeping import Kept, kept_of
+from weft.ir.autodiff.leaves import Leaves
 from weft.ir.autodiff.lost import lost_derivatives
 from weft.ir.autodiff.products import scale, scales
 from weft.ir.autodiff.promotion import promote
 from weft.ir.autodiff.pullbacks import PULLBACKS
 from weft.ir.autodiff.refusals import refuse_reverse
+from weft.ir.autodiff.slots import Slots, binary, local_of, loop_of
 from weft.ir.autodiff.structure import split_atomics, structure, test_of
-from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
-from weft.ir.types import Pointer
+from weft.ir.core import Block, BlockArg, Builder, Op, Value
+from weft.ir.types import Pointer, i32, pointer, u1
 
 __all__ = ["Reverse"]
 
@@ -67,6 +59,11 @@ class Reverse:
         self.shared = self._shared()
         self.needed: Set[Value] = self.demand.needed
         self.tapes: list[dict[Op, Tape]] = []
+        self.kept: dict[Op, tuple[Slots, Value]] = {}  # of iterations that write their rows: where values go
+        self.exits: dict[Op, Value] = {}  # of loops whose forward sweep is emitted: where the conditions are noted
+        self.known: dict[
+            Op, Value | bool
+        ] = {}  # of loops whose iterations run again: the conditions, or where they are
         self.scaling = False  # whether adjoints are multiplied by the factors of products, after their loop
 
     def run(self) -> None:
@@ -137,6 +134,9 @@ class Reverse:
             else:
                 made = op.clone({value: frame.value(value) for value in op.operands})
                 frame.values[op] = frame.build.add(made)
+            if op in self.kept:
+                slots, row = self.kept[op]
+                slots.keep(frame, row, op)
 
     def _read_later(self, block: Block) -> dict[Op, set[Value]]:
         """The locals that needed ops of the block read after each op."""
@@ -182,7 +182,7 @@ class Reverse:
             changed |= self.demand.written(following)
             following = following.next
         if isinstance(op, (ops.For, ops.While)):
-            self._choose(op, tape, wanted, not frame.parallel)
+            self._choose(op, tape, wanted, self._shares(frame))
         again = self.demand.needed if isinstance(op, _PARALLEL) and self._products(op) else self.demand.reversal(op)
         for local in self.demand.exposed(op, again | tape.advance):
             if local in changed and local not in tape.kept.state:
@@ -194,18 +194,19 @@ class Reverse:
         """Choose what is kept of the iterations of a loop."""
         used = self.demand.reversal(op)
         tape.kept = Kept(self.demand.state(op, used), again=used)
-        if isinstance(op, ops.For) and (wanted or tape.kept.state):
-            cheapest = kept_of(self.demand, op)
-            if has_slots(op, cheapest, shared):
-                tape.kept = cheapest
-        if tape.kept.state and not (isinstance(op, ops.For) and has_slots(op, tape.kept, shared)):
-            state, tape.advance = self.demand.advance(op, tape.kept.state)
-            tape.kept = Kept(state, again=used)
+        if wanted or tape.kept.state:
+            tape.kept = kept_of(self.demand, op)
+        if tape.kept.scalars and not has_slots(op, tape.kept, shared):
+            tape.state, tape.advance = self.demand.advance(op, tape.kept.state, tape.kept.values)
+
+    def _shares(self, frame: Frame) -> bool:
+        """Whether the locals here are those of the kernel. (Those of a function are on a stack.)"""
+        return not frame.parallel and self.form is None
 
     def _plain(self, op: Op, frame: Frame) -> None:
         """Emit what is needed of an op with regions."""
         if isinstance(op, ops.If):
-            made = frame.build.add(ops.If(frame.value(op.condition)))
+            made = frame.build.add(ops.If(self._condition(op, frame)))
             self.forward(op.then, frame.inner(made.then, op.span))
             self.forward(op.orelse, frame.inner(made.orelse, op.span))
         elif isinstance(op, ops.While):
@@ -219,6 +220,19 @@ class Reverse:
             self.forward(op.body, inner)
         else:
             self.forward(op.regions[0], self.parallel(op, frame))
+
+    def _condition(self, op: ops.If, frame: Frame) -> Value:
+        """The condition of an If. It is noted if it may end a loop that is reversed later, and known if that loop runs
+        again."""
+        known = self.known.get(op)
+        if isinstance(known, bool):
+            return frame.build.add(ops.Const(known, type=u1))
+        if known is not None:
+            return frame.build.add(ops.Load(known))
+        condition = frame.value(op.condition)
+        if op in self.exits:
+            frame.build.add(ops.Store(self.exits[op], condition))
+        return condition
 
     def parallel(self, op: Op, frame: Frame) -> Frame:
         """Emit a parallel loop with an empty body, and give the frame of the body."""
@@ -235,48 +249,80 @@ class Reverse:
         return inner
 
     def _while(self, op: ops.While, frame: Frame, each: Callable[[Frame], None] | None = None) -> None:
+        """Emit a While. `each`: emits an iteration, if more than its forward sweep is wanted."""
         made = frame.build.add(ops.While())
         inner = frame.inner(made.body, op.span)
         test, _ = test_of(op)
         leave = inner.build.add(ops.If(inner.build.add(ops.Load(frame.value(test.ptr)))))
         leave.orelse.append(ops.Break(span=op.span))
-        if each is not None:
+        if each is None:
+            self.forward(op.body, inner)
+        else:
             each(inner)
-        self.forward(op.body, inner)
 
     def _taped_loop(self, op: ops.For | ops.While, frame: Frame, tape: Tape) -> bool:
         """Emit the forward sweep of a loop that is reversed later. False: it needs no tape."""
-        if isinstance(op, ops.While):
-            spaced = Spaced(frame, tape.kept)
-            self._while(op, frame, spaced.step)
-            spaced.tape(frame, tape)
-            return True
-        tape.count = counted(op, frame)
+        if isinstance(op, ops.For):
+            tape.count = counted(op, frame)
         if not tape.kept.scalars:
-            return False
-        if has_slots(op, tape.kept, not frame.parallel):
-            slots = tape.slots = slots_of(op, frame, tape.kept)
+            if isinstance(op, ops.While):
+                self._counted_while(op, frame, tape)
+            return isinstance(op, ops.While)
+        shared = self._shares(frame)
+        if has_slots(op, tape.kept, shared):
+            tape.slots = slots_of(op, frame, tape.kept, shared)
+        else:
+            index = op.body.args[0].type if isinstance(op, ops.For) else i32
+            tape.leaves = Leaves.make(frame, tape.kept, tape.state, index, shared)
 
-            def saved(inner: Frame, number: Value) -> None:
-                slots.save(inner, number)
-                self.iteration(op, inner, number)
-                slots.keep(inner, number)
+        def one(inner: Frame, number: Value | None = None) -> None:
+            row = number if tape.leaves is None else tape.leaves.begin(inner)
+            assert row is not None
+            self._row(op, tape, inner, number, row)
+            if tape.leaves is not None:
+                tape.leaves.end(inner, row)
 
-            loop_of(frame, tape.count, saved)
-            return True
-        spaced = Spaced(frame, tape.kept)
-
-        def one(inner: Frame, number: Value) -> None:
-            spaced.step(inner)
-            self.iteration(op, inner, number)
-
-        loop_of(frame, tape.count, one)
-        spaced.tape(frame, tape)
+        if isinstance(op, ops.While):
+            self._noted_while(op, frame, tape, one)
+        else:
+            assert tape.count is not None
+            loop_of(frame, tape.count, one)
         return True
 
-    def iteration(self, op: ops.For | ops.While, frame: Frame, number: Value, again: Set[Value] | None = None) -> None:
+    def _row(self, op: ops.For | ops.While, tape: Tape, frame: Frame, number: Value | None, row: Value) -> None:
+        """Emit an iteration that writes its row."""
+        tape.rows.save(frame, row)
+        self.kept |= dict.fromkeys(tape.kept.values, (tape.rows, row))
+        self.iteration(op, frame, number)
+        for value in tape.kept.values:
+            del self.kept[value]
+
+    def _noted_while(self, op: ops.While, frame: Frame, tape: Tape, each: Callable[[Frame], None]) -> None:
+        """Emit a While that notes the conditions of its last iteration."""
+        for exit in self.demand.exits[op]:
+            tape.exits[exit] = frame.build.add(ops.Alloca(type=pointer(u1), name="exit"))
+        self.exits |= tape.exits
+        self._while(op, frame, each)
+        for exit in tape.exits:
+            del self.exits[exit]
+
+    def _counted_while(self, op: ops.While, frame: Frame, tape: Tape) -> None:
+        """Emit a While that counts its iterations."""
+        count = local_of(frame, "count", 0)
+
+        def one(inner: Frame) -> None:
+            inner.build.add(ops.Store(count, binary(inner, "add", inner.build.add(ops.Load(count)), 1)))
+            self.forward(op.body, inner)
+
+        self._noted_while(op, frame, tape, one)
+        tape.count = frame.build.add(ops.Load(count))
+
+    def iteration(
+        self, op: ops.For | ops.While, frame: Frame, number: Value | None, again: Set[Value] | None = None
+    ) -> None:
         """Emit iteration `number` of a serial loop: what is needed of it, or its whole sweep with `again` in it."""
         if isinstance(op, ops.For):
+            assert number is not None
             frame.values[op.body.args[0]] = index_at(op, frame, number)
         if again is not None:
             self.sweep(op.body, frame, again)
@@ -312,9 +358,10 @@ class Reverse:
         for local, value in tape.saved:
             frame.build.add(ops.Store(frame.value(local), value))
         if isinstance(op, ops.If):
-            made = frame.build.add(ops.If(frame.value(op.condition)))
+            made = frame.build.add(ops.If(self._condition(op, frame)))
+            needed = self.needed if op in self.known else self.demand.reversal(op)  # a part of the body, if known
             for side, block in ((op.then, made.then), (op.orelse, made.orelse)):
-                self.sweep(side, frame.inner(block, op.span), self.demand.reversal(op))
+                self.sweep(side, frame.inner(block, op.span), needed)
         elif isinstance(op, (ops.For, ops.While)):
             self._back_loop(op, self._guarded(op, frame), tape)
         else:
@@ -345,20 +392,30 @@ class Reverse:
         return frame.inner(branch.then, op.span)
 
     def _back_loop(self, op: ops.For | ops.While, frame: Frame, tape: Tape) -> None:
+        goes_on = self.demand.exits[op] if isinstance(op, ops.While) else {}
+
         def run(inner: Frame, number: Value) -> None:
             outer, self.needed = self.needed, tape.advance
+            self.known |= goes_on
             self.iteration(op, inner, number)
             self.needed = outer
 
-        def sweep(inner: Frame, number: Value) -> None:
-            self.iteration(op, inner, number, tape.kept.again)
+        def fill(inner: Frame, number: Value, row: Value) -> None:
+            outer, self.needed = self.needed, tape.advance
+            self.known |= goes_on
+            self._row(op, tape, inner, number, row)
+            self.needed = outer
 
-        if tape.shift is None:
+        def sweep(inner: Frame, number: Value) -> None:
+            self.known |= tape.exits
+            self.iteration(op, inner, number, tape.kept.again)
+            for exit, place in tape.exits.items():  # all other iterations are before the last one
+                value = inner.build.add(ops.Const(goes_on[exit], type=u1))
+                inner.build.add(ops.Store(place, value))
+
+        if tape.leaves is not None:
+            tape.leaves.reverse(frame, run, fill, sweep)
+        else:
             reverse_each(frame, tape, sweep)
-        elif any(isinstance(inner, (ops.For, ops.While)) for inner in ops_of(op.body)):
-            reverse_spaced(frame, tape, run, sweep)
-        else:  # twice the code for innermost loops: most of them have few iterations
-            zero = frame.build.add(ops.Const(0, type=tape.shift.type))
-            few = frame.build.add(ops.If(frame.build.add(ops.Binary("eq", tape.shift, zero))))
-            reverse_each(frame.inner(few.then, op.span), tape, sweep)
-            reverse_spaced(frame.inner(few.orelse, op.span), tape, run, sweep)
+        for exit in goes_on:
+            del self.known[exit]

@@ -40,7 +40,7 @@ from tests.fuzz.program import Program
 from tests.fuzz.second import check_second
 from tests.fuzz.torn import gradients_of
 from weft.ir.adversary import Schedule
-from weft.ir.autodiff import checkpoints, keeping
+from weft.ir.autodiff import checkpoints, keeping, leaves
 from weft.ir.autodiff.companions import carries
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError, InternalError
@@ -415,8 +415,10 @@ def few_slots(seed: str) -> Iterator[None]:
     """Loops of a few iterations need several levels of checkpoints. Values are kept that are cheap to compute, too."""
     random = randomness.Random(f"slots {seed}")
     few, keep = checkpoints._FEW, keeping._KEEP
-    chosen: list[tuple[object, str, float]] = [
-        (checkpoints, "SLOTS", random.choice((4, 4, 8, checkpoints.SLOTS))),
+    chosen: list[tuple[object, str, Any]] = [
+        (leaves, "HALF", random.choice((2, 4, leaves.HALF))),
+        (leaves, "_FEW", random.choice(((1, 1, 1), (2, 2, 4), (2, 8, 16), leaves._FEW))),
+        (leaves, "_MANY", random.choice(((1, 1, 1), (2, 2, 4), (2, 8, 16), leaves._MANY))),
         (checkpoints, "_FEW", random.choice((0, 8, few))),
         (checkpoints, "_MANY", random.choice((0, 8, few, checkpoints._MANY))),
         (keeping, "_KEEP", random.choice((0.1, 0.6, keep, 100 * keep))),

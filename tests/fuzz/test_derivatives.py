@@ -15,9 +15,9 @@ from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.program import Program, draw
 from tests.fuzz.workers import Plan, explain, program_of
 from weft.ir.autodiff import companions, pullbacks
-from weft.ir.autodiff.checkpoints import Slots
 from weft.ir.autodiff.demand import Demand
 from weft.ir.autodiff.rules import DERIVATIVES
+from weft.ir.autodiff.slots import Slots
 from weft.ir.rewrite import expressions
 
 EXACT = Configuration(options={"fast_math": False, "offline_cache": False, "cpu_max_num_threads": 1})

@@ -114,6 +114,48 @@ store &out[i], %told
         agrees(vectorized(body, shape, COUNT), body, COUNT)
 
 
+# ---- loops that lanes begin at different indices ---------------------------------------------------------------------
+
+JOINED = [
+    ("i32", 20, 3, -1),
+    ("i32", 3, 9, 1),
+    ("i32", 2, 2, 1),
+    ("i32", 3, 3, -1),
+    ("i32", 2**31 - 9, 2**31 - 1, 1),
+    ("i32", 9 - 2**31, -(2**31), -1),
+    ("u32", 2**32 - 9, 2**32 - 1, 1),
+    ("i64", 2**63 - 9, 2**63 - 1, 1),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("inside", ["", "continue"])
+@pytest.mark.parametrize(("type", "begin", "end", "step"), JOINED)
+def test_lanes_join_a_loop_at_their_own_begins(
+    type: str, begin: int, end: int, step: int, inside: str, shape: str
+) -> None:
+    """The index is one number for all lanes in the loop. How often a lane has been in it is not."""
+    low = f"%low = binary and %x, %three : i32\n%skips = binary eq %low, %three : u1\nif %skips then {{\n{inside}\n}}\n"
+    again = ADD.replace("XX", "after").replace("%old", "%o").replace("%shifted", "%s").replace("%new", "%w")
+    body = f"""\
+{START}%rounds = alloca : *i32
+store %rounds, %three
+%step = const {step} : {type}
+%first = const {begin} : {type}
+%limit = const {end} : {type}
+%apart = cast %odd : {type}
+%begin_of = binary {"add" if step > 0 else "sub"} %first, %apart : {type}
+for %begin_of, %limit, %step (%r: {type}) {{
+%x = cast %r : i32
+%before = load %rounds : i32
+%after = binary add %before, %three : i32
+store %rounds, %after
+{low if inside else ""}{ADD.replace("XX", "x")}{again}}}{STORED}"""
+    made = vectorized(body, shape, COUNT)
+    assert len([one for one in made.all_of(For) if one.body.args[0].name == "r"]) == 1
+    agrees(made, body, COUNT)
+
+
 # ---- what is not needed ----------------------------------------------------------------------------------------------
 
 LEAVES = """\

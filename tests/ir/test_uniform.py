@@ -239,6 +239,8 @@ def test_a_local_is_split_where_lanes_store_to_different_elements() -> None:
         ("%j, %higher, %one", 1, True),
         ("%high, %next, %one", 1, True),
         ("%low, %lower, %one", 1, True),
+        ("%o, %m, %one", 0, True),  # they join it
+        ("%o, %m, %eight", None, True),
     ],
 )
 def test_loops_that_lanes_run_together(bounds: str, step: int | None, apart: bool) -> None:

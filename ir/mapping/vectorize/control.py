@@ -2,6 +2,7 @@
 
 if %p {A} else {B}       both branches, one after the other, each with its lanes; skipped if no lane takes it
 while { A; break }       runs until no lane is left; `break` and `continue` remove lanes from masks in locals
+for %i in %b..%end { A } if lanes have different begins and one end, they count together, and join at their own begins
 after an if that lanes may have left, the rest of the block is inside `if any_active`
 """
 
@@ -11,7 +12,7 @@ from weft.ir.core import Block, Op, Value
 from weft.ir.mapping.stretches import may_overflow
 from weft.ir.mapping.vectorize.cold import write_by_lane
 from weft.ir.mapping.vectorize.state import Mask, Masks, Vectorizer, by_lane, copied
-from weft.ir.ops import Break, Const, Continue, For, If, Select, Store, Task, While
+from weft.ir.ops import Break, Const, Continue, For, If, Reduce, Select, Store, Task, While
 from weft.ir.tasks import is_masked
 from weft.ir.types import Prim, Type, u1
 from weft.ir.uniform import target_of
@@ -129,7 +130,7 @@ def _while(v: Vectorizer, op: While) -> None:
 @by_lane(For)
 def _for(v: Vectorizer, op: For) -> None:
     if op in v.facts.divergent:
-        _masked_for(v, op)
+        (_joined_for if v.facts.joins(op) else _masked_for)(v, op)
         return
     begin, end, step = (v.scalar(value) for value in (op.begin, op.end, op.step))
     (index,) = op.body.args
@@ -197,6 +198,38 @@ def _masked_for(v: Vectorizer, op: For) -> None:
             v.write_mask(masks.loop, v.intersection(v.read_mask(masks.loop), more))
         for number in v.each_vector(alike):
             v.add(Store(slots[number], v.binary("add", use(index), use(op.step))))
+
+
+def _joined_for(v: Vectorizer, op: For) -> None:
+    """A loop that lanes begin at different indices and end at the same one: they count together, from the first index
+    that a lane has, and a lane is active from its own one on."""
+    assert isinstance(op.step, Const)
+    (index,), rises = op.body.args, op.step.value > 0
+    v.known[index] = (mine,) = (copied(index),)
+    begins = tuple(v.vector(op.begin) for _ in v.each_vector())
+    body = Block([mine])
+    _enter(v, op)
+    v.add(For(_first_begin(v, op, begins, rises), v.scalar(op.end), v.scalar(op.step), op.schedule, body=body))
+    with v.into(body):
+        masks = v.loops.masks[op]
+        joined = tuple(v.binary("ge" if rises else "le", v.splat(mine), begin) for begin in begins)
+        active = v.intersection(v.read_mask(masks.loop), joined)
+        with v.into(v.add(If(v.any(active))).then):
+            _begin(v, op, active)
+            before, v.loops.left = v.loops.left, None
+            assert v.point.build.block is not None
+            _nested(v, v.point.build.block, op.body, active)
+            v.loops.left = before
+
+
+def _first_begin(v: Vectorizer, op: For, begins: Mask, rises: bool) -> Value:
+    """The first of the indices at which active lanes begin a loop."""
+    kind, found = "min" if rises else "max", list[Value]()
+    for begin, active in zip(begins, v.point.active, strict=True):
+        found.append(v.add(Select(active, begin, v.vector(op.end))))
+    while len(found) > 1:
+        found.append(v.binary(kind, found.pop(0), found.pop(0)))
+    return v.add(Reduce(kind, found[0]))
 
 
 def _more(v: Vectorizer, op: For, index: Value, end: Value) -> Value:
