@@ -53,7 +53,7 @@ def address_key(ptr: Value) -> Hashable:
     """Equal for two pointers that are known to hold the same address of one type, as long as their leaves keep their
     values."""
     if isinstance(ptr, FieldPtr):
-        return ptr.field, tuple(map(affine, ptr.indices))
+        return ptr.field, ptr.activates, tuple(map(affine, ptr.indices))
     if isinstance(ptr, ArrayPtr):
         return leaf_key(ptr.array), tuple(map(affine, ptr.indices))
     if isinstance(ptr, ElementPtr):

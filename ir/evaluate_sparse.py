@@ -41,7 +41,9 @@ def _on_cells(
     def run(env: Env) -> Any:
         at = tuple([int(env[index]) for index in indices])
         if not all(0 <= index < extent for index, extent in zip(at, shape, strict=True)):
-            raise Fault("bounds", f"index {at} is out of bounds for the cells of '{node.name}': their shape is {shape}")
+            shown = ", ".join(map(str, at))
+            what = f"the cells of '{node.name}': their shape is {shape}"
+            raise Fault("bounds", f"index [{shown}] is out of bounds for {what}")
         return act(machine.memory.sparse, at)
 
     return run
@@ -73,7 +75,9 @@ def _append(machine: Machine, op: ops.Append) -> Run:
     def append(memory: SparseMemory, at: tuple[int, ...]) -> Any:
         length, most = memory.length(op.node, at), op.node.limit
         if length >= most:
-            raise Fault("memory", f"list {at} of '{op.node.name}' is full: it has {most} elements")
+            raise Fault(
+                "memory", f"list [{', '.join(map(str, at))}] of '{op.node.name}' is full: it has {most} elements"
+            )
         memory.grow(op.node, at, length + 1)
         return np.int32(length)
 

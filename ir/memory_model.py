@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir.nodes import cells_of
 from weft.ir.scalar import cast_value
 from weft.ir.sparse_memory import SparseCell, SparseMemory
 from weft.ir.symbols import FieldSymbol, NodeSymbol
@@ -50,8 +49,7 @@ class Memory:
         """Zeroed trees that are just large enough for these fields and nodes."""
         sizes: dict[int, int] = {}
         for symbol in (*fields, *(part for node in nodes for part in node.parts.values())):
-            stored = symbol if symbol.node is None else cells_of(symbol)
-            sizes[symbol.tree] = max(sizes.get(symbol.tree, 0), stored.path.span[1])
+            sizes[symbol.tree] = max(sizes.get(symbol.tree, 0), symbol.stored.path.span[1])
         return Memory([np.zeros(sizes.get(tree, 0), np.uint8) for tree in range(max(sizes, default=-1) + 1)])
 
     def read(self, symbol: FieldSymbol) -> Any:

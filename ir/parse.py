@@ -255,7 +255,7 @@ class _Parser:
             self.expect("=")
             facts[key] = self.attribute()
         roles: dict[str, Any] = {}
-        while self.text in ("table", "length", "body") and self.after == ":":
+        while self.text in ("table", "length", "seen", "body") and self.after == ":":
             role = self.take("word")
             self.expect(":")
             roles[role] = self.storage(f"{name}.{role}")

@@ -53,6 +53,7 @@ TO_TASKS: tuple[str, ...] = (
     "collapse",
     "full_simplify",
     "mask_accesses",
+    "lower_sparse",
     "flag_access",
 )
 
@@ -61,6 +62,7 @@ TO_LOWERED: tuple[str, ...] = (
     "cache_invariant",
     "thread_local",
     "loop_tensors",
+    "lower_visits",
     "scalarize",
     "lower_access",
     "demote_ops",

@@ -14,13 +14,19 @@ from weft.ir.passes import Observer
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, lower, run_passes
 from weft.ir.races import RaceTable
 from weft.ir.races_touch import touch_kernels
+from weft.ir.runtime_library.sparse import functions_of as sparse_functions
 from weft.ir.tree import KernelTree
 
 __all__ = ["Program", "function_tree", "functions_in", "lower_program", "refuse_draws"]
 
 
 def lower_functions(root: KernelTree, kernel: Kernel, config: CompileConfig) -> list[Kernel]:
-    """Lower the functions that a lowered kernel calls."""
+    """Lower the functions that a lowered kernel calls, also those of the run-time library."""
+    made = _own_functions(root, kernel, config)
+    return made + sparse_functions([kernel, *made], config)
+
+
+def _own_functions(root: KernelTree, kernel: Kernel, config: CompileConfig) -> list[Kernel]:
     if not root.mode:
         return [lower(function, config) for function in root.functions]
     made, names = list[Kernel](), functions_in(root, kernel)

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir.nodes import Block, block_of, blocks_above
-from weft.ir.symbols import FieldSymbol, NodeSymbol
+from weft.ir.symbols import Block, FieldSymbol, NodeSymbol
 
 __all__ = ["SparseCell", "SparseMemory", "visited"]
 
@@ -49,7 +48,7 @@ class SparseMemory:
     def locate(self, symbol: FieldSymbol, index: Sequence[int], trees: Sequence[Any]) -> tuple[Any, int]:
         """The bytes in which an element lies (its index counts from 0), and where its cell begins in them."""
         inside = sum((level.locate(index) for level in symbol.path.levels[1:]), 0)
-        for node, block in blocks_above(symbol):
+        for node, block in symbol.above():
             if node.has_pool:
                 return self.image(node), _number(node.shape, _within(index, block)) * node.cell_bytes + inside
         return trees[symbol.tree], inside
@@ -66,13 +65,13 @@ class SparseMemory:
         if node is None:
             return True
         if node.length is not None:
-            element = index[block_of(symbol)[node.axis][0]]
-            return element < self.length(node, node.list_of(_within(index, block_of(symbol))))
-        return _within(index, block_of(symbol)) in self.cells(node)
+            element = index[symbol.block[node.axis][0]]
+            return element < self.length(node, node.list_of(_within(index, symbol.block)))
+        return _within(index, symbol.block) in self.cells(node)
 
     def touch(self, symbol: FieldSymbol, index: Sequence[int]) -> None:
         """Activate the cells above an element, which is written. A list becomes long enough to hold it."""
-        node, block = symbol.node, block_of(symbol)
+        node, block = symbol.node, symbol.block
         assert node is not None
         at = _within(index, block)
         self.activate(node, at)
@@ -85,13 +84,13 @@ class SparseMemory:
         lists[at] = max(lists.get(at, 0), length)
         if node.parent is not None:
             assert node.length is not None
-            self.activate(node.parent, _within(at, block_of(node.length)))
+            self.activate(node.parent, _within(at, node.length.block))
 
     def activate(self, node: NodeSymbol, at: Cell) -> None:
         """Activate a cell and the cells above it."""
         self.cells(node).add(at)
         if node.parent is not None:
-            self.activate(node.parent, _within(at, block_of(node.table)))
+            self.activate(node.parent, _within(at, node.table.block))
 
     def deactivate(self, node: NodeSymbol, at: Cell, nodes: Sequence[NodeSymbol], trees: Sequence[Any]) -> None:
         """Deactivate a cell, or a list, and what is below it."""
@@ -108,7 +107,7 @@ class SparseMemory:
 
     def below(self, node: NodeSymbol, parent: NodeSymbol, at: Cell) -> list[Cell]:
         """The active cells, or the lists, of a node that are in such a cell, or list, of its parent."""
-        cells, outer = self.cells(node), block_of(node.table if node.length is None else node.length)
+        cells, outer = self.cells(node), (node.table if node.length is None else node.length).block
         if node.length is not None:
             cells = {node.list_of(cell) for cell in cells} | set(self.lengths.get(node.name, {}))
         inside = ((cell, _within(cell, outer)) for cell in cells)

@@ -7,7 +7,7 @@ base of its SNode tree (see `ir/storage/`). Each launch passes the base.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -20,12 +20,14 @@ from weft.ir.storage.cell import Cell
 from weft.ir.storage.dense import Dense, Term
 from weft.ir.storage.level import Space
 from weft.ir.storage.path import Path, dense_path
+from weft.ir.storage.sparse import Sparse
 from weft.ir.types import Type, u8, u16, u32, u64
 
 __all__ = [
     "BOX",
     "COMPANIONS",
     "MODES",
+    "Block",
     "FieldSymbol",
     "LoopConfig",
     "Lost",
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+Block = tuple[tuple[int, int], ...]
 
 # What a kernel shall become: itself; forward mode, which computes the duals of its outputs of those of its inputs;
 # reverse mode, which computes the gradients of its inputs of those of its outputs; or forward mode of reverse mode.
@@ -108,6 +111,41 @@ class FieldSymbol:
         axes = len(self.shape)
         return Space(self.shape, self.offset or (0,) * axes, self.order or tuple(range(axes)))
 
+    @property
+    def block(self) -> Block:
+        """Of a sparse field: for each axis of its node, the axis of the field, and how many elements of the field a
+        cell of the node spans along it."""
+        level = self.path.levels[0] if self.path.levels else None
+        return level.block if isinstance(level, Sparse) else ()
+
+    def above(self) -> Iterator[tuple[NodeSymbol, Block]]:
+        """The sparse nodes above it, the nearest one first, each with a block as in `block`."""
+        node, block = self.node, self.block
+        while node is not None:
+            yield node, block
+            block = tuple((block[axis][0], block[axis][1] * size) for axis, size in node.table.block)
+            node = node.parent
+
+    @cached_property
+    def stored(self) -> FieldSymbol:
+        """The dense field in which its elements are stored: itself, unless it is sparse. Of a sparse field, that of all
+        cells of the pool: by slot, and by the place in the cell along each axis. If it does not lie in a pool: by the
+        index that counts from 0."""
+        if self.node is None:
+            return self
+        levels, axes, holder = self.path.levels[1:], len(self.shape), self.node.holder
+        level = levels[0] if levels and isinstance(levels[0], Dense) else Dense(())
+        components = tuple(level.offset + start for start in self.components)
+        order = self.order or tuple(range(axes))
+        name, place = f"{self.name}.cells", (self.shape, self.tree, components, level.terms, (), order)
+        if holder is not None:
+            inside = dict(next(block for node, block in self.above() if node is holder))
+            shape = (holder.capacity, *(inside.get(axis, self.shape[axis]) for axis in range(axes)))
+            slots = Term(0, 1, holder.capacity, holder.cell_bytes)
+            terms = (slots, *(replace(term, axis=term.axis + 1) for term in level.terms))
+            place = shape, self.tree, components, terms, (), (0, *(axis + 1 for axis in order))
+        return FieldSymbol.dense(name, self.dtype, *place, self.exposed)
+
     def shares_with(self, other: FieldSymbol) -> bool:
         """Whether they have a component in common."""
         return self.tree == other.tree and not {*self.components}.isdisjoint(other.components)
@@ -119,15 +157,16 @@ class NodeSymbol:
 
     `table` holds the slot (u32) or the mark (u8) of each cell, 0 for a cell that is not active. Its shape is that of
     the index space of the node's cells, and its own `node` is the nearest sparse node above. `length` (of a list) holds
-    the length, an element for each list. `body`, of a node without a pool, holds the first byte of each cell. `pool`
-    and `book` are the numbers of the trees with the cells and with the book, or -1. The other numbers are as in
-    `NodeLayout`."""
+    the length, an element for each list. `seen` holds the marks, or the lengths, from when a loop over them began.
+    `body`, of a node without a pool, holds the first byte of each cell. `pool` and `book` are the numbers of the trees
+    with the cells and with the book, or -1. The other numbers are as in `NodeLayout`."""
 
     name: str
     kind: str
     table: FieldSymbol
     cell_bytes: int
     length: FieldSymbol | None = None
+    seen: FieldSymbol | None = None
     body: FieldSymbol | None = None
     pool: int = -1
     book: int = -1
@@ -135,6 +174,7 @@ class NodeSymbol:
     pieces: int = 0
     limit: int = 0
     axis: int = 0
+    chunk: int = 0
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -178,11 +218,10 @@ class NodeSymbol:
 
     @cached_property
     def parts(self) -> dict[str, FieldSymbol]:
-        """The fields in which the node is kept, by their role: "table", "length", "body", "raw" (the words of the
-        cells), and those of its book."""
-        found = {"table": self.table}
-        found |= {"length": self.length} if self.length is not None else {}
-        found |= {"body": self.body} if self.body is not None else {}
+        """The fields in which the node is kept, by their role: "table", "length", "seen", "body", "raw" (the words of
+        the cells), and those of its book."""
+        own = {"table": self.table, "length": self.length, "seen": self.seen, "body": self.body}
+        found = {role: part for role, part in own.items() if part is not None}
         found["raw"] = self._raw()
         if self.has_pool:
             rows = book_fields(self.capacity, len(self.shape), self.pieces)

@@ -201,14 +201,14 @@ class _Printer:
 
     def node(self, node: NodeSymbol, indent: str) -> None:
         """A sparse node, and the fields in which it is kept. Those that follow from its numbers have a name only."""
-        numbers = ("cell_bytes", "pool", "book", "capacity", "pieces", "limit", "axis")
+        numbers = ("cell_bytes", "pool", "book", "capacity", "pieces", "limit", "axis", "chunk")
         facts = "".join(f" {one}={getattr(node, one)}" for one in numbers if getattr(node, one) not in (-1, 0))
         name = self.fields.of[node] = symbol(self.fields.unique(node.name))
         self.line(f"{indent}  node {name}: {node.kind}{facts}", None)
         for role, part in node.parts.items():
             self.parts.add(part)
             self.fields.of[part] = symbol(self.fields.unique(f"{node.name}.{role}"))
-            if role in ("table", "length", "body"):
+            if role in ("table", "length", "seen", "body"):
                 self.line(f"{indent}    {role}: {self.storage(part)}", None)
 
     def storage(self, field: FieldSymbol) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from weft.ir import ops
 from weft.ir.core import Op
-from weft.ir.nodes import block_of
 from weft.ir.ops import Kernel
 from weft.ir.storage.dense import Dense
 from weft.ir.storage.snode import SPARSE
@@ -40,7 +39,10 @@ def _node(node: NodeSymbol, kernel: Kernel) -> None:
     require(pool == (node.body is None), kernel, f"{name} needs a body if it has no pool, and only then")
     listed = node.length is not None and node.limit > 0 and 0 <= node.axis < len(node.shape)
     require((node.kind == "dynamic") == listed, kernel, f"{name} has a length, or lacks it")
-    for part in (node.table, node.length, node.body):
+    watched = node.table if node.body is not None else node.length
+    alike = node.seen is not None and watched is not None and node.seen.space == watched.space
+    require(alike or (node.seen is None and watched is None), kernel, f"{name} has other marks to be seen than marks")
+    for part in (node.table, node.length, node.seen, node.body):
         if part is not None:
             _below(part, kernel)
 
@@ -55,7 +57,7 @@ def _below(symbol: FieldSymbol, kernel: Kernel) -> None:
     require(symbol.node in kernel.nodes, kernel, f"{name} is below a node that the kernel does not list")
     require(isinstance(levels[0], Sparse), kernel, f"{name} has a path that does not begin in a cell")
     require(all(isinstance(level, Dense) for level in levels[1:]), kernel, f"{name} has several sparse levels")
-    holder, block, shape = symbol.node.holder, block_of(symbol), symbol.node.shape
+    holder, block, shape = symbol.node.holder, symbol.block, symbol.node.shape
     require(len(block) == len(shape), kernel, f"{name} has {len(block)} blocks; expected {len(shape)}")
     require(holder is None or symbol.tree == holder.pool, kernel, f"{name} is not in the pool of its node")
     for (axis, size), count in zip(block, shape, strict=True):

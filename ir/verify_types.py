@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from weft.ir import ops
+from weft.ir.addresses import root_of
 from weft.ir.atomic_ops import FENCE_SCOPES, ORDERS
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
@@ -379,6 +380,9 @@ def _member_ptr(op: ops.MemberPtr, _: Kernel) -> None:
 @checks(ops.Load)
 def _load(op: ops.Load, _: Kernel) -> None:
     pointee_of(op, op.ptr)
+    root = root_of(op.ptr)
+    plain = not isinstance(root, ops.FieldPtr) or root.activates
+    require(plain, op, "reads what a write through the same address may not have stored; expected activates=true")
 
 
 @checks(ops.Store)

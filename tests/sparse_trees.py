@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from weft.ir.config import CompileConfig
+from weft.ir.memory_model import Memory
 from weft.ir.nodes import declare_nodes
 from weft.ir.ops import Kernel
+from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
+from weft.ir.runtime_library.sparse import functions_of
 from weft.ir.storage.layout import TreeLayout, layout_tree
 from weft.ir.storage.snode import SNode
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.text import print_ir
 from weft.ir.types import Prim, f32
 
-__all__ = ["Declared", "branch", "declare", "place"]
+__all__ = [
+    "Declared",
+    "branch",
+    "declare",
+    "lower",
+    "place",
+    "stored_cells",
+    "stored_lengths",
+    "stored_value",
+    "stored_values",
+]
 
 I, J, K = range(3)
 
@@ -41,9 +59,9 @@ class Declared:
         return "\n".join(print_ir(Kernel("k", fields=self.fields, nodes=self.nodes)).splitlines()[1:-1])
 
 
-def declare(root: SNode, offsets: dict[str, tuple[int, ...]] | None = None) -> Declared:
+def declare(root: SNode, offsets: dict[str, tuple[int, ...]] | None = None, most: int = 1 << 40) -> Declared:
     """Lay the tree out, and name its sparse nodes P0, B1 ... by their kind and number."""
-    layout = layout_tree(root)
+    layout = layout_tree(root, most)
     names = {node: f"{node.kind[0].upper()}{number}" for number, node in enumerate(layout.nodes)}
     nodes = declare_nodes(layout, lambda memory: memory, names)
     fields = tuple(
@@ -59,3 +77,39 @@ def declare(root: SNode, offsets: dict[str, tuple[int, ...]] | None = None) -> D
         for node, found in layout.places.items()
     )
     return Declared(layout, tuple(nodes.values()), fields)
+
+
+def stored_value(memory: Memory, symbol: FieldSymbol, index: Sequence[int]) -> Any:
+    """An element in the memory of lowered kernels: what the tables lead to. `index` counts from 0."""
+    at = list(index)
+    pooled = next(((node, block) for node, block in symbol.above() if node.has_pool), None)
+    if pooled is not None:
+        node, block = pooled
+        slot = int(stored_value(memory, node.table, [index[axis] // size for axis, size in block]))
+        inside = dict(block)
+        at = [slot, *(i % inside.get(axis, symbol.shape[axis]) for axis, i in enumerate(index))]
+    return memory.place(symbol.stored, at).load(symbol.dtype)
+
+
+def stored_values(memory: Memory, symbol: FieldSymbol) -> Any:
+    """All elements in the memory of lowered kernels."""
+    values = [stored_value(memory, symbol, at) for at in np.ndindex(*symbol.shape)]
+    return np.array(values).reshape(symbol.shape)
+
+
+def stored_cells(memory: Memory, node: NodeSymbol) -> set[tuple[int, ...]]:
+    """The active cells in the memory of lowered kernels."""
+    return {at for at in np.ndindex(*node.shape) if stored_value(memory, node.table, at)}
+
+
+def stored_lengths(memory: Memory, node: NodeSymbol) -> dict[tuple[int, ...], int]:
+    """The lengths of all lists that are not empty."""
+    assert node.length is not None
+    found = {at: int(stored_value(memory, node.length, at)) for at in np.ndindex(*node.length.shape)}
+    return {at: length for at, length in found.items() if length}
+
+
+def lower(kernel: Kernel, config: CompileConfig) -> tuple[Kernel, list[Kernel]]:
+    """Lowered CHI, and the functions of the library that it calls."""
+    run_passes(kernel, TO_TASKS + TO_LOWERED, config)
+    return kernel, functions_of([kernel], config)

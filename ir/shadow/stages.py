@@ -12,6 +12,7 @@ from weft.ir.ops import Kernel
 from weft.ir.passes import Observer
 from weft.ir.pipeline import LEVEL_AFTER, STAGES, lower
 from weft.ir.programs import function_tree, functions_in, refuse_draws
+from weft.ir.runtime_library.sparse import functions_of as sparse_functions
 from weft.ir.text import print_ir
 from weft.ir.tree import KernelTree
 
@@ -72,7 +73,7 @@ def lower_kept(
         if root.mode:
             kept.trees += [function_tree(root, name) for name in functions_in(root, made[-1]) if name not in known]
     refuse_draws(root, made[1:])
-    return made[0], made[1:], kept
+    return made[0], [*made[1:], *sparse_functions(made, config)], kept
 
 
 def _copy(kernel: Kernel) -> Kernel:

@@ -51,14 +51,15 @@ class PlaceLayout:
 @dataclass(frozen=True)
 class NodeLayout:
     """How a sparse node is stored. `table`: its slots (u32) or marks (u8), an element for each cell of its index space.
-    `length`: the lengths of lists (i32), an element for each list. `body`: the first byte of each cell, if all cells
-    have memory. `pool` and `book`: the numbers of these memories, or -1. `capacity`: how many slots the pool has,
-    including slot 0, which is not used. `pieces`: of all its tables, for `book.py`. `limit`: the longest length of a
-    list, whose axis is number `axis` of the node."""
+    `length`: the lengths of lists (i32), an element for each list. `seen`: what its marks, or lengths, were when a loop
+    over them began. `body`: the first byte of each cell, if all cells have memory. `pool` and `book`: the numbers of
+    these memories, or -1. `capacity`: how many slots the pool has, including slot 0, which is not used. `pieces`: of
+    all its tables, for `book.py`. `limit`: the longest length of a list, whose axis is number `axis` of the node."""
 
     table: PlaceLayout
     cell_bytes: int
     length: PlaceLayout | None = None
+    seen: PlaceLayout | None = None
     body: PlaceLayout | None = None
     pool: int = -1
     book: int = -1
@@ -66,6 +67,7 @@ class NodeLayout:
     pieces: int = 0
     limit: int = 0
     axis: int = 0
+    chunk: int = 0
 
 
 @dataclass(frozen=True)
@@ -127,12 +129,12 @@ class _Measured:
             alignment = max(alignment, align)
         cell, count = _up(cursor, alignment), prod(node.counts)
         self.inner[node] = cell
-        if node.has_pool:  # the table, and before it the length of a list
+        if node.has_pool:  # the table, and before it the two lengths of a list
             cell = _up(cell * max(node.chunk, 1), 8)
             self.body[node] = cell if cell < _LINE else _up(cell, _LINE)
-            self.sizes[node] = (4 * count + (4 if node.kind == "dynamic" else 0), 4)
+            self.sizes[node] = (4 * count + (8 if node.kind == "dynamic" else 0), 4)
         elif node.kind == "bitmasked":
-            self.body[node] = _up(count, alignment)
+            self.body[node] = _up(2 * count, alignment)
             self.sizes[node] = (self.body[node] + cell * count, alignment)
         else:
             self.sizes[node] = (cell * count, alignment)
@@ -210,12 +212,15 @@ class _Laid:
             inner, marks = self.measured.inner[node], _digits(node.axes, node.extents, 1, start)
             cells = _digits(node.axes, node.extents, inner, start + self.measured.body[node])
             table = self.place(node, [*levels, marks], u8, 0, shape)
-            return NodeLayout(table, inner, body=self.place(node, [*levels, cells], u8, 0, shape))
-        length = None
+            seen = self.place(node, [*levels, marks], u8, prod(node.extents), shape)
+            return NodeLayout(table, inner, None, seen, self.place(node, [*levels, cells], u8, 0, shape))
+        length: PlaceLayout | None = None
+        lengths: PlaceLayout | None = None
         if node.kind == "dynamic":
             assert node.parent is not None
             length = self.place(node, levels, i32, start, _cell_shape(node.parent))
-            start += 4
+            lengths = self.place(node, levels, i32, start + 4, _cell_shape(node.parent))
+            start += 8
         table = self.place(node, [*levels, _digits(node.axes, node.counts, 4, start)], u32, 0, shape)
         bytes, home = self.measured.body[node], node.home()
         parents = 1 if home is None else self.nodes[home].capacity
@@ -227,7 +232,9 @@ class _Laid:
         self.memories += [capacity * bytes, book_size(capacity, len(shape), pieces)]
         number = len(self.memories)
         limit, axis = (node.extents[0], _axes(node).index(node.axes[0])) if node.kind == "dynamic" else (0, 0)
-        return NodeLayout(table, bytes, length, None, number - 2, number - 1, capacity, pieces, limit, axis)
+        return NodeLayout(
+            table, bytes, length, lengths, None, number - 2, number - 1, capacity, pieces, limit, axis, node.chunk
+        )
 
     def place(self, node: SNode, levels: list[_Digits], dtype: Prim, start: int, shape: tuple[int, ...]) -> PlaceLayout:
         """The path to an element: axes are numbered from 0, and each axis' last digit varies fastest."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft.ir.addresses import root_of
 from weft.ir.alias import accesses
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Builder, Op, Value
@@ -39,11 +40,15 @@ def forward(root: Kernel, config: CompileConfig) -> bool:
 
     Known values stay known in branches and loops, except those that the loop itself may overwrite. After an If, the
     values that both branches agree on are known. The result of an atomic is not known, nor is memory that an op in
-    between may write. With `mask_out_of_bounds`, a stored value is not known if the address may be out of bounds. Only
-    the values of locals are known inside a parallel loop from outside of it: other memory belongs to another task
-    there.
-    """
+    between may write. A store to a sparse field stays, because it activates a cell. With `mask_out_of_bounds`, a stored
+    value is not known if the address may be out of bounds. Only the values of locals are known inside a parallel loop
+    from outside of it: other memory belongs to another task there."""
     return _Forward(root, config.masks).changed
+
+
+def _is_sparse(ptr: Value) -> bool:
+    root = root_of(ptr)
+    return isinstance(root, FieldPtr) and root.field.node is not None
 
 
 class _Forward:
@@ -109,7 +114,7 @@ class _Forward:
     def store(self, op: Op, memory: PlaceTable) -> None:
         ptr, value = op.operands
         place = self.place(ptr)
-        if memory.get(place) is value:
+        if memory.get(place) is value and not _is_sparse(ptr):
             op.erase()
             self.changed = True
             return

@@ -11,7 +11,6 @@ from tests.sparse_trees import I, J, branch, declare, place
 from weft.ir.config import CompileConfig
 from weft.ir.errors import InternalError
 from weft.ir.evaluate import Fault, Memory, evaluate
-from weft.ir.nodes import cells_of
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.storage.snode import SNode
@@ -39,7 +38,7 @@ def test_the_layout_and_text_of_every_kind(golden: Callable[[str, str], None]) -
     kernel = Kernel("k", fields=made.fields, nodes=made.nodes)
     verify(kernel, "chi")
     text = print_ir(kernel)
-    cells = Kernel("cells", fields=tuple(map(cells_of, made.fields)))
+    cells = Kernel("cells", fields=tuple(one.stored for one in made.fields))
     verify(cells, "chi")
     golden("sparse_nodes.txt", f"{text}{print_ir(cells)}memories {made.layout.memories}\n")
     again = parse(text)
@@ -49,10 +48,10 @@ def test_the_layout_and_text_of_every_kind(golden: Callable[[str, str], None]) -
 
 def test_no_two_places_of_a_memory_overlap() -> None:
     made = declare(mixed())
-    stored = [cells_of(one) if one.node else one for one in made.fields]
+    stored = [one.stored if one.node else one for one in made.fields]
     for node in made.nodes:
         stored += [
-            cells_of(part) if part.node else part for role, part in node.parts.items() if role not in ("raw", "body")
+            part.stored if part.node else part for role, part in node.parts.items() if role not in ("raw", "body")
         ]
     taken: dict[int, set[int]] = {}
     for one in stored:
@@ -191,7 +190,7 @@ def test_lists_grow_by_writes_and_by_append_up_to_their_limit() -> None:
     )
     assert values == [10, 10, 0, True, 0, 0, 0]
     body = "%e = const 19 : i32\n%p = field_ptr @z[%e, %2] : *i32\nstore %p, %7\n%j = append @D4 [%2]"
-    with pytest.raises(Fault, match=r"list \(2,\) of 'D4' is full: it has 20 elements"):
+    with pytest.raises(Fault, match=r"list \[2\] of 'D4' is full: it has 20 elements"):
         run(body, memory)
 
 
@@ -201,11 +200,11 @@ def test_without_activation_a_write_to_what_is_not_there_is_lost() -> None:
         %v = const 5.0 : f32
         %p = field_ptr @y[%3], activates=false : *f32
         store %p, %v
-        %a = load %p
         %q = field_ptr @y[%3] : *f32
+        %a = load %q
         store %q, %v
         %old = atomic add %p, %v
-        %b = load %p
+        %b = load %q
         return [%a, %b]""",
         results="f32, f32",
     )

@@ -174,8 +174,9 @@ kernel @f() -> () called=true {
 SPARSE = """\
 kernel @lists() -> () {
   node @L: dynamic cell_bytes=64 pool=1 book=2 capacity=15 pieces=1 limit=25 axis=1
-    table: u32[7, 2] tree=0 components=(4) terms=((0, 1, 7, 12), (1, 1, 2, 4)) order=(0, 1)
-    length: i32[7] tree=0 components=(0) terms=((0, 1, 7, 12)) order=(0)
+    table: u32[7, 2] tree=0 components=(8) terms=((0, 1, 7, 16), (1, 1, 2, 4)) order=(0, 1)
+    length: i32[7] tree=0 components=(0) terms=((0, 1, 7, 16)) order=(0)
+    seen: i32[7] tree=0 components=(4) terms=((0, 1, 7, 16)) order=(0)
   field @x: f32[7, 25] tree=1 components=(0) cells=((0, 1), (1, 16)) terms=((1, 1, 16, 4)) order=(0, 1) node=@L
   field @L.count
   %0 = const 3 : i32

@@ -1,0 +1,340 @@
+"""The cells of a sparse node: functions that activate and deactivate them.
+
+    activate(c...) -> u32         the slot of a cell; makes the cell, and the cells above it, if it is not active
+    extend(c..., j) -> u32        of a list: activates a chunk, and makes the list longer than element j of the list
+    append(c...) -> i32           of a list: makes it longer by one; gives the index of the new element
+    mark(c...)                    of a mask: sets the mark of a cell, and activates the cells above it
+    deactivate(c...)              deactivates a cell, or a list, and what is below it
+    free(n)                       of a pool: makes a cleared slot available again
+
+Indices are those of the node's cells, from 0 on (i64). A cell is made under a lock that it shares with others, so that
+two iterations never make it twice. The table is read without the lock: a slot that it holds is that of a cell whose
+memory is zero, or holds what iterations have stored there since. A deactivated cell only leaves the table. Its slot
+goes to a list, and is cleared and used again after the task (see the pass `enumerate_cells`). So no iteration ever sees
+a cell that was made of another one in the same task.
+
+The functions are written on sparse fields, and are lowered like kernels (`lower_sparse`). A table in the cell of a
+sparse parent therefore needs no rule of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import prod
+
+from weft.ir.ops import Invoke, Kernel
+from weft.ir.parse import parse
+from weft.ir.runtime_library.cell_allocator import CellAllocator
+from weft.ir.runtime_library.functions import copies
+from weft.ir.storage.book import LOCKS
+from weft.ir.symbols import FieldSymbol, NodeSymbol
+from weft.ir.text import print_ir
+
+__all__ = ["SparseCells", "changed_parts", "written_on"]
+
+
+def written_on(nodes: Sequence[NodeSymbol], signature: str, body: str, fields: Sequence[FieldSymbol] = ()) -> Kernel:
+    """The function or kernel of that text, on these nodes. It may name all parts of the nodes, and these fields."""
+    parts = {part.name: part for node in nodes for part in node.parts.values()}
+    own = {symbol.name: symbol for symbol in (*parts.values(), *fields)}
+    given = Kernel("k", fields=tuple(own.values()), nodes=tuple(nodes))
+    declared = "\n".join(print_ir(given).splitlines()[1:-1])
+    made = parse(f"kernel {signature} {{\n{declared}\n{body}\n}}\n")
+    known = {node.name: node for node in nodes}
+    used: dict[FieldSymbol, None] = {}
+    for op in made.walk():
+        for attribute in op.attribute_names:
+            what = getattr(op, attribute)
+            if isinstance(what, FieldSymbol):
+                setattr(op, attribute, own[what.name])
+                used[own[what.name]] = None
+            elif isinstance(what, NodeSymbol):
+                setattr(op, attribute, known[what.name])
+    made.fields, made.nodes = tuple(used), tuple(nodes)
+    return made
+
+
+def changed_parts(nodes: Sequence[NodeSymbol]) -> tuple[str, ...]:
+    """The names of all fields that activation and deactivation may write in a tree, except the cells of masks."""
+    roles = ("table", "length", "head", "fresh", "changed", "freed_count", "locks", "next", "freed", "owner")
+    return tuple(part.stored.name for node in nodes for role, part in node.parts.items() if role in roles)
+
+
+_ACTIVATE = """
+  {above}
+  %table = field_ptr @{name}.table[{index}] : *u32
+  %none = const 0 : u32
+  {hash}
+  %lock = field_ptr @{name}.locks[%hash] : *i32
+  %open = const 0 : i32
+  %closed = const 1 : i32
+  %first = const 0 : i64
+  %last = const {last} : i64
+  while {{
+    %now = atomic_load %table, order=acquire : u32
+    %made = binary ne %now, %none : u1
+    if %made then {{ return [%now] }}
+    %was = compare_exchange %lock, %open, %closed, order=acquire : i32
+    %mine = binary eq %was, %open : u1
+    if %mine then {{
+      %again = atomic_load %table, order=acquire : u32
+      %missing = binary eq %again, %none : u1
+      if %missing then {{
+        %cell = invoke function={name}_slots_allocate, [], touched=({touched}) : i64
+        %below = binary lt %cell, %first : u1
+        %above = binary ge %cell, %last : u1
+        %full = binary or %below, %above : u1
+        if %full then {{ atomic_store %lock, %open, order=release }}
+        %fits = unary not %full : u1
+        assert %fits, [{index}], message="{full}", kind=memory
+        %one = const 1 : i64
+        %next = binary add %cell, %one : i64
+        %slot = cast %next : u32
+        {owners}
+        %changed = field_ptr @{name}.changed[] : *i32
+        atomic_store %changed, %closed
+        atomic_store %table, %slot, order=release
+      }}
+      atomic_store %lock, %open, order=release
+    }}
+  }}
+"""
+
+_EXTEND = """
+  %slot = invoke function={name}_activate, [{index}] : u32
+  %j = arg index={axes} : i64
+  %short = cast %j : i32
+  %one = const 1 : i32
+  %needed = binary add %short, %one : i32
+  %length = field_ptr @{name}.length[{lists}] : *i32
+  %old = atomic max %length, %needed : i32
+  return [%slot]
+"""
+
+_APPEND = """
+  {above}
+  %length = field_ptr @{name}.length[{lists}] : *i32
+  %one = const 1 : i32
+  %j = atomic add %length, %one : i32
+  %most = const {limit} : i32
+  %fits = binary lt %j, %most : u1
+  %full = unary not %fits : u1
+  if %full then {{ %undone = atomic sub %length, %one : i32 }}
+  assert %fits, [{lists}], message="{full}", kind=memory
+  %wide = cast %j : i64
+  %chunk_size = const {chunk} : i64
+  %{c} = binary raw_div %wide, %chunk_size : i64
+  %slot = invoke function={name}_activate, [{index}] : u32
+  return [%j]
+"""
+
+_MARK = """
+  {above}
+  %mark = field_ptr @{name}.table[{index}] : *u8
+  %set = const 1 : u8
+  store %mark, %set, relaxed=true
+"""
+
+_FREED = """
+  %table = field_ptr @{name}.table[{index}], activates=false : *u32
+  %none = const 0 : u32
+  %seen = atomic_load %table, order=acquire : u32
+  %there = binary ne %seen, %none : u1
+  if %there then {{
+    %slot = exchange %table, %none, order=acq_rel : u32
+    %mine = binary ne %slot, %none : u1
+    if %mine then {{
+      %one = const 1 : i64
+      %count = field_ptr @{name}.freed_count[] : *i64
+      %number = atomic add %count, %one : i64
+      %place = field_ptr @{name}.freed[%number] : *u32
+      store %place, %slot
+      %changed = field_ptr @{name}.changed[] : *i32
+      %yes = const 1 : i32
+      atomic_store %changed, %yes
+    }}
+  }}
+"""
+
+
+class SparseCells:
+    """The functions on the cells of one node of a tree with these nodes."""
+
+    def __init__(self, node: NodeSymbol, nodes: Sequence[NodeSymbol]) -> None:
+        self.node, self.nodes = node, tuple(nodes)
+        axes = range(len(node.shape))
+        self.indices = [f"%c{k}" for k in axes]
+        self.lists = node.list_of(self.indices) if node.length is not None else ()
+
+    def functions(self) -> dict[str, Kernel]:
+        """All functions that the node has, by their names. Copies, for passes to work on."""
+        found = [self._deactivate]
+        if self.node.has_pool:
+            found += [self._activate, *self._allocator.functions()]
+        else:
+            found.append(self._mark)
+        if self.node.length is not None:
+            found += [self._extend, self._append]
+        return {one.symbol: one for one in copies(found)}
+
+    @cached_property
+    def _allocator(self) -> CellAllocator:
+        part = self.node.part
+        return CellAllocator(f"{self.node.name}_slots", part("head"), part("fresh"), part("next"))
+
+    @cached_property
+    def _activate(self) -> Kernel:
+        node, lines = self.node, list[str]()
+        for k, index in enumerate(self.indices):
+            lines += [f"%axis{k} = const {k} : i64", f"%index{k} = cast {index} : i32"]
+            lines += [
+                f"%owner{k} = field_ptr @{node.name}.owner[%next, %axis{k}] : *i32",
+                f"store %owner{k}, %index{k}",
+            ]
+        touched = ", ".join(node.part(role).name for role in ("head", "fresh", "next"))
+        return self._function(
+            "activate",
+            "u32",
+            _ACTIVATE,
+            above=self._above(node.table, self.indices),
+            hash="\n".join(self._hash()),
+            owners="\n".join(lines),
+            touched=touched,
+            last=node.capacity - 1,
+            full=f"no memory for cell [{_holes(self.indices)}] of '{node.name}': its pool has {node.capacity - 1} "
+            f"cells of {node.cell_bytes} bytes, which are all in use",
+        )
+
+    @cached_property
+    def _extend(self) -> Kernel:
+        return self._function("extend", "u32", _EXTEND, more=("j",))
+
+    @cached_property
+    def _append(self) -> Kernel:
+        node = self.node
+        assert node.length is not None
+        return self._function(
+            "append",
+            "i32",
+            _APPEND,
+            self.lists,
+            above=self._above(node.length, self.lists),
+            limit=node.limit,
+            full=f"list [{_holes(self.lists)}] of '{node.name}' is full: it has {node.limit} elements",
+            chunk=node.chunk,
+            c=f"c{node.axis}",
+        )
+
+    @cached_property
+    def _mark(self) -> Kernel:
+        return self._function("mark", "", _MARK, above=self._above(self.node.table, self.indices))
+
+    @cached_property
+    def _deactivate(self) -> Kernel:
+        node = self.node
+        if node.length is not None:
+            return self._function("deactivate", "", self._list_freed(), self.lists)
+        return self._function("deactivate", "", _FREED if node.has_pool else self._mask_freed())
+
+    def _list_freed(self) -> str:
+        """Free all chunks of a list."""
+        node = self.node
+        inner = f"%c{node.axis}"
+        return (
+            f"%begin = const 0 : i64\n%end = const {node.shape[node.axis]} : i64\n%step = const 1 : i64\n"
+            f"for %begin, %end, %step ({inner}: i64) {{{{\n{_FREED}\n}}}}\n"
+            f"%length = field_ptr @{node.name}.length[{', '.join(self.lists)}], activates=false : *i32\n"
+            "%nothing = const 0 : i32\natomic_store %length, %nothing\n"
+        )
+
+    def _mask_freed(self) -> str:
+        """Clear a cell of a mask: first free the cells of pools whose tables lie in it."""
+        node, text = self.node, "%begin = const 0 : i64\n%step = const 1 : i64\n"
+        below = [one for one in self.nodes if one.has_pool and one.home is node.holder and _is_below(one, node)]
+        for number, one in enumerate(below):
+            text += self._tables_freed(number, one)
+        words = node.part("raw").shape[-1]
+        return text + (
+            f"%mark = field_ptr @{node.name}.table[{{index}}], activates=false : *u8\n%unset = const 0 : u8\n"
+            f"store %mark, %unset, relaxed=true\n%words = const {words} : i64\n"
+            f"%nothing = const 0 : {node.part('raw').dtype}\n"
+            f"for %begin, %words, %step (%w: i64) {{{{\n"
+            f"%word = field_ptr @{node.name}.raw[{{index}}, %w], activates=false : *{node.part('raw').dtype}\n"
+            "store %word, %nothing, relaxed=true\n}}\n"
+        )
+
+    def _tables_freed(self, number: int, one: NodeSymbol) -> str:
+        """Loops over the cells (or lists) of a node below that are in the cell."""
+        table = one.table if one.length is None else one.length
+        block = next(block for above, block in table.above() if above is self.node)
+        spans = {axis: (k, size) for k, (axis, size) in enumerate(block)}
+        text, ends, indices = "", 0, list[str]()
+        for axis, extent in enumerate(table.shape):
+            name = f"%n{number}_{axis}"
+            k, size = spans.get(axis, (-1, extent))
+            text += f"{name}_size = const {size} : i64\n"
+            text += f"for %begin, {name}_size, %step ({name}_in: i64) {{{{\n"
+            ends += 1
+            if k < 0:
+                indices.append(f"{name}_in")
+                continue
+            text += f"{name}_first = binary mul %c{k}, {name}_size : i64\n"
+            text += f"{name} = binary add {name}_first, {name}_in : i64\n"
+            indices.append(name)
+        return text + f"invoke function={one.name}_deactivate, [{', '.join(indices)}]\n" + "}}\n" * ends
+
+    def _above(self, symbol: FieldSymbol, indices: Sequence[str]) -> str:
+        """Text that activates the cell above an element of a table."""
+        if symbol.node is None:
+            return ""
+        parent, lines, made = symbol.node, list[str](), list[str]()
+        for k, (axis, size) in enumerate(symbol.block):
+            lines += [f"%size{k} = const {size} : i64", f"%up{k} = binary raw_div {indices[axis]}, %size{k} : i64"]
+            made.append(f"%up{k}")
+        return "\n".join([*lines, f"activate @{parent.name}[{', '.join(made)}]"])
+
+    def _hash(self) -> list[str]:
+        """The number of the lock of a cell."""
+        lines, total = list[str](), ""
+        for k, index in enumerate(self.indices):
+            factor = prod(self.node.shape[k + 1 :]) % LOCKS or 1
+            lines += [f"%factor{k} = const {factor} : i64", f"%part{k} = binary mul {index}, %factor{k} : i64"]
+            if total:
+                lines.append(f"%sum{k} = binary add {total}, %part{k} : i64")
+            total = f"%sum{k}" if total else f"%part{k}"
+        return [*lines, f"%mask = const {LOCKS - 1} : i64", f"%hash = binary and {total}, %mask : i64"]
+
+    def _function(
+        self,
+        what: str,
+        result: str,
+        text: str,
+        indices: Sequence[str] | None = None,
+        more: Sequence[str] = (),
+        **given: object,
+    ) -> Kernel:
+        indices = self.indices if indices is None else indices
+        names = [index[1:] for index in indices]
+        params = ", ".join(f"{name}: i64" for name in (*names, *more))
+        args = "\n".join(f"{index} = arg index={k} : i64" for k, index in enumerate(indices))
+        filled = text.format(
+            name=self.node.name,
+            index=", ".join(self.indices),
+            lists=", ".join(self.lists),
+            axes=len(indices),
+            **given,
+        )
+        signature = f"@{self.node.name}_{what}({params}) -> ({result}) called=true"
+        made = written_on(self.nodes, signature, f"{args}\n{filled}")
+        for op in made.all_of(Invoke):
+            op.touched = op.touched or changed_parts(self.nodes)
+        return made
+
+
+def _holes(values: Sequence[str]) -> str:
+    return ", ".join("{}" for _ in values)
+
+
+def _is_below(node: NodeSymbol, above: NodeSymbol) -> bool:
+    return any(one is above for one, _ in node.table.above())

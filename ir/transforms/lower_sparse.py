@@ -1,0 +1,400 @@
+"""Replaces sparse fields by the dense fields in which they are stored, and ops on cells by calls of the run-time
+library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.ir.addresses import element_steps, root_of
+from weft.ir.affine import affine
+from weft.ir.alias import Access, is_access
+from weft.ir.config import CompileConfig
+from weft.ir.core import Builder, Value, ops_of
+from weft.ir.errors import InternalError
+from weft.ir.intervals import interval
+from weft.ir.ops import (
+    Activate,
+    Alloca,
+    Append,
+    Assert,
+    AtomicLoad,
+    Binary,
+    Cast,
+    Const,
+    Deactivate,
+    FieldPtr,
+    If,
+    Invoke,
+    IsActive,
+    Kernel,
+    Length,
+    Load,
+    Store,
+    VisitedIndex,
+    VisitedSlot,
+)
+from weft.ir.passes import pass_
+from weft.ir.runtime_library.sparse_cells import changed_parts
+from weft.ir.symbols import FieldSymbol, NodeSymbol
+from weft.ir.tasks import tasks_of
+from weft.ir.types import VOID, Prim, i32, i64, pointer, u1, u8, u32
+
+__all__ = ["lower_sparse"]
+
+CellOp = Activate | Append | Deactivate | IsActive | Length
+
+
+@pass_("lower_sparse")
+def lower_sparse(root: Kernel, config: CompileConfig) -> bool:
+    """For a field below a node `pointer` of 128 cells, each of 8 elements:
+
+        %p = field_ptr @x[%i]             %c = shr %i, 3; %in = and %i, 7
+        %v = load %p                      %slot = load field_ptr @P.table[%c]
+                                 ->       %v = load field_ptr @x.cells[%slot, %in]
+
+        store %p, %w                      %slot = load field_ptr @P.table[%c]
+                                          if %slot == 0 { %slot = invoke P_activate, [%c] }
+                                          store field_ptr @x.cells[%slot, %in], %w
+
+    Slot 0 is a cell of zeros that nothing writes, so a load of what is not active gives 0. The table of a nested node
+    is a sparse field itself, and is accessed in the same way. A mask is set where it is not set yet. A list becomes
+    longer where an element behind its end is written. Through a `field_ptr` with `activates=false`, a write happens
+    only where the slot is not 0.
+
+    In a loop over the cells of the node (`enumerate_cells`), an access to the own cell of the iteration needs no table:
+    its indices are those of the cell times the size of the cell, plus a rest that is known to be inside of it. The list
+    of cells has the slot (`visited_slot`). This does not apply if the task deactivates cells, because a cell may then
+    have lost its slot, and a read of it must give 0.
+
+    Every access loads its slots itself. Later passes merge equal loads between which nothing activates.
+    """
+    if not root.nodes:
+        return False
+    lowering = _Lowering(root)
+    changed = False
+    for task in tasks_of(root):
+        ops = ops_of(*task.regions)
+        lowering.steady = not any(isinstance(op, (Deactivate, Invoke)) for op in ops)
+        for op in ops:
+            if is_access(op):
+                changed |= lowering.access(op)
+            elif isinstance(op, CellOp):
+                lowering.cell_op(op)
+                changed = True
+        for op in reversed(ops):
+            if op.pure and not op.users and isinstance(root_of(op), FieldPtr):
+                op.erase()
+                changed = True
+    for op in root.all_of(FieldPtr):
+        if op.field.node is not None:
+            raise InternalError(f"lower_sparse: {op!r} is used by something that is no access")
+    lowering.declare()
+    return changed
+
+
+@dataclass(frozen=True)
+class _Own:
+    """The own cell of an iteration: the number of the cell in the list, and the index of the element in the cell, for
+    each axis of the field along which the cell has a place."""
+
+    entry: Value
+    inside: dict[int, Value]
+
+
+class _Lowering:
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.changed = changed_parts(kernel.nodes)
+        self.cells = tuple(symbol.stored.name for symbol in kernel.fields if symbol.node is not None)
+        self.steady = True  # the task deactivates nothing
+
+    def declare(self) -> None:
+        """List the fields that the kernel uses now."""
+        used = dict.fromkeys(symbol for symbol in self.kernel.fields if symbol.node is None)
+        used |= dict.fromkeys(op.field for op in self.kernel.all_of(FieldPtr))
+        for op in self.kernel.all_of(VisitedSlot, VisitedIndex):
+            assert isinstance(op, VisitedSlot | VisitedIndex)
+            used[op.node.part("list" if isinstance(op, VisitedSlot) else "where")] = None
+        self.kernel.fields = tuple(used)
+
+    # ---- accesses ----
+
+    def access(self, op: Access) -> bool:
+        """Give an access the address of the stored element."""
+        root, steps = element_steps(op.ptr)
+        if not isinstance(root, FieldPtr) or root.field.node is None:
+            return False
+        build = Builder.at(op)
+        index = _from_zero(build, root)
+        writes = op.writes and not isinstance(op, AtomicLoad)
+        there = None
+        if writes and root.activates:
+            made = self.written(build, root.field, index)
+        else:
+            there = self.exists(build, root.field, index) if writes else None
+            made = self.read(build, root.field, index)
+        made.name = root.name
+        copies: dict[Value, Value] = {root: made}
+        for step in steps:
+            copies[step] = build.add(step.clone(copies))
+        op.set_operand(0, copies.get(op.ptr, made))
+        if there is not None:
+            self.only_where(op, there)
+        return True
+
+    def exists(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value]) -> Value:
+        """Whether an element is active."""
+        assert symbol.node is not None
+        at = _cell(build, index, symbol.node, symbol.block)
+        if symbol.node.length is not None:
+            at[symbol.node.axis] = index[symbol.block[symbol.node.axis][0]]
+        return self.is_active(build, symbol.node, at)
+
+    def only_where(self, op: Access, there: Value) -> None:
+        """Execute a write only if there is a cell."""
+        build = Builder.at(op)
+        branch, old = If(there), None
+        if op.users:
+            old = build.add(Alloca(type=pointer(op.type)))
+            build.add(Store(old, _number(build, 0, op.type)))
+        build.add(branch)
+        if old is not None:
+            op.replace_uses(build.add(Load(old)))
+        op.unlink()
+        branch.then.append(op)
+        if old is not None:
+            Builder(branch.then, None, op.span).add(Store(old, op))
+
+    def read(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value]) -> FieldPtr:
+        """The address of an element to be read."""
+        if symbol.node is None:
+            return build.add(FieldPtr(symbol, list(index)))
+        own = self.own(build, symbol, index)
+        return self.element(build, symbol, index, self.slot(build, symbol, index, own), own)
+
+    def slot(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value], own: _Own | None) -> Value | None:
+        """The slot of the cell of the pool that an element is in; 0 if it is not active."""
+        for node, block in symbol.above():
+            if node.has_pool:
+                if own is not None:
+                    return build.add(VisitedSlot(node, own.entry))
+                return self.load(build, node.table, _cell(build, index, node, block))
+        return None
+
+    def load(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value]) -> Value:
+        """An element of a table, which may be sparse itself."""
+        return build.add(Load(self.read(build, symbol, index)))
+
+    def element(
+        self, build: Builder, symbol: FieldSymbol, index: Sequence[Value], slot: Value | None, own: _Own | None
+    ) -> FieldPtr:
+        """The address of the element in the cells of the pool."""
+        if slot is None:
+            return build.add(FieldPtr(symbol.stored, list(index)))
+        node, block = next((node, block) for node, block in symbol.above() if node.has_pool)
+        counts = {axis: count for (axis, _), count in zip(block, node.shape, strict=True)}
+        inside: list[Value] = []
+        for axis, value in enumerate(index):
+            size = symbol.stored.shape[axis + 1]
+            if own is not None and axis in own.inside:
+                inside.append(own.inside[axis])
+            elif counts.get(axis, 1) == 1:
+                inside.append(value)
+            else:
+                inside.append(_remainder(build, value, size))
+        return build.add(FieldPtr(symbol.stored, [slot, *inside]))
+
+    # ---- activation ----
+
+    def written(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value]) -> FieldPtr:
+        """The address of an element to be written. Its cell is active then."""
+        node, own = symbol.node, self.own(build, symbol, index)
+        assert node is not None
+        at = _cell(build, index, node, symbol.block)
+        if not node.has_pool:
+            mark = self.load(build, node.table, at)
+            self.unless(build, [_compare(build, "eq", mark, 0)], Invoke(f"{node.name}_mark", self.wide(build, at)))
+            return self.element(build, symbol, index, self.slot(build, symbol, index, own), own)
+        slot = self.slot(build, symbol, index, own)
+        assert slot is not None
+        missing = [] if own is not None else [_compare(build, "eq", slot, 0)]
+        values, what = self.wide(build, at), "activate"
+        if node.length is not None:
+            element = index[symbol.block[node.axis][0]]
+            length = self.load(build, node.length, node.list_of(at))
+            missing.append(_below(build, length, element))
+            values, what = [*values, *self.wide(build, [element])], "extend"
+        if missing:
+            slot = self.unless(build, missing, Invoke(f"{node.name}_{what}", values, type=u32), slot)
+        return self.element(build, symbol, index, slot, own)
+
+    def unless(self, build: Builder, missing: Sequence[Value], call: Invoke, slot: Value | None = None) -> Value | None:
+        """Call that function if something is missing. It gives the slot then."""
+        condition = missing[0] if len(missing) == 1 else build.add(Binary("or", *missing, type=u1))
+        call.touched = self.changed
+        place = None
+        if slot is not None:
+            place = build.add(Alloca(type=pointer(u32)))
+            build.add(Store(place, slot))
+        inside = Builder(build.add(If(condition)).then, None, build.span)
+        inside.add(call)
+        if place is None:
+            return None
+        inside.add(Store(place, call))
+        return build.add(Load(place))
+
+    def wide(self, build: Builder, indices: Sequence[Value]) -> list[Value]:
+        """The indices as the library takes them."""
+        return [index if index.type is i64 else build.add(Cast(index, type=i64)) for index in indices]
+
+    # ---- the own cell ----
+
+    def own(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value]) -> _Own | None:
+        """The own cell of the iteration, if the element is known to be in it."""
+        found = next(((node, block) for node, block in symbol.above() if node.has_pool), None)
+        if found is None or not self.steady:
+            return None
+        node, block = found
+        entry: Value | None = None
+        inside: dict[int, Value] = {}
+        for number, (axis, size) in enumerate(block):
+            form = affine(index[axis])
+            for leaf, factor in form.terms:
+                mine = isinstance(leaf, VisitedIndex) and leaf.node is node and leaf.axis == number and factor == size
+                if mine and isinstance(leaf, VisitedIndex) and (entry is None or entry is leaf.entry):
+                    entry = leaf.entry
+                    rest = {other: times for other, times in form.terms if other is not leaf}
+                    place = _rest(build, index[axis].type, rest, form.constant, size)
+                    if place is not None:
+                        inside[axis] = place
+        return _Own(entry, inside) if entry is not None and len(inside) == len(block) else None
+
+    # ---- ops on cells ----
+
+    def cell_op(self, op: CellOp) -> None:
+        node, build, at = op.node, Builder.at(op), list(op.indices)
+        extents = node.shape if isinstance(op, Activate) else node.asked if isinstance(op, IsActive) else node.units
+        _check(build, op, at, extents)
+        if isinstance(op, IsActive):
+            value = self.is_active(build, node, at)
+        elif isinstance(op, Length):
+            assert node.length is not None
+            value = self.load(build, node.length, at)
+        else:
+            what, type = op.opname, op.type
+            if isinstance(op, Activate):
+                what, type = ("activate", u32) if node.has_pool else ("mark", VOID)
+            touched = self.changed + (self.cells if isinstance(op, Deactivate) else ())
+            value = build.add(Invoke(f"{node.name}_{what}", self.wide(build, at), touched, type=type))
+        if op.type is not VOID:
+            op.replace_uses(value)
+        op.erase()
+
+    def is_active(self, build: Builder, node: NodeSymbol, at: Sequence[Value]) -> Value:
+        if node.length is None:
+            return _compare(build, "ne", self.load(build, node.table, at), 0)
+        length = self.load(build, node.length, node.list_of(at))
+        return build.add(Binary("gt", *_alike(build, length, at[node.axis]), type=u1))
+
+
+def _check(build: Builder, op: CellOp, at: Sequence[Value], extents: Sequence[int]) -> None:
+    """Fail if an index is outside of the node."""
+    tests: list[Value] = []
+    for index, extent in zip(at, extents, strict=True):
+        low, high = interval(index)
+        tests += [_compare(build, "ge", index, 0)] if low < 0 else []
+        tests += [_compare(build, "lt", index, extent)] if high >= extent else []
+    if not tests:
+        return
+    holds = tests[0]
+    for test in tests[1:]:
+        holds = build.add(Binary("and", holds, test, type=u1))
+    holes = ", ".join("{}" for _ in at)
+    message = f"index [{holes}] is out of bounds for the cells of '{op.node.name}': their shape is {tuple(extents)}"
+    build.add(Assert(holds, list(at), message, "bounds"))
+
+
+# ---- arithmetic ------------------------------------------------------------------------------------------------------
+
+
+def _number(build: Builder, value: int, type: object) -> Value:
+    assert isinstance(type, Prim)
+    return build.add(Const(float(value) if type.is_float else value, type=type))
+
+
+def _compare(build: Builder, kind: str, value: Value, by: int) -> Value:
+    if value.type is u8:
+        value = build.add(Cast(value, type=i32))
+    return build.add(Binary(kind, value, _number(build, by, value.type), type=u1))
+
+
+def _alike(build: Builder, a: Value, b: Value) -> tuple[Value, Value]:
+    """Two integers as i64."""
+    wide = [value if value.type is i64 else build.add(Cast(value, type=i64)) for value in (a, b)]
+    return wide[0], wide[1]
+
+
+def _below(build: Builder, length: Value, element: Value) -> Value:
+    """Whether a list ends before an element."""
+    return build.add(Binary("le", *_alike(build, length, element), type=u1))
+
+
+def _from_zero(build: Builder, ptr: FieldPtr) -> list[Value]:
+    """The indices of an element, counted from 0: i32 or i64."""
+    found: list[Value] = []
+    for axis, index in enumerate(ptr.indices):
+        value = index
+        if value.type not in (i32, i64):
+            value = build.add(Cast(value, type=i64 if value.type is u32 else i32))
+        first = ptr.field.offset[axis] if ptr.field.offset else 0
+        if first:
+            value = build.add(Binary("sub", value, _number(build, first, value.type)))
+        found.append(value)
+    return found
+
+
+def _cell(build: Builder, index: Sequence[Value], node: NodeSymbol, block: Sequence[tuple[int, int]]) -> list[Value]:
+    """The index of the cell that an element is in."""
+    found: list[Value] = []
+    for (axis, size), count in zip(block, node.shape, strict=True):
+        value = index[axis]
+        if count == 1:
+            found.append(_number(build, 0, value.type))
+        elif size == 1:
+            found.append(value)
+        elif size & (size - 1):
+            found.append(build.add(Binary("raw_div", value, _number(build, size, value.type))))
+        else:
+            found.append(build.add(Binary("shr", value, _number(build, size.bit_length() - 1, value.type))))
+    return found
+
+
+def _remainder(build: Builder, value: Value, size: int) -> Value:
+    if size == 1:
+        return _number(build, 0, value.type)
+    if size & (size - 1):
+        return build.add(Binary("raw_mod", value, _number(build, size, value.type)))
+    return build.add(Binary("and", value, _number(build, size - 1, value.type)))
+
+
+def _rest(build: Builder, type: object, terms: dict[object, int], constant: int, size: int) -> Value | None:
+    """The sum of those terms, if it is known to be in [0, size)."""
+    low = high = constant
+    for leaf, factor in terms.items():
+        if not isinstance(leaf, Value):
+            return None
+        bounds = sorted(factor * end for end in interval(leaf))
+        low, high = low + bounds[0], high + bounds[1]
+    if low < 0 or high >= size:
+        return None
+    total: Value | None = None
+    for leaf, factor in sorted(terms.items(), key=lambda term: getattr(term[0], "name", "")):
+        assert isinstance(leaf, Value)
+        value = leaf if leaf.type is type else build.add(Cast(leaf, type=type))  # type: ignore[arg-type]
+        if factor != 1:
+            value = build.add(Binary("mul", value, _number(build, factor, type)))
+        total = value if total is None else build.add(Binary("add", total, value))
+    if total is None:
+        return _number(build, constant, type)
+    return total if constant == 0 else build.add(Binary("add", total, _number(build, constant, type)))

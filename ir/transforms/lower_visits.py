@@ -1,0 +1,33 @@
+"""Replaces what is known of a visited cell by loads from the list of cells."""
+
+from __future__ import annotations
+
+from weft.ir.config import CompileConfig
+from weft.ir.core import Builder
+from weft.ir.ops import Const, FieldPtr, Kernel, Load, VisitedIndex, VisitedSlot
+from weft.ir.passes import pass_
+from weft.ir.types import i32
+
+__all__ = ["lower_visits"]
+
+
+@pass_("lower_visits")
+def lower_visits(root: Kernel, config: CompileConfig) -> bool:
+    """Before and after:
+
+        %slot = visited_slot @P, %entry                %slot = load field_ptr @P.list[%entry], invariant=true
+        %i = visited_index @P, %entry, axis=1          %i = load field_ptr @P.where[%entry, 1], invariant=true
+
+    The loads are invariant: no task that visits cells writes the list. Until here, the ops are pure, and two entries of
+    a list are known to have different slots. That makes the stores of an iteration to its own cell private
+    (`private_spaces`).
+    """
+    visits = [op for op in root.walk() if isinstance(op, VisitedSlot | VisitedIndex)]
+    for op in visits:
+        build = Builder.at(op)
+        if isinstance(op, VisitedSlot):
+            ptr = build.add(FieldPtr(op.node.part("list"), [op.entry]))
+        else:
+            ptr = build.add(FieldPtr(op.node.part("where"), [op.entry, build.add(Const(op.axis, type=i32))]))
+        op.replace(build.add(Load(ptr, True, name=op.name)))
+    return bool(visits)
