@@ -3,8 +3,9 @@ library."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from weft.ir.addresses import element_steps, root_of
 from weft.ir.affine import affine
@@ -378,7 +379,7 @@ def _remainder(build: Builder, value: Value, size: int) -> Value:
     return build.add(Binary("and", value, _number(build, size - 1, value.type)))
 
 
-def _rest(build: Builder, type: object, terms: dict[object, int], constant: int, size: int) -> Value | None:
+def _rest(build: Builder, type: object, terms: Mapping[Any, int], constant: int, size: int) -> Value | None:
     """The sum of those terms, if it is known to be in [0, size)."""
     low = high = constant
     for leaf, factor in terms.items():
