@@ -8,7 +8,8 @@ for that, overlaps no other (a plan further on may be of the variant that does).
 stack, from the arguments' own memory, and the kernel runs. If no plan fits, or something is unusual (a name that is no
 parameter, a number that does not fit), the object's `__call__`, which is Python, decides.
 
-`call` first looks whether launches are watched. Then the object's `__call__` decides. `call_through` does not look: it
+`call` first looks whether launches are watched. Then the object's `__call__` decides, unless a tape is the only watch
+and expects this launch (`repeat_ir.py`). `call_through` does not look: it
 is the call of the objects that watches launch by. `bind` looks for a plan as a call does. It does not run the kernel,
 but returns the pair of the plan's token and the bytes of the filled context (up to the results), for `launch_bound`. A
 plan without a token does not bind: the context would refer to memory that nobody keeps.
@@ -35,6 +36,7 @@ from weft.ir.artifact import ERROR_WORDS
 from weft.runtime.argument_ir import ARGUMENT_IR, ARGUMENT_WORDS, MISS, RAISED, SLOW
 from weft.runtime.interrupts import INTERRUPTED
 from weft.runtime.native import Block, Function, Module, Value
+from weft.runtime.repeat_ir import REPEAT_IR
 
 __all__ = ["CELLS", "MANY", "MOST_NAMED", "NONE", "ONE", "PLAN", "Callable", "call_ir"]
 
@@ -73,7 +75,7 @@ CELLS = Callable.__basicsize__  # the vectorcall function, the first plan, the s
 MOST_NAMED = 64  # parameters of a kernel whose arguments native code finds by name
 _HEAD = object.__basicsize__
 _COUNT = 2**63 - 1  # the bits of a vectorcall's flags that are the number of arguments
-_RUN, _BIND = range(2)  # what to do with the context of a plan that fits
+_RUN, _BIND = range(2)  # what to do with the context of a plan that fits; else compare it with the EXPECTED there
 
 _IR = Module()
 _IR.global_text("weft_call", b"__call__\0")
@@ -82,7 +84,7 @@ _IR.global_variable("watched", "i64")
 
 @_IR.function("void", "i64", exported=True)
 def set_watched(f: Function, watched: Value) -> None:
-    """Whether launches are watched from now on."""
+    """How many watches of launches there are from now on."""
     f.symbol("watched").store(watched, "seq_cst")
     f.ret()
 
@@ -90,7 +92,11 @@ def set_watched(f: Function, watched: Value) -> None:
 @_IR.function("ptr", "ptr", "ptr", "i64", "ptr", exported=True)
 def call(f: Function, self: Value, args: Value, flags: Value, names: Value) -> None:
     """The vectorcall function of kernel objects."""
-    with f.unless(f.symbol("watched").load("i64", "monotonic").eq(0)):
+    watched = f.symbol("watched").load("i64", "monotonic")
+    with f.unless(watched.eq(0)):
+        with f.when(watched.eq(1) & names.eq(0)):
+            answer = f.call("call_repeated", self, args, flags & _COUNT)
+            f.ret_if(answer.ne(f.constant(SLOW, "ptr")), answer)
         f.ret(f.call("call_slowly", self, args, flags & _COUNT, names))
     f.ret(f.call("call_how", self, args, flags, names, _RUN))
 
@@ -111,16 +117,19 @@ def bind(f: Function, self: Value, args: Value, flags: Value, names: Value) -> N
 def call_how(f: Function, self: Value, args: Value, flags: Value, names: Value, how: Value) -> None:
     """A call, or a binding."""
     n = flags & _COUNT
-    signature = self.behind(CELLS + 16).load("ptr")
-    answer = f.variable("ptr", f.constant(SLOW, "ptr"))
-    with f.once():
-        with f.unless(signature.eq(0)), f.when(n.compare("slt", signature.load("i64"))):
-            answer.set(f.call("call_filled", signature, self, args, n, names, how))
-            f.leave()
-        with f.when(names.eq(0)):
-            answer.set(f.call("call_with_all", self, args, n, how))
-    f.ret_if(answer.get().ne(f.constant(SLOW, "ptr")), answer.get())
+    answer = f.call("call_try", self, args, n, names, how)
+    f.ret_if(answer.ne(f.constant(SLOW, "ptr")), answer)
     f.ret(f.call("call_slowly", self, args, n, names))
+
+
+@_IR.function("ptr", "ptr", "ptr", "i64", "ptr", "i64")
+def call_try(f: Function, self: Value, args: Value, n: Value, names: Value, how: Value) -> None:
+    """A call or a binding by a plan; SLOW if Python has to make it."""
+    signature = self.behind(CELLS + 16).load("ptr")
+    with f.unless(signature.eq(0)), f.when(n.compare("slt", signature.load("i64"))):
+        f.ret(f.call("call_filled", signature, self, args, n, names, how))
+    f.ret_if(names.ne(0), f.constant(SLOW, "ptr"))
+    f.ret(f.call("call_with_all", self, args, n, how))
 
 
 @_IR.function("ptr", "ptr", "ptr", "i64", "i64")
@@ -224,7 +233,7 @@ def call_guards(f: Function, first: Value, guards: Value) -> None:
 def call_with(f: Function, plan: Value, behind: Value, rules: Value, args: Value, how: Value) -> None:
     """The arguments into a context on the stack, and go."""
     slow, (token,) = f.constant(SLOW, "ptr"), PLAN.read(plan, "token")
-    f.ret_if(how.eq(_BIND) & token.eq(0), slow)
+    f.ret_if(how.ne(_RUN) & token.eq(0), slow)
     slots, trees, arguments = PLAN.read(plan, "slots", "trees", "arguments")
     ctx = f.room_of(slots + ERROR_WORDS, 64)
     record, first = ctx.at(slots), ctx.at(3)
@@ -247,8 +256,10 @@ def call_with(f: Function, plan: Value, behind: Value, rules: Value, args: Value
         f.call("Py_DecRef", changed)
         f.ret_if(truth.ne(0), slow)
     f.ret_if(~f.call("call_current", plan), slow)
-    with f.when(how.eq(_BIND)):
-        f.ret(f.call("call_bound", plan, ctx))
+    with f.unless(how.eq(_RUN)):
+        with f.when(how.eq(_BIND)):
+            f.ret(f.call("call_bound", plan, ctx))
+        f.ret(f.call("repeat_fits", how.cast("inttoptr", "ptr"), token, ctx, *PLAN.read(plan, "first_result")))
     state = f.call("run_kernel", *PLAN.read(plan, "kernel"), ctx, record, *PLAN.read(plan, "table", "seeds", "memory"))
     with f.unless(state.eq(0)):
         with f.when(state.eq(INTERRUPTED)):
@@ -301,4 +312,4 @@ def call_conclude(f: Function, plan: Value, outcome: Value) -> None:
 
 def call_ir() -> str:
     """LLVM IR of calls and the readers of their arguments."""
-    return "\n".join(module.text() for module in (_IR, *ARGUMENT_IR))
+    return "\n".join(module.text() for module in (_IR, REPEAT_IR, *ARGUMENT_IR))

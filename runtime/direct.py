@@ -374,10 +374,10 @@ def follow(target: Callable, plans: Sequence[Plan], entry: str = "call") -> None
 
 
 class Watched:
-    """Tells the native code of a loaded runtime whether launches are watched."""
+    """Tells the native code of a loaded runtime how many watches of launches there are."""
 
     _all: ClassVar[list[Watched]] = []
-    _now = False
+    _now = 0
     _lock = forkable(Lock())
 
     def __init__(self, code: Code) -> None:
@@ -387,8 +387,8 @@ class Watched:
             Watched._all.append(self)
 
     @classmethod
-    def tell(cls, now: bool) -> None:
-        """Let all calls of kernels go through Python, or natively again."""
+    def tell(cls, now: int) -> None:
+        """Let all calls of kernels go through Python if there are watches, and natively again if there are none."""
         with cls._lock:
             Watched._now = now
             for one in cls._all:

@@ -50,6 +50,7 @@ from weft.runtime.launch_ir import (
 from weft.runtime.launch_locks import DEVICE_LOCK, launch_locks_ir, memory_of
 from weft.runtime.pool import Pool
 from weft.runtime.pool_ir import pool_ir
+from weft.runtime.repeats import Repeats
 
 __all__ = ["CpuKernel", "Launcher", "Launching", "array_argument", "load_runtime", "runtime_ir"]
 
@@ -79,7 +80,7 @@ def runtime_ir() -> str:
 def _load_runtime(emit: Callable[[str], bytes]) -> Code:
     api: Any = ctypes.pythonapi
     symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
-    calls = ("launch", "launch_bound", "call", "call_through", "bind", "set_watched")
+    calls = ("launch", "launch_bound", "call", "call_through", "bind", "set_watched", "set_repeat")
     own = (*calls, "launch_for", "launch_scratch", "graph_node", "graph_flush")
     functions = (*Pool.FUNCTIONS, *Epochs.FUNCTIONS, *Guards.FUNCTIONS, *FUNCTIONS, *own)
     code = Loader().load(emit(runtime_ir()), functions, symbols=symbols)
@@ -87,6 +88,7 @@ def _load_runtime(emit: Callable[[str], bytes]) -> Code:
     Guards(code)
     watch_main_thread(code)
     Watched(code)
+    Repeats(code)
     return code
 
 

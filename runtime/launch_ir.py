@@ -82,6 +82,7 @@ _API = {
     "PyEval_SaveThread": "ptr ()",
     "PyEval_RestoreThread": "void (ptr)",
     "PyThread_get_thread_ident": "i64 ()",
+    "PyContextVar_Get": "i32 (ptr, ptr, ptr)",
     "PyDict_GetItemWithError": "ptr (ptr, ptr)",
     "PyDict_GetItemRef": "i32 (ptr, ptr, ptr)",
     "PyObject_GetAttr": "ptr (ptr, ptr)",

@@ -163,6 +163,8 @@ SLOW = {
     "lang/behaviour/test_repeated_array_calls.py": 2,
     "lang/behaviour/test_repeated_array_calls.py::test_many_shapes_are_not_all_remembered": 0,
     "lang/behaviour/test_repeated_array_calls.py::test_sequences_of_reductions[emulated]": 0,
+    "lang/behaviour/test_repeated_tapes.py": 3,
+    "lang/behaviour/test_repeated_tapes.py::test_what_else_happens": 6,
     "lang/behaviour/test_results.py::test_results_of_every_type": 2,
     "lang/behaviour/test_scalars.py::test_integer_arithmetic_wraps": 3,
     "lang/behaviour/test_scalars.py::test_shifts": 3,

@@ -95,6 +95,9 @@ class Block(Context):
     def begin(self) -> None:
         """Prepare the block. If this raises, the block is not entered."""
 
+    def entered(self) -> None:
+        """Do what comes at the begin of the block, when it sees launches already."""
+
     def finish(self, complete: bool) -> None:
         """Do what comes after the block."""
 
@@ -110,6 +113,7 @@ class Block(Context):
         _watch(1)
         self._token = LISTENERS.set((*active(), self))
         hear(1)
+        self.entered()
         return self
 
     def __exit__(

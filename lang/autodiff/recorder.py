@@ -40,12 +40,16 @@ class Recorder(Block):
         """A step of a loop of `ti.ad.steps` begins. (Of `steps`.)"""
         if not self._bounds:
             return
+        self._catch_up()
         if loop not in self._loops:
             self._loops.append(loop)
         if self._series is None:
             self._series = Series(self._versions)
             self._records.append(self._series)
         self._series.begin(self._loops)
+
+    def _catch_up(self) -> None:
+        """Record launches that came and are not recorded yet. What comes next is no launch, or one of a loop."""
 
     def end_loop(self, loop: Loop) -> None:
         """A loop of `ti.ad.steps` ends. (Of `steps`.)"""
@@ -93,6 +97,7 @@ class Recorder(Block):
 
     def operate(self, operation: Operation, run: Callable[[], Any]) -> Any:
         """Record and run an operation. (A `Listener`.)"""
+        self._catch_up()
         read, parameters = self._parameters(operation)
         if not _is_known(operation) and any(self.gradient_of(one) is not None for one in operation.writes):
             raise ArgumentError(
@@ -107,6 +112,7 @@ class Recorder(Block):
 
     def operate_beside(self, operation: Operation, run: Callable[[], Any]) -> Any:
         """Run an operation that is not recorded itself. (A `Context`.)"""
+        self._catch_up()
         read = self._parameters(operation)[0] if self._repeats else []
         return self._operated(operation, Record(None, operation.run), read, run)
 

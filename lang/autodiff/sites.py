@@ -189,6 +189,13 @@ class Sites:
             site = self._site(kernel, group, flat or ())
         return Replay(group.target(), context, args), site, group.uses.points(context)
 
+    def came(self, kernel: Any, target: Target, context: bytes) -> tuple[Site, tuple[Point, ...] | None]:
+        """The site and the points of a launch of `kernel` without arrays, whose gradient's target and context these
+        are."""
+        instance = target.instance
+        group = self._groups.get(instance.token) or self._group(target.kernel, instance)
+        return group.only or self._site(kernel, group, ()), group.uses.points(context)
+
     def again(self, kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """The launch of a kernel with these arguments, to be made again: a `Replay` or a `Launch`."""
         bound = kernel.bind(args, keywords) if kernel.results else kernel.bound(args, keywords)

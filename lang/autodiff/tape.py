@@ -14,13 +14,15 @@ from weft.lang.autodiff.lost import Losses
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of
 from weft.lang.autodiff.recorder import Recorder
-from weft.lang.autodiff.sites import Sites
+from weft.lang.autodiff.repeats import Repeat, Traced, expect, remember
+from weft.lang.autodiff.sites import Site, Sites
 from weft.lang.autodiff.tape_check import check_records
 from weft.lang.autodiff.variables import called, clear_element, companion_if_any, companion_of, elements_of, fill_all
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.data.derived import is_derived
 from weft.lang.errors import ArgumentError
 from weft.lang.kernels.draws import last_key
+from weft.lang.kernels.launch import Replay
 
 __all__ = ["Tape"]
 
@@ -79,6 +81,8 @@ class Tape(Recorder):
         versions = Versions(save, bool(self._checked))
         super().__init__(versions, Losses(validation), bounds=save and not self._checked)
         self._sites = Sites(versions)
+        self._repeat: Repeat | None = None  # the launches that are expected
+        self._traced: list[Traced] | None = None if self._checked or loss is None else []  # for the next tape
 
     def begin(self) -> None:
         """Clear the gradients and the loss. (Of `Block`.)"""
@@ -87,9 +91,18 @@ class Tape(Recorder):
         if self._loss is not None:
             fill_all(self._loss, 0.0)
 
+    def entered(self) -> None:
+        """Expect what the last tape recorded. (Of `Block`.)"""
+        if self._traced is not None:
+            self._repeat = expect(self._loss)
+
     def finish(self, complete: bool) -> None:
         """Run the gradients. (Of `Block`.)"""
         self.end_loops()
+        if self._repeat is not None:
+            self._repeat.close()
+        elif self._traced:
+            remember(self._loss, self._traced)
         if not complete or self._loss is None:
             return
         fill_all(companion_of(self._loss, "grad", "the loss"), 1.0)
@@ -102,16 +115,57 @@ class Tape(Recorder):
         """Run the gradients of the recorded launches, the last one first."""
         self.end_loops()
         with suspended():
-            run_back(self._records)
+            if self._repeat is not None:
+                self._repeat.run_back()
+            else:
+                run_back(self._records)
+
+    def _catch_up(self) -> None:
+        """Record the expected launches that came. (Of `Recorder`.)"""
+        self._take_over()
+        self._end_trace()
+
+    def _take_over(self) -> None:
+        """Expect no more launches, and record those that came."""
+        if self._repeat is None:
+            return
+        repeat, self._repeat = self._repeat, None
+        repeat.close()
+        for kernel, target, context in repeat.came():
+            site, points = self._sites.came(kernel, target, context)
+            record = Record(Replay(target, context, ()))
+            site.need(points)
+            self._records.append(record)
+            self._trace(kernel, record, site)
+
+    def _trace(self, kernel: Any, record: Record, site: Site) -> None:
+        """Note a launch for the next tape. The first one that it cannot expect ends that."""
+        if self._traced is None:
+            return
+        gradient, uses = record.gradient, site.uses
+        if isinstance(gradient, Replay) and not (
+            uses.arrays or uses.draws or uses.lost or record.before or record.after
+        ):
+            self._traced.append(Traced(kernel, gradient.target.instance.token, gradient.context))
+        else:
+            self._end_trace()
+
+    def _end_trace(self) -> None:
+        """Let the next tape expect what came so far, and no more."""
+        if self._traced:
+            remember(self._loss, self._traced)
+        self._traced = None
 
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Record a call that has this gradient. The launches in it are recorded by `beside`."""
+        self._catch_up()
         self._append(Record(gradient))
 
     def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Record and run a launch. (A `Context`.)"""
         if kernel.mode:
             return call(*args, **keywords)
+        self._take_over()
         if self._repeats:
             return self._launch_again(kernel, call, args, keywords)
         pieces, found = pieces_or_gradient(self, kernel, args, keywords, self._sites.find)
@@ -129,6 +183,7 @@ class Tape(Recorder):
         self._losses.follow(site.kernel, site.uses, site.flow)
         site.need(points)
         self._append(record)
+        self._trace(kernel, record, site)
         return result
 
     def _launch_again(
@@ -155,6 +210,7 @@ class Tape(Recorder):
     def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
         """Record a launch whose gradient the program has written. It may need all that the kernel accesses. (A
         `Context`.)"""
+        self._catch_up()
         uses = uses_of(launch.instance)
         touched = uses.touched([*uses.every_read, *uses.writes], launch.flat)
         self._now.know(touched)
@@ -163,6 +219,7 @@ class Tape(Recorder):
 
     def write(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """Record what Python writes: the gradient of the source takes that of the target. (A `Listener`.)"""
+        self._catch_up()
         if is_derived(target):
             return
         if companion_if_any(target) is None:
@@ -173,6 +230,7 @@ class Tape(Recorder):
 
     def overwrite(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """Keep what Python overwrites, if gradients need it. (A `Context`.)"""
+        self._catch_up()
         if is_derived(target):
             return
         self._will_read_source(source)
@@ -180,6 +238,7 @@ class Tape(Recorder):
 
     def write_element(self, target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
         """Record that Python writes an element, if a launch has used that memory before. (A `Listener`.)"""
+        self._catch_up()
         memory = memory_of(target)
         if is_derived(target) or not self._versions.knows(memory):
             return
@@ -199,6 +258,7 @@ class Tape(Recorder):
         """Run a launch that is not recorded itself. What it overwrites may be needed."""
         if kernel.mode:
             return call(*args, **keywords)
+        self._catch_up()
         launch = kernel.bind(args, keywords)
         record, uses, name = Record(None, launch), uses_of(launch.instance), f"kernel '{kernel.__name__}'"
         writes = uses.touched(uses.writes, launch.flat)

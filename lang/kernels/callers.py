@@ -15,7 +15,7 @@ from weft.runtime.call_ir import Callable as DirectCallable
 from weft.runtime.direct import Plan, Signature, follow, native_type
 from weft.runtime.epochs import keep
 
-__all__ = ["Callers"]
+__all__ = ["Callers", "binders_of"]
 
 
 class _Caller(DirectCallable):
@@ -72,3 +72,9 @@ class Callers:
         if self.binder is not None:
             follow(self.binder, plans, "bind")
         keep(before)  # other threads may still use them
+
+
+def binders_of(kernel: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """What binds arguments of a kernel in Python: those of a call, and the same with hidden arguments behind them."""
+    count = len(kernel.signature.parameters)
+    return lambda *args, **keywords: kernel.bind(args, keywords), lambda *flat: kernel.bind(flat[:count], {})

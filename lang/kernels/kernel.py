@@ -34,7 +34,7 @@ from weft.lang.functions.func import check_function
 from weft.lang.functions.lost_source import find_lost
 from weft.lang.functions.source import source_of
 from weft.lang.kernels.bound import BoundKernel
-from weft.lang.kernels.callers import Callers
+from weft.lang.kernels.callers import Callers, binders_of
 from weft.lang.kernels.draws import launching_gradient
 from weft.lang.kernels.interpreted import interpret
 from weft.lang.kernels.launch import Launch
@@ -270,16 +270,16 @@ class Kernel(DirectCallable):
     def bound(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """As `bind`, but if native code can bind the arguments, the pair of a weak reference to the instance and the
         bytes of the context for a `Replay`."""
-        binder = self._callers.binder or self._made(
-            "bind",
-            lambda *args, **keywords: self.bind(args, keywords),
-            lambda *flat: self.bind(flat[: len(self.signature.parameters)], {}),
-        )
         if not self._arrays:
-            return binder(*args, **keywords)
+            return self.binder(*args, **keywords)
         if not self._has_plans or self.plain(args, keywords) is None:
             return self.bind(args, keywords)
-        return binder(*self._with_hidden(args))
+        return self.binder(*self._with_hidden(args))
+
+    @property
+    def binder(self) -> Callable[..., Any]:
+        """What binds arguments natively where it can."""
+        return self._callers.binder or self._made("bind", *binders_of(self))
 
     def plain(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Sequence[Any] | None:
         """The arguments without the object of a method, if they are in order and no packs."""

@@ -74,21 +74,21 @@ class Replay:
     """A launch of a target whose arguments are bound: `context` has their values, or the addresses of `args`, which it
     keeps."""
 
-    __slots__ = ("_context", "_target", "args")
+    __slots__ = ("args", "context", "target")
 
     def __init__(self, target: Target, context: bytes, args: tuple[Any, ...]) -> None:
-        self._target, self._context, self.args = target, context, args
+        self.target, self.context, self.args = target, context, args
 
     def __call__(self) -> None:
         """Launch it. Raises WeftError if the program has ended, or a field is gone."""
-        target = self._target
+        target = self.target
         if target.epoch.value != target.right:
             target.check()
         if watching.watches:
             watching.all_watch(target.kernel, self._run, self.args, {})
         else:
-            target.replay(self._context)
+            target.replay(self.context)
 
     def _run(self, *_: Any, **__: Any) -> None:
         watching.launch_begins()
-        self._target.replay(self._context)
+        self.target.replay(self.context)

@@ -30,7 +30,7 @@ def begin(watch: Watch) -> None:
     global watches
     with _lock:
         watches = (*watches, watch)
-        Watched.tell(True)
+        Watched.tell(len(watches))
 
 
 def end(watch: Watch) -> None:
@@ -38,7 +38,7 @@ def end(watch: Watch) -> None:
     global watches
     with _lock:
         watches = tuple(one for one in watches if one != watch)
-        Watched.tell(bool(watches))
+        Watched.tell(len(watches))
 
 
 def all_watch(kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

@@ -1,0 +1,408 @@
+"""Tapes that record what the last tape with the same loss recorded: native code runs these launches, Python others."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import weft
+from tests.lang.behaviour.derivatives import close
+from weft.lang.autodiff.repeats import Repeat
+from weft.lang.autodiff.tape import Tape
+from weft.lang.measure import watching
+from weft.runtime.repeats import Repeats
+
+STEPS = 6
+
+
+class Orbit:
+    """A program with time as an axis. `by_python` are the launches that a tape recorded through Python."""
+
+    def __init__(self, ti, monkeypatch):
+        self.ti, self.by_python = ti, []
+        n = 4
+        self.x, self.loss = ti.field(ti.f64, (STEPS + 1, n), needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+        self.scale, self.other = ti.field(ti.f64, n, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+        self.is_native = True
+
+        @ti.kernel
+        def move(t: ti.i32, rate: ti.f64 = 0.5):
+            for i in range(n):
+                self.x[t + 1, i] = self.x[t, i] - rate * self.scale[i] * self.x[t, i] ** 2
+
+        @ti.kernel
+        def total(weight: ti.f64) -> ti.i32:
+            for i in range(n):
+                self.loss[None] += weight * self.x[STEPS, i] ** 2
+            return 7
+
+        @ti.kernel
+        def double():
+            for i in range(n):
+                self.scale[i] *= 2.0
+
+        self.move, self.total, self.double = move, total, double
+        launch = Tape.launch
+
+        def counted(tape, kernel, *given):
+            self.by_python.append(kernel.__name__)
+            return launch(tape, kernel, *given)
+
+        monkeypatch.setattr(Tape, "launch", counted)
+        self.reset()
+        move(0)
+        self.is_native = move._is_native and not move._interpreted
+
+    def reset(self):
+        self.x.fill(0.5)
+        self.scale.from_numpy(np.array([0.1, 0.2, 0.3, 0.4]))
+
+    def run(self, change=lambda t: None, steps=STEPS, weight=1.0, first=0):
+        for t in range(first, steps):
+            change(t)
+            self.move(t)
+        assert self.total(weight) == 7
+
+    def gradient(self, *given, clear=False, **named):
+        """The gradients of a run, the loss, and which launches went through Python."""
+        if clear:
+            self.forget()
+        self.reset()
+        self.by_python.clear()
+        with self.ti.ad.Tape(self.loss):
+            self.run(*given, **named)
+        found = [one.grad.to_numpy().copy() for one in (self.x, self.scale)], self.loss[None]
+        return [*found[0], found[1]], list(self.by_python)
+
+    def forget(self):
+        from weft.lang.autodiff import repeats
+
+        repeats._known.clear()
+
+    def same(self, *given, **named):
+        """Whether a run gives what it gives if nothing is expected. Returns what Python recorded."""
+        got, by_python = self.gradient(*given, **named)
+        wanted, every = self.gradient(*given, clear=True, **named)
+        for one, other in zip(got, wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+        return by_python if self.is_native else [], every
+
+
+@pytest.fixture
+def orbit(ti, monkeypatch):
+    made = Orbit(ti, monkeypatch)
+    made.gradient(), made.gradient()
+    yield made
+    assert Repeats._now is None
+    assert not watching.watches
+
+
+def test_the_same_launches_are_native(orbit):
+    by_python, every = orbit.same()
+    assert by_python == []
+    assert len(every) == STEPS + 1
+
+
+def test_values_may_differ(orbit):
+    """Only what selects memory is compared: values of fields are not."""
+    results = []
+    for scale in (0.1, 0.7):
+        orbit.by_python.clear()
+        orbit.x.fill(0.5)
+        orbit.scale.fill(scale)
+        with orbit.ti.ad.Tape(orbit.loss):
+            orbit.run()
+        results.append(orbit.scale.grad.to_numpy()[0])
+        assert not orbit.is_native or orbit.by_python == []
+    step = 1e-6
+    for scale, found in zip((0.1, 0.7), results, strict=True):
+        ends = []
+        for at in (scale - step, scale + step):
+            orbit.x.fill(0.5)
+            orbit.scale.fill(at)
+            orbit.loss[None] = 0
+            orbit.run()
+            ends.append(orbit.loss[None] / 4)
+        close(found, (ends[1] - ends[0]) / (2 * step), 1e-6)
+
+
+@pytest.mark.parametrize("weight", [2.0, float("nan")])
+def test_another_argument(orbit, weight):
+    by_python, _ = orbit.same(weight=weight)
+    assert by_python in ([], ["total"])
+
+
+def test_less_and_more_launches(orbit):
+    assert orbit.same(first=3)[0] == (["move"] * 3 + ["total"] if orbit.is_native else [])
+    orbit.gradient(first=3)
+    assert orbit.same(first=3)[0] == []
+    more, _ = orbit.same(lambda t: orbit.move(t) if t == 5 else None)
+    assert more[:1] == ["move"] or not orbit.is_native
+
+
+def test_a_block_that_ends_early(orbit):
+    """Its gradients are those of what came."""
+    for _ in range(2):
+        orbit.reset()
+        with orbit.ti.ad.Tape(orbit.loss):
+            orbit.move(0)
+        assert not orbit.scale.grad.to_numpy().any()
+        with orbit.ti.ad.Tape():
+            pass
+        assert orbit.same()[0] == []
+        orbit.gradient()
+
+
+EVENTS = {
+    "an element": lambda o: o.x.__setitem__((3, 0), 0.25),
+    "all elements": lambda o: o.scale.fill(0.3),
+    "a copy": lambda o: o.scale.copy_from(o.scale),
+    "an overwriting kernel": lambda o: o.double(),
+    "names": lambda o: o.move(t=2),
+    "a gradient": lambda o: o.move.grad(1),
+    "another tape": lambda o: _inner(o),
+    "an unrecorded kernel": lambda o: o.ti.ad.no_grad(o.double)(),
+    "a kernel in another context": lambda o: _elsewhere(o),
+    "steps": lambda o: [o.move(4) for _ in o.ti.ad.steps(2)],
+}
+
+
+def _inner(orbit):
+    with orbit.ti.ad.Tape(orbit.other, clear_gradients=False):
+        orbit.move(1)
+
+
+def _elsewhere(orbit):
+    thread = threading.Thread(target=lambda: orbit.move(2))
+    thread.start()
+    thread.join()
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_what_else_happens(orbit, name):
+    """What comes between expected launches is recorded, and so is what comes after it."""
+
+    def change(t):
+        if t == 3:
+            EVENTS[name](orbit)
+
+    by_python, _ = orbit.same(change)
+    if orbit.is_native and name not in ("a kernel in another context", "a gradient"):
+        assert by_python
+    for _ in range(3):
+        orbit.same(change)
+        orbit.gradient(change)
+
+
+def test_random_numbers(ti):
+    """Each launch draws its own. What comes before it is expected."""
+    x, loss = ti.field(ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def add(weight: ti.f64):
+        for i in x:
+            loss[None] += weight * x[i]
+
+    @ti.kernel
+    def draw():
+        for i in x:
+            loss[None] += ti.random(ti.f64) * x[i]
+
+    x.fill(2.0)
+    losses = set()
+    for _ in range(4):
+        with ti.ad.Tape(loss):
+            add(1.5)
+            draw()
+            add(0.5)
+        close((x.grad.to_numpy() * 2.0).sum(), loss[None])
+        losses.add(loss[None])
+    assert len(losses) == 4
+
+
+def test_a_name_that_means_something_else(ti, monkeypatch):
+    """The kernel is compiled anew, and so is its gradient."""
+    x, loss = ti.field(ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+    factor = 2.0
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += factor * x[i] * x[i]
+
+    x.fill(1.0)
+    for factor in (2.0, 2.0, 2.0, 5.0, 5.0, 2.0):
+        with ti.ad.Tape(loss):
+            total()
+        close(x.grad.to_numpy(), np.full(3, 2 * factor))
+
+
+def test_a_field_that_is_gone(ti):
+    """What a tape keeps for the next one keeps no field. A field that is dropped in the block keeps its memory."""
+    loss = ti.field(ti.f64, (), needs_grad=True)
+    held = {"x": ti.field(ti.f64, 3, needs_grad=True)}
+
+    def make(x):
+        @ti.kernel
+        def total():
+            for i in x:
+                loss[None] += x[i] * x[i]
+
+        return total
+
+    total = make(held["x"])
+    held["x"].fill(3.0)
+    for _ in range(3):
+        with ti.ad.Tape(loss):
+            total()
+    assert loss[None] == 27.0
+    lost = weakref.ref(held["x"])
+    with ti.ad.Tape(loss):
+        total()
+        held.clear()
+        del total
+        gc.collect()
+    gc.collect()
+    assert lost() is None
+    y = ti.field(ti.f64, 3, needs_grad=True)
+    y.fill(2.0)
+    other = make(y)
+    for _ in range(3):
+        with ti.ad.Tape(loss):
+            other()
+        close(y.grad.to_numpy(), np.full(3, 4.0))
+
+
+def test_a_new_program():
+    """Nothing of the last one is expected, also if its fields are still there."""
+    losses = []
+    for _ in range(2):
+        weft.init(arch=weft.cpu)
+        x, loss = weft.field(weft.f64, 3, needs_grad=True), weft.field(weft.f64, (), needs_grad=True)
+        losses.append(loss)
+        _learn(x, loss)
+    weft.reset()
+
+
+@weft.kernel
+def _total(x: weft.template(), loss: weft.template()):
+    for i in x:
+        loss[None] += x[i] * x[i]
+
+
+def _learn(x, loss):
+    x.fill(1.0)
+    for _ in range(3):
+        with weft.ad.Tape(loss):
+            _total(x, loss)
+        close(x.grad.to_numpy(), np.full(3, 2.0))
+
+
+def test_another_watch(orbit):
+    """A watch of launches sees each of them."""
+    seen = []
+
+    def watch(kernel, call, args, keywords):
+        seen.append(kernel.__name__)
+        return call(*args, **keywords)
+
+    watching.begin(watch)
+    try:
+        orbit.gradient()
+    finally:
+        watching.end(watch)
+    assert seen.count("move") == STEPS
+    assert seen.count("move.grad") == STEPS
+
+
+def test_two_threads(orbit):
+    """Each has its tape, and one of them expects launches."""
+    wanted, _ = orbit.gradient(clear=True)
+    orbit.gradient()
+    x, loss = orbit.ti.field(orbit.ti.f64, 3, needs_grad=True), orbit.ti.field(orbit.ti.f64, (), needs_grad=True)
+
+    @orbit.ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i] * x[i]
+
+    x.fill(1.0)
+    for _ in range(2):
+        with orbit.ti.ad.Tape(loss):
+            total()
+    found = []
+
+    def other():
+        with orbit.ti.ad.Tape(loss, clear_gradients=False):
+            total()
+        found.append(x.grad.to_numpy())
+
+    def change(t):
+        if t == 2:
+            thread = threading.Thread(target=other)
+            thread.start()
+            thread.join()
+
+    x.grad.fill(0)
+    got, _ = orbit.gradient(change)
+    for one, two in zip(got, wanted, strict=True):
+        np.testing.assert_array_equal(one, two)
+    close(found[0], np.full(3, 2.0))
+
+
+def test_an_exception_in_the_block(orbit):
+    """No gradient runs, and the next block works."""
+    orbit.reset()
+
+    def fail(t):
+        if t == 2:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), orbit.ti.ad.Tape(orbit.loss):
+        orbit.run(fail)
+    assert orbit.same()[0] == []
+
+
+def test_gradients_twice(orbit):
+    """`grad` in the block, and after it."""
+    orbit.reset()
+    wanted = orbit.gradient(clear=True)[0]
+    orbit.gradient()
+    orbit.reset()
+    with orbit.ti.ad.Tape(orbit.loss) as tape:
+        orbit.run()
+    orbit.loss.grad[None] = 1.0
+    orbit.x.grad.fill(0)
+    tape.grad()
+    close(orbit.scale.grad.to_numpy(), 2 * wanted[1])
+
+
+def test_arrays_are_not_expected(ti):
+    """An array may be dropped in the block, and another one have its address."""
+    loss = ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def total(a: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+        for i in a:
+            loss[None] += a[i] * a[i]
+
+    for number in range(5):
+        a = ti.ndarray(ti.f64, 3, needs_grad=True)
+        a.fill(float(number))
+        with ti.ad.Tape(loss):
+            total(a)
+        close(a.grad.to_numpy(), np.full(3, 2.0 * number))
+
+
+def test_nothing_expected_is_a_repeat_of_the_loss(orbit):
+    """A tape of another loss expects nothing."""
+    orbit.reset()
+    with orbit.ti.ad.Tape(orbit.other) as tape:
+        assert tape._repeat is None
+    with orbit.ti.ad.Tape(orbit.loss) as tape:
+        assert isinstance(tape._repeat, Repeat) or not orbit.is_native
+        orbit.run()
+    with orbit.ti.ad.Tape(orbit.loss, save=False, validation=True):
+        orbit.run()
