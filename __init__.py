@@ -5,6 +5,7 @@ This file only re-exports. What compiles kernels is imported when first asked fo
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from typing import TYPE_CHECKING, Any
@@ -162,6 +163,7 @@ from weft.lang.values.builtins import (
     zero,
 )
 from weft.lang.values.color import hex_to_rgb, rgb_to_hex
+from weft.lang.values.makers import MAKERS
 from weft.lang.values.matrix import Matrix, Vector
 from weft.lang.values.struct import Struct, dataclass
 
@@ -283,6 +285,8 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY, *_MODULES})
 
+
+MAKERS.arrays = functools.partial(importlib.import_module, "weft.lang.arrays.in_python")
 
 if "IPython" in sys.modules:  # tracebacks in notebooks end at the user's line
     importlib.import_module("weft.lang.notebook.tracebacks").install()

@@ -113,5 +113,5 @@ def _flush_folder(folder: Path) -> None:
 def _delete(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
-    else:
+    elif path.exists():  # (False below a file, where unlink raises NotADirectoryError)
         path.unlink(missing_ok=True)

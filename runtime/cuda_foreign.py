@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from weft.runtime import dlpack
-from weft.runtime.cuda_memory import CudaMemory, DeviceView
+from weft.runtime.cuda_memory import CudaMemory
 from weft.runtime.cuda_streams import UNKNOWN
+from weft.runtime.cuda_views import DeviceView
 
 __all__ = ["borrowed_view", "foreign_view", "tensor_view"]
 

@@ -1,32 +1,29 @@
-"""Memory of a CUDA device: stream-ordered buffers that Python objects own, and views of them.
+"""Memory of a CUDA device: stream-ordered buffers that Python objects own.
 
-A `DeviceBuffer` is freed, in stream order, when nothing refers to it any more. A `DeviceView` is to a buffer what a
-numpy array is to bytes: it has a shape, a type and strides. Reading an element of a view copies that element, and
-assigning to one copies it back. Code that indexes fields works with both.
+A `DeviceBuffer` is freed, in stream order, when nothing refers to it any more. Views of it are in `cuda_views.py`.
 """
 
 from __future__ import annotations
 
-import math
 import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from weft.runtime.cuda_copy import SMALL, PinnedCopies
 from weft.runtime.cuda_driver import OUT_OF_MEMORY, CudaError, DeviceFacts, Driver, Enter
-from weft.runtime.cuda_items import DeviceItems, Word
-from weft.runtime.cuda_streams import Events, ForeignArray, is_default
+from weft.runtime.cuda_items import Word
+from weft.runtime.cuda_streams import Events
+from weft.runtime.cuda_views import DeviceView, row_major
 from weft.runtime.errors import OutOfMemory
 from weft.runtime.memory import out_of_memory, readable_size
 from weft.runtime.observer import Observer
 
-__all__ = ["CudaMemory", "DeviceBuffer", "DeviceView"]
+__all__ = ["CudaMemory", "DeviceBuffer"]
 
 _UNIT = 16  # buffer sizes are multiples of it: atomics on less than a word exchange the whole word
 
@@ -268,7 +265,7 @@ class CudaMemory:
         """Return a view of a buffer: elements of `dtype` at `offset` bytes, with `strides` in bytes (None:
         row-major)."""
         type, extents = np.dtype(dtype), tuple(shape)
-        steps = _row_major(extents, type.itemsize) if strides is None else tuple(strides)
+        steps = row_major(extents, type.itemsize) if strides is None else tuple(strides)
         return DeviceView(buffer, type, extents, offset, steps)
 
     def _refuse(self, size: int, owner: str) -> OutOfMemory:
@@ -277,206 +274,7 @@ class CudaMemory:
         return out_of_memory(f"{owner} needs {readable_size(size)} of GPU memory, but only {there}.", self.holders())
 
 
-class DeviceView:
-    """An n-D view of a buffer. A full index gives a numpy scalar. A partial index (the first axes) gives an array;
-    assigning to its elements also writes to the device. `view[...] = values` sets all elements. `stream` is the stream
-    of the library that owns the memory, if another library does."""
-
-    stream: int | None = None
-
-    def __init__(
-        self, buffer: Any, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int, strides: tuple[int, ...]
-    ) -> None:
-        self.buffer, self.dtype, self.shape, self.offset, self.strides = buffer, dtype, shape, offset, strides
-        self.ndim = len(shape)
-        self.size = math.prod(shape)
-        self.nbytes = self.size * dtype.itemsize
-
-    @cached_property
-    def dense(self) -> bool:
-        """Whether the elements, in some order of axes, are adjacent without gaps."""
-        return _dense(self.shape, self.strides, self.dtype.itemsize)
-
-    @cached_property
-    def flags(self) -> Any:
-        """`c_contiguous` and `writeable`, as for numpy arrays."""
-        in_order = self.size == 0 or _row_major(self.shape, self.dtype.itemsize) == self.strides
-        return SimpleNamespace(c_contiguous=in_order, writeable=True)
-
-    @property
-    def address(self) -> int:
-        """The address of the first element."""
-        return int(self.buffer.address) + self.offset
-
-    def follow(self, stream: int) -> None:
-        """Make Weft's next work wait for what another library has put into that stream so far."""
-        self.buffer.memory.follow(stream)
-
-    @property
-    def device(self) -> int:
-        """The number of the GPU."""
-        return int(self.buffer.memory.index)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (2, self.device)  # kDLCUDA
-
-    def argument(self, ndim: int) -> tuple[Any, ...]:
-        """Return what a launch takes: the address, and the extents and byte strides of the first `ndim` axes."""
-        place = self.address, self.shape[:ndim], self.strides[:ndim]
-        if is_default(self.stream):
-            return place
-        array = ForeignArray(place)
-        array.stream = self.stream or 0
-        return array
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        self.buffer.memory.lend(self.buffer)
-        return {
-            "shape": self.shape,
-            "typestr": self.dtype.str,
-            "data": (self.address, False),
-            "strides": None if self.flags.c_contiguous else self.strides,
-            "version": 3,
-            "stream": self.buffer.memory._stream,
-        }
-
-    def part(self, key: Any) -> DeviceView:
-        """Return a view of the elements that `key`, the first indices, selects."""
-        if key is Ellipsis or key == ():
-            return self
-        index = key if isinstance(key, tuple) else (key,)
-        offset = self.offset + sum(i * stride for i, stride in zip(index, self.strides))
-        n = len(index)
-        return DeviceView(self.buffer, self.dtype, self.shape[n:], offset, self.strides[n:])
-
-    def chosen(self, index: Sequence[int | None]) -> DeviceView:
-        """Return a view of the elements with this index on each of the first axes. None keeps an axis whole."""
-        offset, axes = self.offset, list[int]()
-        for axis, number in enumerate([*index, *[None] * (self.ndim - len(index))]):
-            if number is None:
-                axes.append(axis)
-            else:
-                offset += number * self.strides[axis]
-        shape, strides = (tuple(of[axis] for axis in axes) for of in (self.shape, self.strides))
-        return DeviceView(self.buffer, self.dtype, shape, offset, strides)
-
-    def saved(self) -> Any:
-        """Return a copy of the elements that `put` takes. It is on the device if the elements are adjacent."""
-        if not self.dense or self.size == 0:
-            return self.fetch()
-        memory = self.buffer.memory
-        buffer = memory.allocate(self.nbytes, "values that a tape keeps")
-        memory.copy(buffer.address, self.first, self.nbytes)
-        return DeviceView(buffer, self.dtype, self.shape, self.offset - self._span()[0], self.strides)
-
-    def items(self) -> DeviceItems:
-        """The object that accesses single elements quickly."""
-        return DeviceItems(self.buffer.memory.word, self)
-
-    def fetch(self) -> Any:
-        """Return a copy of the elements as a new numpy array."""
-        low, size = self._span()
-        raw = self.buffer.read(low, size)
-        return np.ndarray(self.shape, self.dtype, raw, self.offset - low, self.strides)
-
-    def put(self, values: Any) -> None:
-        """Set the elements from values that broadcast to this shape."""
-        if isinstance(values, DeviceView):
-            if values.dtype == self.dtype and values.shape == self.shape and values.fits(self):
-                self.buffer.memory.copy(self.first, values.first, self.nbytes)
-                return
-            values = values.fetch()
-        low, size = self._span()
-        if self.dense and np.ndim(values) == 0 and self.dtype.itemsize <= 4:
-            self.buffer.fill(low, self.dtype.type(values), self.size)
-            return
-        if self.flags.c_contiguous and _alike(values, self):
-            self.buffer.write(low, values)
-            return
-        raw = np.empty(size, np.uint8) if self.dense else self.buffer.read(low, size)
-        np.ndarray(self.shape, self.dtype, raw, self.offset - low, self.strides)[...] = values
-        self.buffer.write(low, raw)
-
-    def fits(self, other: DeviceView) -> bool:
-        """Return whether both views have the same bytes when they hold the same elements."""
-        return self.dense and self.strides == other.strides
-
-    @property
-    def first(self) -> int:
-        """The address of the first byte of any element."""
-        return int(self.buffer.address) + self._span()[0]
-
-    def _span(self) -> tuple[int, int]:
-        """Return the address of the first byte of any element, and the number of bytes to the end of the last."""
-        if self.size == 0:
-            return self.offset, 0
-        reach = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides)]
-        low = self.offset + sum(step for step in reach if step < 0)
-        high = self.offset + sum(step for step in reach if step > 0) + self.dtype.itemsize
-        return low, high - low
-
-    def __getitem__(self, key: Any) -> Any:
-        part = self.part(key)
-        values = part.fetch()
-        if part.ndim == 0:
-            return values[()]
-        element = values.view(_Element)
-        element.home = part
-        return element
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self.part(key).put(value)
-
-    def reshape(self, shape: Any) -> Any:
-        """Return a copy with that shape as a numpy array."""
-        return self.fetch().reshape(shape)
-
-    def copy(self) -> Any:
-        """Return a copy of the elements as a contiguous numpy array."""
-        return np.asarray(self.fetch(), order="C")  # (ascontiguousarray would give a 0-D array an axis)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        del copy
-        return np.asarray(self.fetch(), dtype)
-
-
-class _Element(np.ndarray[Any, Any]):
-    """A small array that was fetched from `home`. Assigning to its elements also writes to `home`."""
-
-    home: DeviceView | None = None
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, value)
-        if self.home is not None:
-            self.home.put(np.asarray(self))
-
-
 def _around(size: int, slack: int) -> int:
     """Return the slack on each side of a buffer of that size."""
     most = min(max(size // _SLACK_PART, _SLACK_LEAST), _SLACK_MOST)
     return -(-min(slack, most) // _SLACK_UNIT) * _SLACK_UNIT
-
-
-def _alike(values: Any, view: DeviceView) -> bool:
-    """Return whether the bytes of `values` can be written as they are."""
-    plain = isinstance(values, np.ndarray) and values.flags.c_contiguous
-    return plain and values.dtype == view.dtype and values.shape == view.shape
-
-
-def _row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    strides: list[int] = []
-    for extent in reversed(shape):
-        strides.insert(0, itemsize)
-        itemsize *= extent
-    return tuple(strides)
-
-
-def _dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Return whether the elements, in some order of axes, are adjacent without gaps."""
-    for stride, extent in sorted(zip(strides, shape)):
-        if extent > 1:
-            if stride != itemsize:
-                return False
-            itemsize *= extent
-    return True

@@ -118,6 +118,8 @@ SLOW = {
     "lang/algorithms/test_algorithms.py::test_where_keys_and_values_lie": 0,
     "lang/behaviour/test_arguments.py::test_arguments_that_are_not_integers": 8,
     "lang/behaviour/test_arrays.py::test_types_and_orders": 3,
+    "lang/behaviour/test_array_derivatives.py": 2,
+    "lang/behaviour/test_array_reductions.py::test_random_reductions_are_numpys[emulated]": 0,
     "lang/behaviour/test_atomics.py::test_kinds_and_old_values": 5,
     "lang/behaviour/test_control.py": 2,
     "lang/behaviour/test_copies.py::test_every_type_goes_to_numpy_and_back": 3,

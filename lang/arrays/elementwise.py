@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,7 +24,9 @@ from weft.lang.data.libraries import (
     span,
     view,
 )
+from weft.lang.data.make_ndarray import ndarray
 from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.writes import derivatives_wanted
 from weft.lang.errors import ArgumentError
 from weft.lang.kernels.kernel import Kernel
 from weft.lang.program.init import program
@@ -50,10 +51,11 @@ class _Call(NamedTuple):
 class ElementwiseFunction:
     """A function of arrays, made by `ti.elementwise`."""
 
-    def __init__(self, function: ScalarFunction) -> None:
+    def __init__(self, function: ScalarFunction, casting: Literal["same_kind", "unsafe"] = "same_kind") -> None:
         self._function = function
+        self._casting: Literal["same_kind", "unsafe"] = casting
         self.__name__, self.__doc__ = function.name, function.__doc__
-        self._label = f"elementwise '{function.name}'"
+        self.label = f"elementwise '{function.name}'"
         self._generation = -1
         self._results: dict[Any, Results] = {}
         self._kernels: dict[Any, Kernel] = {}
@@ -65,7 +67,7 @@ class ElementwiseFunction:
         key, views = look((outs is None,), values if outs is None else values + outs)
         call = self._calls.find(key)
         if call is None or not call.results.alive():
-            found = operands(self._label, names, values)
+            found = operands(self.label, names, values)
             call, targets = self._prepared(found, outs)
             views = [*(one.value for one in found), *targets]
             self._calls.keep(key, call)
@@ -82,7 +84,7 @@ class ElementwiseFunction:
 
     def _prepared(self, found: Sequence[Operand], outs: Sequence[Any] | None) -> tuple[_Call, list[Any]]:
         """Return how such a call is made, and the views of `outs`."""
-        shape, results = broadcast(self._label, found), self._results_for(found)
+        shape, results = broadcast(self.label, found), self._results_for(found)
         targets, makers, prims = list[Any](), list[Maker](), results.prims
         library, like = result_library([one.source for one in found if one.shape is not None])
         if outs is None:
@@ -118,19 +120,19 @@ class ElementwiseFunction:
     def _checked(self, outs: Sequence[Any], shape: Shape, results: Results) -> list[Any]:
         """Return views of the arrays in `out`, one for each result. Raises ArgumentError if one does not fit."""
         if len(outs) != len(results.prims):
-            raise ArgumentError(f"{self._label} returns {len(results.prims)} arrays, but out= has {len(outs)}")
+            raise ArgumentError(f"{self.label} returns {len(results.prims)} arrays, but out= has {len(outs)}")
         views: list[Any] = []
         for one, prim in zip(outs, results.prims):
             try:
                 target = view(one)
                 own = prim_of(target)
             except TypeMismatch as error:
-                raise ArgumentError(f"{self._label}: out={type(one).__name__}: {error.message}") from None
+                raise ArgumentError(f"{self.label}: out={type(one).__name__}: {error.message}") from None
             if tuple(target.shape) != shape:
-                raise ArgumentError(f"{self._label} returns shape {shape}, but out= has shape {tuple(target.shape)}")
-            if not np.can_cast(prim.np, own.np, "same_kind"):
+                raise ArgumentError(f"{self.label} returns shape {shape}, but out= has shape {tuple(target.shape)}")
+            if not np.can_cast(prim.np, own.np, self._casting):
                 raise ArgumentError(
-                    f"{self._label} returns elements of {prim}, but out= has elements of {own}, which is "
+                    f"{self.label} returns elements of {prim}, but out= has elements of {own}, which is "
                     "another kind of number"
                 )
             views.append(target)
@@ -154,7 +156,7 @@ class ElementwiseFunction:
         return made
 
     def __repr__(self) -> str:
-        return f"<{self._label}>"
+        return f"<{self.label}>"
 
 
 def _flat_pattern(own: Shape | None, shape: Shape) -> Pattern:
@@ -185,7 +187,9 @@ def _alike(a: Any, b: Any) -> bool:
 
 def _copied(array: Any) -> Any:
     if isinstance(array, Ndarray):
-        return deepcopy(array)
+        made = ndarray(array.dtype, array.shape, **derivatives_wanted())
+        made.copy_from(array)
+        return made
     return array.clone() if hasattr(array, "clone") else array.copy()
 
 

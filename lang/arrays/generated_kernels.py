@@ -194,4 +194,5 @@ def _users_place(span: Span | None, function: Any) -> Span | None:
     """Return the place. If that is in generated text, return the first line of the function."""
     if span is None or span.file != _FILE:
         return span
-    return source_of(function.function).header() if hasattr(function, "function") else None
+    place = source_of(function.function).header() if hasattr(function, "function") else None
+    return None if place is None or place.file == _FILE else place

@@ -21,12 +21,8 @@ __all__ = ["Block", "Context", "active", "seen_by", "suspended", "unrecorded"]
 
 
 class Context(Listener, Protocol):
-    """An open block. `records`: it is a tape, and `insert` records a call with this gradient. `has_duals`: launches in
-    it compute duals. `whole`: it differentiates a whole function, so that no other block may be in it."""
-
-    records: bool
-    has_duals: bool
-    whole: bool
+    """An open block. If it is a tape, `insert` records a call with this gradient. If it is `whole`, no other block may
+    be in it."""
 
     def plainly(self, launch: Any) -> AbstractContextManager[None]:
         """In the block, launches compute no duals: a function that computes those of `launch` runs, or with None a
@@ -85,6 +81,18 @@ class Block(Context):
         if operation.kernel is None and not any(map(self.may_have_dual, (*operation.reads, *operation.writes))):
             return run()
         raise WeftError(f"{operation.name} has no derivative in forward mode: call it outside, or use a tape")
+
+    def take(self, name: str, memory: Any) -> None:
+        """Raise WeftError if the memory carries a derivative. (A `Listener`.)"""
+        if self.carries(memory):
+            raise WeftError(
+                f"{name} is a value of Python, in which derivatives are lost: compute it in a kernel, or in a function "
+                "with @ti.ad.no_grad if this is what you want"
+            )
+
+    def carries(self, memory: Any) -> bool:
+        """Whether a value that is computed from this memory may carry a derivative."""
+        return self.may_have_dual(memory)
 
     def may_have_dual(self, memory: Any) -> bool:
         """Whether a field or ndarray may have a dual that is not 0."""
@@ -180,6 +188,9 @@ class _Beside:
         self.write, self.write_element = tape.overwrite, tape.write_element
         self.operate = tape.operate_beside
         self.has_duals, self.plainly, self.whole = tape.has_duals, tape.plainly, tape.whole
+
+    def take(self, name: str, memory: Any) -> None:
+        """Allow it: no derivative is wanted. (A `Listener`.)"""
 
     def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
         """Record nothing. (A `Context`.)"""

@@ -67,6 +67,10 @@ class FwdMode(Block):
         finally:
             self._plain = False
 
+    def carries(self, memory: Any) -> bool:
+        """Whether the memory may have a dual, where they are computed. (Of `Block`.)"""
+        return not self._plain and self.may_have_dual(memory)
+
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Forward mode records nothing. (A `Context`.)"""
 

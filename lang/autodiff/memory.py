@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,8 @@ def memory_of(value: Any) -> Memory:
     if isinstance(value, Field):
         slot = value._slots[0]
         return Memory(("field", id(slot.whole or slot)), value, f"field '{value.name}'" if value.name else "a field")
+    if isinstance(value, Ndarray) and value.base is not None:  # its indices are not those of the memory
+        return replace(memory_of(value.base), whole=True)
     if isinstance(value, StructNdarray):
         return Memory(("array", id(_root(value.first.array()))), value, "an ndarray of structs", whole=True)
     cells = value.array() if isinstance(value, Ndarray) else view_of(value)

@@ -120,6 +120,10 @@ class Propagation(Block):
         finally:
             self._plain = before
 
+    def carries(self, memory: Any) -> bool:
+        """Whether the memory may have a dual, where they are computed. (Of `Block`.)"""
+        return not self._plain and self.may_have_dual(memory)
+
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Forward mode records nothing. (A `Context`.)"""
 

@@ -154,6 +154,10 @@ class Recorder(Block):
                 "make it with needs_grad=True",
             )
 
+    def carries(self, memory: Any) -> bool:
+        """Whether the memory has a gradient. (Of `Block`.)"""
+        return companion_if_any(memory) is not None
+
     def gradient_of(self, memory: Any) -> Any:
         """The gradient of a field or ndarray. None if it has none. (Of `Gradients`.)"""
         return companion_if_any(memory) if isinstance(memory, Field | Ndarray) else None

@@ -192,6 +192,10 @@ class Recording(Recorder):
             self.meet(one)
         return super().operate(operation, run)
 
+    def carries(self, memory: Any) -> bool:
+        """Whether the memory has floats: all of these have gradients. (Of `Block`.)"""
+        return bool(memory.dtype.is_float)
+
     def gradient_of(self, memory: Any) -> Any:
         """The gradient of a field or ndarray. None if it has none. (Of `Gradients`.)"""
         return derived(memory, "grad")

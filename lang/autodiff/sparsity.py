@@ -10,7 +10,7 @@ indices of an axis."""
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,8 @@ from weft.ir.transforms.lower_tree import lower_tree
 from weft.lang.autodiff.contexts import Block
 from weft.lang.autodiff.memory import Copy, memory_of
 from weft.lang.autodiff.memory_use import uses_of
+from weft.lang.data.field import Field
+from weft.lang.data.ndarray import Ndarray
 
 __all__ = ["Band", "Bands", "Tracing"]
 
@@ -73,6 +75,8 @@ class Tracing(Block):
         uses = uses_of(launch.instance)
         for place in {access.place for access in uses.writes}:
             self._keep(uses.memory(place, launch.flat))
+        places = {access.place for access in (*uses.writes, *uses.every_read)}
+        self._meet(uses.memory(place, launch.flat) for place in places)
         flows = _flows(launch.instance)
         self._known = self._known and flows is not None
         for bands, shape in zip(self._bands, self._shapes, strict=True):
@@ -107,6 +111,7 @@ class Tracing(Block):
         """Python writes all elements: the bands of the source hold for the target, too. (A `Listener`.)"""
         del again
         self._keep(memory_of(target))
+        self._meet(memory_of(one) for one in (target, source) if one is not None)
         for bands, shape in zip(self._bands, self._shapes, strict=True):
             found = None if source is None else bands.get(memory_of(source).key)
             if found is not None:
@@ -118,6 +123,11 @@ class Tracing(Block):
         """Python writes a number, which depends on nothing. (A `Listener`.)"""
         del index, part, again
         self._keep(memory_of(target))
+
+    def _meet(self, memories: Iterable[Any]) -> None:
+        """Nothing is known of accesses through views, since their indices are not those of the memory."""
+        views = [one for one in memories if one.whole and isinstance(one.owner, Field | Ndarray)]
+        self._known = self._known and not views
 
     def _keep(self, memory: Any) -> None:
         if memory.key not in self._starts:

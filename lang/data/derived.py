@@ -73,9 +73,11 @@ def derived_fields(of: Any, mode: str) -> list[tuple[str, Any]]:
 
 
 def with_siblings(of: Any) -> Any:
-    """The field of vectors or matrices that a field of one component belongs to; any other memory itself."""
-    whole = of._slots[0].whole if isinstance(of, ScalarField) else None
-    if whole is None:
+    """The field of vectors or matrices that a field of one component belongs to, and what a view is a view of; any
+    other memory itself."""
+    if isinstance(of, Ndarray) and of.base is not None:
+        return with_siblings(of.base)
+    if not isinstance(of, ScalarField) or (whole := of._slots[0].whole) is None:
         return of
     made = MatrixField(whole.inner, of.dtype, of.name)
     made._slots = whole.slots
@@ -102,6 +104,10 @@ def derived(of: Any, kind: str) -> Any:
     known = of.companions.get(kind)
     if known is not None:
         return known
+    if isinstance(of, Ndarray) and of.base is not None:
+        if kind not in of.made:
+            of.made[kind] = of.again(derived(of.base, kind))
+        return of.made[kind]
     if isinstance(of, Ndarray):
         if kind not in of.made:
             made = of.made[kind] = MAKERS.ndarray(of.element_type, of.shape)

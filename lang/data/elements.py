@@ -15,6 +15,7 @@ import numpy as np
 from weft.ir.errors import TypeMismatch, WeftError
 from weft.ir.scalar import cast_value
 from weft.ir.types import Prim, f16, f32, u1
+from weft.lang.values.makers import MAKERS
 from weft.lang.values.matrix import Matrix, Vector
 from weft.lang.values.types import cast_numbers
 from weft.runtime.forks import forkable
@@ -22,6 +23,7 @@ from weft.runtime.forks import forkable
 __all__ = [
     "FieldIndexError",
     "ScalarElements",
+    "SliceGiven",
     "check_bounds",
     "element_index",
     "element_value",
@@ -49,6 +51,10 @@ def hear(more: int) -> None:
 
 class FieldIndexError(WeftError, IndexError):
     """An index is outside of a field, or the number of indices is wrong."""
+
+
+class SliceGiven(FieldIndexError):
+    """The key of an element has a slice, and so selects a part of a field or ndarray."""
 
 
 class ScalarElements:
@@ -90,11 +96,26 @@ class ScalarElements:
         self._set(key, value)
 
     def _get(self, key: Any) -> Any:
-        """Read an element on the slow path."""
+        """Read an element on the slow path, or make the view that a key with slices selects."""
+        try:
+            value = self.load(key).item()
+        except SliceGiven:
+            return MAKERS.part(self, key)
+        return int(value) if value is True or value is False else value
+
+    def load(self, key: Any) -> Any:
+        """The element as a numpy scalar."""
         raise NotImplementedError
 
     def _set(self, key: Any, value: Any) -> None:
-        """Write an element on the slow path."""
+        """Write an element on the slow path, or the part that a key with slices selects."""
+        try:
+            self._store(key, value)
+        except SliceGiven:
+            MAKERS.assign(MAKERS.part(self, key), value)
+
+    def _store(self, key: Any, value: Any) -> None:
+        """Write an element."""
         raise NotImplementedError
 
 
@@ -125,8 +146,8 @@ def element_index(key: Any) -> tuple[int, ...]:
             result.extend(item.values.tolist())
         elif isinstance(item, list | tuple):
             result.extend(element_index(tuple(item)))
-        elif isinstance(item, slice) or item is Ellipsis:
-            raise FieldIndexError("an element needs an integer index for each axis; slice x.to_numpy() instead")
+        elif any(isinstance(one, slice) or one is Ellipsis for one in items):
+            raise SliceGiven("an element needs an integer index for each axis, not a slice")
         else:
             raise FieldIndexError(f"an index of an element must be an integer, not {item!r}")
     return tuple(result)

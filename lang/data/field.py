@@ -17,6 +17,7 @@ from weft.ir.scalar import cast_value
 from weft.ir.storage.snode import SNode as Node
 from weft.ir.types import Prim, Tensor, tensor
 from weft.lang.data import tensors
+from weft.lang.data.array_operators import ArrayOperators
 from weft.lang.data.companions import Differentiable, companions_of
 from weft.lang.data.elements import (
     FieldIndexError,
@@ -36,7 +37,6 @@ from weft.lang.data.snode_api import SNode
 from weft.lang.data.strides import component_strides
 from weft.lang.data.writes import LISTENERS, tell, tell_element
 from weft.lang.values.makers import MAKERS
-from weft.lang.values.matrix import Matrix
 from weft.lang.values.numbers import array_of
 from weft.lang.values.types import prim_of_numpy, primitive
 
@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 
-class Field(Subscripted, Differentiable, Marked, Lender):
+class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender):
     """The base class of fields: `dtype`, `shape`, `name`, `grad`. See `ScalarField`, `MatrixField` and
     `StructField`."""
 
@@ -315,9 +315,6 @@ class Field(Subscripted, Differentiable, Marked, Lender):
     def _full_shape(self) -> tuple[int, ...]:
         return (*self.describe().shape, *self._inner)
 
-    def __iter__(self) -> Any:
-        raise TypeError("a loop over a field works only in kernels; in Python, loop over ti.ndrange(*x.shape)")
-
     def __str__(self) -> str:
         return str(self.to_numpy()) if self._slots[0].node is not None else repr(self)
 
@@ -344,15 +341,11 @@ class ScalarField(ScalarElements, Field):
         super().forget()
         self._items = None
 
-    def _get(self, key: Any) -> Any:
-        value = self.load(key).item()
-        return int(value) if value is True or value is False else value
-
-    def _set(self, key: Any, value: Any) -> None:
+    def _store(self, key: Any, value: Any) -> None:
         position = self._position(key)
         number = scalar_value(value, self._dtype, self._label())
         if LISTENERS.get():
-            tell_element(self, element_index(key), None, partial(self._set, key, number))
+            tell_element(self, element_index(key), None, partial(self._store, key, number))
         self._window()[position] = number
         self._mark(position)
 
@@ -379,20 +372,6 @@ class MatrixField(Field):
         whole = Whole(inner)
         whole.slots = [Slot(dtype, name, whole) for _ in range(self.n * self.m)]
         super().__init__(dtype, inner, whole.slots, name)
-
-    def __getitem__(self, key: Any) -> Matrix:
-        position = self._position(key)
-        return self._element(self._window(), position, key)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        position = self._position(key)
-        element = element_value(value, self._dtype, self._inner, self._label())
-        if LISTENERS.get():
-            tell_element(self, element_index(key), None, partial(self.__setitem__, key, element.copy()))
-        self._window()[position] = element
-        self._mark(position)
-
-    load = __getitem__
 
     def to_numpy(self, keep_dims: Any = False, dtype: Any = None) -> Any:  # type: ignore[override]
         """Copy all elements to a new numpy array of shape `(*shape, n)` for vectors and n x 1 matrices, else `(*shape,

@@ -20,8 +20,10 @@ from weft.ir.types import Prim
 from weft.lang.data.borrow import view_of
 from weft.lang.data.export import Lender
 from weft.lang.data.make_ndarray import ndarray
-from weft.lang.data.ndarray import Ndarray, ndarray_over
+from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_ndarray import StructNdarray
+from weft.lang.data.views import view_of_memory
+from weft.lang.data.writes import LISTENERS, derivatives_wanted
 from weft.lang.program.init import program
 from weft.lang.values.types import prim_of_numpy
 
@@ -34,6 +36,7 @@ __all__ = [
     "lent",
     "library_of",
     "may_overlap",
+    "new_array",
     "prim_of",
     "reshaped",
     "result_library",
@@ -91,11 +94,12 @@ def lent(value: Any) -> Any:
         cells = value._lend()
     except BufferError as error:
         raise TypeMismatch(str(error)) from None
-    if isinstance(cells, np.ndarray):
+    heard = bool(LISTENERS.get())  # blocks of `ti.ad` know fields and ndarrays, but not the numpy arrays over them
+    if isinstance(cells, np.ndarray) and not heard:
         return cells
     if isinstance(value, Ndarray) and not value.element_shape:
         return value
-    return ndarray_over(prim_of_numpy(cells.dtype), cells.shape, cells)
+    return view_of_memory(value, prim_of_numpy(cells.dtype), lambda cells: cells)
 
 
 def _numpys(value: Any) -> Any:
@@ -128,9 +132,13 @@ def reshaped(seen: Any, shape: Shape) -> Any:
         return seen
     if not isinstance(seen, Ndarray):
         return seen.reshape(shape)
-    cells: Any = seen.array()
-    strides = _row_strides(shape, cells.dtype.itemsize)
-    return ndarray_over(seen.dtype, shape, type(cells)(cells.buffer, cells.dtype, shape, cells.offset, strides))
+    return view_of_memory(seen, seen.dtype, partial(_reshaped_cells, shape=shape))
+
+
+def _reshaped_cells(cells: Any, shape: Shape) -> Any:
+    if isinstance(cells, np.ndarray):
+        return cells.reshape(shape)
+    return type(cells)(cells.buffer, cells.dtype, shape, cells.offset, _row_strides(shape, cells.dtype.itemsize))
 
 
 def arguments_as(views: Sequence[Any], numbers: Sequence[int], shape: Shape) -> list[Any]:
@@ -208,7 +216,22 @@ def _cupys_maker(shape: Shape, prim: Prim, like: Any) -> Maker:
 
 
 def _wefts_maker(shape: Shape, prim: Prim, like: Any) -> Maker:
-    return partial(np.empty, shape, prim.np) if 0 in shape else partial(ndarray, prim, shape)  # (never empty)
+    return partial(_empty, prim, shape) if 0 in shape else partial(_new, prim, shape)
+
+
+def new_array(prim: Prim, shape: Shape) -> Any:
+    """A new ndarray, which may have no elements."""
+    return _wefts_maker(shape, prim, None)()
+
+
+def _new(prim: Prim, shape: Shape) -> Any:
+    return ndarray(prim, shape, **(derivatives_wanted() if prim.is_float else {}))
+
+
+def _empty(prim: Prim, shape: Shape) -> Any:
+    """An ndarray without elements: the part without elements of one that has some."""
+    some = ndarray(prim, tuple(max(1, extent) for extent in shape))
+    return some[tuple(slice(extent) for extent in shape)]
 
 
 def _jaxs_maker(shape: Shape, prim: Prim, like: Any) -> Maker:

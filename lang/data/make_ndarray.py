@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.ir.errors import TypeMismatch
+from weft.lang.data import views as views  # sets what slices make
 from weft.lang.data.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray
 from weft.lang.values.makers import MAKERS
 from weft.lang.values.types import MatrixType, StructType

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft.ir.types import Prim
-from weft.lang.data.elements import element_index
+from weft.lang.data.elements import SliceGiven, element_index, element_value
 from weft.lang.data.writes import LISTENERS, tell_element
+from weft.lang.values.makers import MAKERS
 from weft.lang.values.matrix import Matrix, Vector
 from weft.runtime.errors import UninitialisedRead
 
@@ -23,6 +24,49 @@ class Marked:
     like the elements. None means that all elements count as written."""
 
     _marks: Any = None
+
+    if TYPE_CHECKING:
+
+        @property
+        def dtype(self) -> Prim: ...
+        @property
+        def element_shape(self) -> tuple[int, ...]: ...
+
+    def __getitem__(self, key: Any) -> Any:
+        try:
+            position = self._position(key)
+        except SliceGiven:
+            return MAKERS.part(self, key)
+        return self._element(self._window(), position, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        try:
+            position = self._position(key)
+        except SliceGiven:
+            MAKERS.assign(MAKERS.part(self, key), value)
+            return
+        element = element_value(value, self.dtype, self.element_shape, self._label())
+        if LISTENERS.get():
+            tell_element(self, element_index(key), None, partial(self.__setitem__, key, element.copy()))
+        self._window()[position] = element
+        self._mark(position)
+
+    def load(self, key: Any) -> Any:
+        """The element as a vector or matrix that is a view, or as a numpy scalar."""
+        return self[key]
+
+    def _position(self, key: Any) -> Any:
+        """The position of an element in the window. Raises SliceGiven for a key with a slice, and FieldIndexError if
+        there is no such element."""
+        raise NotImplementedError
+
+    def _window(self) -> Any:
+        """The elements, as a numpy array or a window onto GPU memory."""
+        raise NotImplementedError
+
+    def _label(self) -> str:
+        """What messages call this object."""
+        raise NotImplementedError
 
     def _check(self, position: Any, key: Any) -> None:
         """Raise UninitialisedRead unless element `key`, at `position` of the marks, was written."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import cast_value
 from weft.ir.types import Prim, Type
 from weft.lang.data import tensors
+from weft.lang.data.array_operators import ArrayOperators
 from weft.lang.data.axes import Layout
 from weft.lang.data.companions import companions_of
 from weft.lang.data.elements import (
@@ -44,7 +45,7 @@ from weft.runtime.recorded import Recorded
 __all__ = ["MatrixNdarray", "Ndarray", "ScalarNdarray", "VectorNdarray"]
 
 
-class Ndarray(Recorded, Marked, Lender):
+class Ndarray(Recorded, ArrayOperators, Marked, Lender):
     """An array of `shape` with elements of a primitive, vector or matrix type. Its elements are zero at first.
 
     `a[i, j]` reads a number, or a Matrix that is a view of the array. Assignment casts. A wrong index raises
@@ -74,6 +75,8 @@ class Ndarray(Recorded, Marked, Lender):
             companion._mark()  # gradients and duals are 0 from the start
 
     role = ""  # "grad" or "dual", if it is one
+    base: Any = None  # the field or ndarray that this is a view of (`views.py`)
+    again: Callable[[Any], Ndarray]  # makes such a view of another field or ndarray
     grad: Ndarray | None
     dual: Ndarray | None
 
@@ -89,12 +92,17 @@ class Ndarray(Recorded, Marked, Lender):
         self.element_type: Any = dtype if compound else primitive(dtype)
         self._prim: Prim = dtype.dtype if compound else primitive(dtype)
         self.element_shape: tuple[int, ...] = dtype.shape if compound else ()
-        self.shape = shape
+        self._shape = shape
         self._zeros = (0,) * len(shape)
         self.made: dict[str, Ndarray] = {}  # see `derived.py`
         self._gone = ""
         self._program: Program = program()
         self._program.adopt(self)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents, without those of an element."""
+        return self._shape
 
     @property
     def dtype(self) -> Prim:
@@ -137,21 +145,11 @@ class Ndarray(Recorded, Marked, Lender):
         if before is not None:
             keep(before)  # calls that are under way may read it, and the memory that it keeps alive
 
-    _lend = array
+    _lend = _window = array
 
-    def __getitem__(self, key: Any) -> Any:
-        position = self._position(key)
-        return self._element(self.array(), position, key)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        position = self._position(key)
-        element = element_value(value, self._prim, self.element_shape, repr(self))
-        if LISTENERS.get():
-            tell_element(self, position, None, partial(self.__setitem__, key, element.copy()))
-        self.array()[position] = element
-        self._mark(position)
-
-    load = __getitem__
+    def forget(self) -> None:
+        """End, because the tree of the field that this is a view of was destroyed."""
+        self.end("the SNode tree of its field was destroyed")
 
     def _position(self, key: Any) -> tuple[int, ...]:
         self.array()
@@ -229,8 +227,10 @@ class Ndarray(Recorded, Marked, Lender):
         derived = {kind: companion.to_numpy() for kind, companion in companions_of(self)}
         return _unpickled, (self.element_type, self.shape, self.to_numpy(), derived)
 
-    def _called(self) -> str:
+    def _label(self) -> str:
         return repr(self)
+
+    _called = _label
 
     def _user_index(self, position: tuple[int, ...]) -> tuple[int, ...]:
         return position[: self.ndim]
@@ -245,16 +245,12 @@ class ScalarNdarray(ScalarElements, Ndarray):
     def __init__(self, dtype: Any, shape: Any, needs_grad: bool = False, needs_dual: bool = False) -> None:
         super().__init__(dtype, shape, needs_grad, needs_dual)
 
-    def _get(self, key: Any) -> Any:
-        value = self.load(key).item()
-        return int(value) if value is True or value is False else value
-
-    def _set(self, key: Any, value: Any) -> None:
+    def _store(self, key: Any, value: Any) -> None:
         position = self._position(key)
         self._quicken()
         number = scalar_value(value, self._prim, repr(self))
         if LISTENERS.get():
-            tell_element(self, position, None, partial(self._set, key, number))
+            tell_element(self, position, None, partial(self._store, key, number))
         self._cells[position] = number
         self._mark(position)
 

@@ -23,12 +23,20 @@ from weft.lang.arguments import FAULTS, unfit
 from weft.lang.errors import StaticAssertion
 from weft.lang.program.init import program, python_random
 from weft.lang.values.makers import MAKERS
-from weft.lang.values.scope import result, with_types
+from weft.lang.values.scope import is_whole, result, with_types
 from weft.lang.values.types import prim_of_numpy, primitive
 
 __all__ = ["BUILTINS", "Builtin", "PyFunc", "apply_binary", "apply_unary", "ndrange", "pyfunc", "strong_type"]
 
 BUILTINS: dict[str, Builtin] = {}
+# The functions of numbers that work on fields and ndarrays element by element.
+ELEMENTWISE: frozenset[str] = frozenset((*UNARY, *BINARY, "select", "isnan", "isinf", "logical_and", "logical_or"))
+_USUAL = frozenset((bool, int, float))
+
+
+def any_whole(args: tuple[Any, ...]) -> bool:
+    """Whether one of these is a whole field or ndarray."""
+    return not _USUAL.issuperset(map(type, args)) and builtins.any(map(is_whole, args))
 
 
 class Builtin:
@@ -41,6 +49,8 @@ class Builtin:
         BUILTINS[name] = self
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if not keywords and any_whole(args) and self.name in ELEMENTWISE:
+            return MAKERS.arrays().apply_function(self.name, args)
         try:
             value = self.python(*args, **keywords)
             return value if self.names_type else result(value, args)

@@ -22,6 +22,10 @@ class Makers:
     matrix_field: Callable[..., Any]  # (element shape, type, shape, **options); set by `data/make_field.py`
     struct_field: Callable[..., Any]  # (element type, shape, **options); set by `data/make_field.py`
     ndarray: Callable[..., Any]  # (element type, shape, **options); set by `data/make_ndarray.py`
+    part: Callable[[Any, Any], Any]  # (field or ndarray, key with slices): the view; set by `data/views.py`
+    rows: Callable[[Any], Any]  # (field or ndarray): its views along the first axis; set by `data/views.py`
+    arrays: Callable[[], Any]  # the module of what computes with whole arrays, `arrays/operators.py`; set by `weft`
+    assign: Callable[[Any, Any], None]  # (view, value): sets its elements; set by `data/views.py`
 
 
 MAKERS = Makers()

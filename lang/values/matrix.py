@@ -19,7 +19,7 @@ from weft.lang.errors import WrongIndex
 from weft.lang.values.brackets import Unsized
 from weft.lang.values.builtins import PyFunc, apply_binary, apply_unary, strong_type
 from weft.lang.values.makers import MAKERS
-from weft.lang.values.scope import number, typed
+from weft.lang.values.scope import is_whole, number, typed
 from weft.lang.values.types import MatrixType, VectorType, extent_of, prim_of_numpy, primitive
 
 __all__ = ["METHODS", "SWIZZLES", "Matrix", "Vector", "swizzle"]
@@ -230,10 +230,10 @@ class Matrix(metaclass=_Methods):
     __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> Any:
-        return apply_binary("eq", self, other)
+        return NotImplemented if is_whole(other) else apply_binary("eq", self, other)
 
     def __ne__(self, other: object) -> Any:
-        return apply_binary("ne", self, other)
+        return NotImplemented if is_whole(other) else apply_binary("ne", self, other)
 
     def __neg__(self) -> Any:
         return apply_unary("neg", self)
@@ -359,9 +359,12 @@ class Matrix(metaclass=_Methods):
 
 
 def _binary_operator(kind: str, swapped: bool) -> Callable[[Any, Any], Any]:
-    if swapped:
-        return lambda self, other: apply_binary(kind, other, self)
-    return lambda self, other: apply_binary(kind, self, other)
+    def apply(self: Any, other: Any) -> Any:
+        if is_whole(other):
+            return NotImplemented
+        return apply_binary(kind, other, self) if swapped else apply_binary(kind, self, other)
+
+    return apply
 
 
 # One row for each Python operator: the name of its method, the BINARY row, and whether Python has a reflected method

@@ -13,10 +13,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["choices", "number", "result", "typed", "with_types"]
+__all__ = ["choices", "is_whole", "number", "result", "typed", "with_types"]
 
 typed: ContextVar[bool] = ContextVar("typed", default=False)
 choices: ContextVar[Mapping[Any, Any]] = ContextVar("choices", default=MappingProxyType({}))  # of the running kernel
+
+
+def is_whole(value: Any) -> bool:
+    """Whether this is a whole field or ndarray, whose operators are in `data/array_operators.py`."""
+    return getattr(value.__class__, "is_whole_array", False)
 
 
 def number(value: Any) -> Any:

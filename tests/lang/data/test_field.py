@@ -60,8 +60,8 @@ def test_indices_are_checked():
         x[0] = 1
     with pytest.raises(IndexError, match="must be an integer"):
         x[0, 1.5]
-    with pytest.raises(IndexError, match="slice x"):
-        x[0, :]
+    with pytest.raises(IndexError, match=r"must be an integer, ':', '\.\.\.' or None"):
+        x[:, 1.5]
     with pytest.raises(TypeMismatch, match="must be a number of type f32, not str"):
         x[0, 0] = "a"
     assert x[ti.Vector([1, 2])] == x[(1, 2)] == x[np.int64(1), 2]
@@ -221,8 +221,3 @@ def test_u1_reads_as_int_and_text_is_numpys():
     assert str(x) == "[0. 0.]"
     assert repr(x) == "<field f32, shape=(2,)>"
     assert str(ti.field(int, shape=())) == "0"
-
-
-def test_python_cannot_loop_over_a_field():
-    with pytest.raises(TypeError, match="only in kernels"):
-        iter(ti.field(float, shape=2))

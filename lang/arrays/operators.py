@@ -1,0 +1,207 @@
+"""Operators on whole fields and ndarrays in Python, each computed by one kernel.
+
+    x + 1        =>   the function `x0 + x1` of numbers, made a function of arrays by `ti.elementwise`
+
+Operands are aligned by elements: a number that a field has for each element meets all numbers of a vector that another
+field has there."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import CompilationError, TypeMismatch, WeftError
+from weft.ir.types import PRIMS
+from weft.lang.arrays.elementwise import ElementwiseFunction
+from weft.lang.arrays.generated_kernels import define
+from weft.lang.arrays.operands import ScalarFunction
+from weft.lang.data.field import Field
+from weft.lang.data.libraries import Shape
+from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.slices import selected
+from weft.lang.data.views import element_type_of, type_of_elements, view_of_memory
+from weft.lang.data.writes import LISTENERS
+from weft.lang.errors import ArgumentError
+from weft.lang.values.builtins import BUILTINS
+from weft.lang.values.makers import MAKERS
+from weft.lang.values.matrix import Matrix
+
+__all__ = ["apply_function", "compare", "copy_into", "operate", "readable", "scalar_function", "update"]
+
+_NUMBERS = (bool, int, float, np.number, np.bool_)
+
+
+def operate(text: str, operands: Sequence[Any]) -> Any:
+    """The value of an expression such as "{} + {}" for each element, as a new ndarray. NotImplemented if one of the
+    operands is none. Raises ArgumentError for shapes that do not fit."""
+    values = [_operand(one) for one in operands]
+    if any(one is NotImplemented for one in values):
+        return NotImplemented
+    inner = _element_shape(values)
+    return _with_elements(_computed(text, [_aligned(one, len(inner)) for one in values]), inner)
+
+
+def update(text: str, target: Any, operand: Any) -> Any:
+    """Set `target` to the value of an expression of it and of `operand`, and return it. Raises ArgumentError if its
+    shape would change, or if its type cannot hold such values."""
+    value = _operand(operand)
+    if value is NotImplemented:
+        return NotImplemented
+    inner = _element_shape([target, value])
+    if inner != target.element_shape:
+        raise ArgumentError(f"{target!r} cannot be changed by {operand!r}, which has elements of another shape")
+    source = readable(target)
+    _computed(text, [source, _aligned(value, len(inner))], out=source)
+    if source is not target:  # a field in nested blocks
+        target.from_numpy(source.to_numpy())
+    target._mark()
+    return target
+
+
+def _computed(text: str, operands: Sequence[Any], out: Any = None) -> Any:
+    function = _function(text)
+    try:
+        return function(*operands, out=out)
+    except CompilationError as error:
+        if error.span is not None:
+            raise
+        raise type(error)(f"{function.label}: {error.message}") from None
+
+
+def compare(sign: str, a: Any, b: Any) -> Any:
+    """`a == b` or `a != b`. NotImplemented, so that Python asks whether they are one object, if b is no operand, or a
+    field or ndarray whose elements or shape do not fit."""
+    own = isinstance(b, Field | Ndarray)
+    try:
+        found = operate(f"{{}} {sign} {{}}", (a, b))
+    except ArgumentError:
+        if own:
+            return NotImplemented
+        raise
+    if own:
+        found.is_equal = (a is b) is (sign == "==")
+    return found
+
+
+def apply_function(name: str, operands: Sequence[Any]) -> Any:
+    """A function of the language, such as `ti.sqrt`, for each element."""
+    called = f"{name}_" if keyword.iskeyword(name) else name
+    found = operate(f"{called}({', '.join(['{}'] * len(operands))})", operands)
+    if found is NotImplemented:
+        wrong = next(one for one in operands if _operand(one) is NotImplemented)
+        raise TypeMismatch(f"{name} takes numbers, vectors, matrices, fields and arrays, not {wrong!r}")
+    return found
+
+
+def copy_into(view: Any, source: Any) -> None:
+    """Copy the elements of a field or ndarray to a view, cast to its type. Raises ValueError if they do not fit."""
+    value = readable(source)
+    inner = _element_shape([view, value])
+    if inner != view.element_shape:
+        raise ValueError(f"{view!r} cannot take the elements of {source!r}, which have another shape")
+    whole = (*view.shape, *inner)
+    value = _aligned(value, len(inner))
+    shape = (*value.shape, *getattr(value, "element_shape", ()))
+    while len(shape) > len(whole) and shape[0] == 1:
+        value, shape = view_of_memory(value, value.dtype, lambda cells: selected(cells, (0,))), shape[1:]
+    try:
+        fits = np.broadcast_shapes(shape, whole) == whole
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{view!r} takes elements that broadcast to {whole}, not those of an array of shape {shape}")
+    if 0 not in whole:
+        _copying()(value, view, out=view)
+    view._mark()
+
+
+def readable(owner: Any) -> Any:
+    """A field or ndarray whose numbers form a strided array: a copy, for a field in nested blocks. Raises WeftError
+    in a block of `ti.ad` that would not see the copy."""
+    if not isinstance(owner, Field):
+        return owner
+    try:
+        owner._lend()
+    except BufferError as error:
+        if LISTENERS.get():
+            raise WeftError(f"{error}. In a block of ti.ad, use a kernel") from None
+        made = MAKERS.ndarray(element_type_of(owner), owner.shape)
+        made.from_numpy(owner.to_numpy())
+        return made
+    return owner
+
+
+def _operand(value: Any) -> Any:
+    """The operand that a value is. NotImplemented if it is none."""
+    if isinstance(value, Field | Ndarray):
+        return readable(value)
+    if isinstance(value, list | tuple):
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "biuf":
+        return NotImplemented
+    is_array = hasattr(value, "dtype") and hasattr(value, "shape") and not hasattr(value, "members")
+    return value if is_array or isinstance(value, _NUMBERS) else NotImplemented
+
+
+def _element_shape(values: Sequence[Any]) -> Shape:
+    """The shape of the elements of the result. Raises ArgumentError if the operands have different ones."""
+    shapes = {tuple(one.shape if isinstance(one, Matrix) else getattr(one, "element_shape", ())) for one in values}
+    shapes -= {()}
+    if len(shapes) > 1:
+        listed = " and ".join(map(str, sorted(shapes)))
+        raise ArgumentError(f"the elements of the operands have the shapes {listed}, which must be equal")
+    return shapes.pop() if shapes else ()
+
+
+def _aligned(value: Any, axes: int) -> Any:
+    """An operand whose last axes are so many axes of elements. (Arrays of other libraries have them.)"""
+    if isinstance(value, Matrix):
+        return value.values
+    if not axes or not isinstance(value, Field | Ndarray) or value.element_shape:
+        return value
+    entries = (*(slice(None),) * value.ndim, *(None,) * axes)
+    return view_of_memory(value, value.dtype, lambda cells: selected(cells, entries))
+
+
+def _with_elements(made: Any, inner: Shape) -> Any:
+    """The array of numbers, as an array of elements of that shape."""
+    if not inner or not isinstance(made, Ndarray):
+        return made
+    if made.shape[-len(inner) :] != inner:
+        raise ArgumentError(f"the result has the shape {made.shape}, which does not end with that of elements, {inner}")
+    return view_of_memory(made, type_of_elements(inner, made.dtype), lambda cells: cells)
+
+
+@cache
+def _function(text: str) -> ElementwiseFunction:
+    """The function of arrays that computes an expression, with {} for each operand."""
+    names = [f"x{k}" for k in range(text.count("{}"))]
+    shown = text.format(*names)
+    made = ElementwiseFunction(scalar_function("operator", names, shown))
+    made.label = f"`{shown}`"
+    return made
+
+
+@cache
+def _copying() -> ElementwiseFunction:
+    """The function that copies its first operand, in the shape of the second one."""
+    return ElementwiseFunction(scalar_function("copy", ["x0", "x1"], "x0"), casting="unsafe")
+
+
+def scalar_function(name: str, parameters: Sequence[str], value: str) -> ScalarFunction:
+    """The function of numbers that returns `value`, an expression of its parameters, of types, and of functions of the
+    language. (The names of some end with an underscore: `not_`.)"""
+    words = {word: word.rstrip("_") for word in re.findall(r"[a-z_][a-z_0-9]*", value)}
+    space = {
+        word: BUILTINS[name] if name in BUILTINS else PRIMS[name]
+        for word, name in words.items()
+        if name in BUILTINS or name in PRIMS
+    }
+    function = define(name, [(one, None) for one in parameters], [f"    return {value}"], space)
+    function.__annotations__ = {}
+    return ScalarFunction(function, "elementwise", 1)
