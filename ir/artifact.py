@@ -188,12 +188,13 @@ class GradientFacts:
     after that launch in the rest. `lost`: the places where the original kernel stores a value that carries a derivative
     to memory without a gradient. Memory is written "field:2" or "param:0": the field or the parameter of the kernel
     with that number. `draws`: it computes random numbers of the original kernel again, and so needs the key of that
-    launch."""
+    launch. `records`: what is in its records, which another launch stores (`Records.text`)."""
 
     reads: tuple[str, ...] = ()
     saved: tuple[str, ...] = ()
     lost: tuple[Site, ...] = ()
     draws: bool = False
+    records: str = ""
 
 
 @dataclass(frozen=True)
@@ -223,13 +224,14 @@ class Artifact:
     reads: tuple[str, ...] = ()  # gradients: see `GradientFacts`
     saved: tuple[str, ...] = ()  # gradients: as `reads`
     draws_again: bool = False  # gradients: `GradientFacts.draws`
+    records: str = ""  # gradients: as `reads`
     check: str = ""  # the function `i1 (ctx)` that tells whether arguments overlap; nothing if they may, or cannot
 
     @property
     def facts(self) -> GradientFacts:
         """What a tape has to know, if this is a gradient kernel."""
         lost = tuple(site for site in self.sites if site.kind == "lost")
-        return GradientFacts(self.reads, self.saved, lost, self.draws_again)
+        return GradientFacts(self.reads, self.saved, lost, self.draws_again, self.records)
 
     @property
     def functions(self) -> tuple[str, ...]:

@@ -462,10 +462,11 @@ class Warn(Op, name="warn", writes=True, effect="elsewhere", lanes="operands"):
 class Kernel(Op, name="kernel"):
     """A whole kernel. `body` holds statements, or tasks. `called`: it is a function that kernels call, and several
     iterations may execute it at the same time. `mode`: a row of MODES, the derivative that the kernel shall become.
-    The pass `differentiate` replaces the kernel by it and clears the mode. Reverse mode adds two facts. `saved`: the
+    The pass `differentiate` replaces the kernel by it and clears the mode. Reverse mode adds facts. `saved`: the
     fields and array parameters that must hold their values of before the launch of the original kernel when the kernel
     runs, by their names in `places_of`. `lost`: where the original kernel stores a value with a derivative to memory
-    without a gradient. `nodes`: the sparse nodes of the trees of its fields, parents first."""
+    without a gradient. `records`: what is in its records (`autodiff/records.py`). `nodes`: the sparse nodes of the
+    trees of its fields, parents first."""
 
     symbol: str = attr()
     params: tuple[Param, ...] = attr(default=())
@@ -477,6 +478,7 @@ class Kernel(Op, name="kernel"):
     saved: tuple[str, ...] = attr(default=())
     lost: tuple[Lost, ...] = attr(default=())
     nodes: tuple[NodeSymbol, ...] = attr(default=())
+    records: str = attr(default="")
     body: Block = region(default=None)
 
 

@@ -26,7 +26,11 @@ from weft.ir.types import Type, u8, u16, u32, u64
 __all__ = [
     "BOX",
     "COMPANIONS",
+    "COUNTING",
     "MODES",
+    "READING",
+    "RECORDING",
+    "RECORDS",
     "Block",
     "FieldSymbol",
     "LoopConfig",
@@ -49,6 +53,10 @@ MODES = ("", "jvp", "vjp", "vjp.jvp")
 COMPANIONS = {"jvp": "dual", "vjp": "grad"}
 
 BOX = "box"  # the kind of a hidden parameter that holds a number of the program, see `autodiff/boxes.py`
+
+# The kinds of the hidden array of a kernel in the mode "vjp" that works with records (`autodiff/records.py`): the
+# gradient kernel reads them, the recording kernel stores them, and the counting kernel stores how many there are.
+READING, RECORDING, COUNTING = RECORDS = ("reading", "recording", "counting")
 
 
 @dataclass(frozen=True, eq=False)

@@ -148,6 +148,7 @@ class _Printer:
         temp = f" temp_bytes={op.temp_bytes}" if op.temp_bytes else ""
         temp += (" called=true" if op.called else "") + (f" mode={op.mode}" if op.mode else "")
         temp += f" saved={attribute(op.saved)}" if op.saved else ""
+        temp += f" records={attribute(op.records)}" if op.records else ""
         temp += f" lost={attribute(tuple(place.name for place in op.lost))}" if op.lost else ""
         self.line(f"{indent}kernel {symbol(op.symbol)}({params}) -> ({results}){temp} {{", op.span)
         for node in op.nodes:

@@ -54,12 +54,14 @@ class Read:
 class Clobbers:
     """The needed loads of one kernel and the stores that change what they read. `saved`: the fields and parameters
     that must hold what they held before the launch, as "field:2" or "param:0". `torn`: loads whose values are in memory
-    neither before nor after the launch, each with a store after it and one before it."""
+    neither before nor after the launch, each with a store after it and one before it. `gone`: all loads that a store
+    follows, of those groups."""
 
     def __init__(self, kernel: ops.Kernel, demand: Demand) -> None:
         self.kernel = kernel
         self.saved = set[str]()
         self.torn: list[tuple[Read, Any, Any]] = []
+        self.gone: list[Read] = []
         self.numbers = {op: number for number, op in enumerate(demand.ops)}
         writes = [op for op in demand.ops if op.effect == "address" and op.writes]
         self.groups: dict[Hashable, list[Read]] = {}
@@ -95,6 +97,7 @@ class Clobbers:
         before = [(load, write) for load in loads for write in self.conflicts(load, writes, BEFORE)]
         if before:
             self.torn.append((*after[0], before[0][1]))
+            self.gone += dict.fromkeys(load for load, _ in after)
         else:
             self.saved.update(load.place for load in loads)
 
@@ -130,7 +133,7 @@ class Clobbers:
         raise Torn(
             f"reverse mode needs the value of '{self.name(load)}' that is read here, but the kernel overwrites it"
             f"{where}: it is neither the value from before the kernel nor the one from after it. Write the results to "
-            "another field, or split the kernel. (A tape does so at its parallel loops, unless they share variables.)",
+            "another field, or split the kernel. (A tape keeps such values.)",
             load.op.span or write.span,
         )
 
@@ -166,7 +169,7 @@ def _is_global(op: Any) -> bool:
 def _is_read(op: Op, demand: Demand) -> TypeGuard[ops.Load | ops.Atomic]:
     if isinstance(op, ops.Atomic):
         return op in demand.acts and reads_final(demand, op) and _is_global(op)
-    return isinstance(op, ops.Load) and op in demand.needed and _is_global(op)
+    return isinstance(op, ops.Load) and op in demand.needed and op not in demand.recorded and _is_global(op)
 
 
 def _common_loops(a: Op, b: Op) -> list[ops.For | ops.While]:

@@ -10,7 +10,7 @@ The backward sweep of one iteration of a loop needs less: only what its own adjo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Set
 from itertools import takewhile
 from typing import Any
 
@@ -24,7 +24,7 @@ from weft.ir.core import Block, Op, Value, ops_of
 from weft.ir.registry import registers
 from weft.ir.rewrite import Apply, Variable
 
-__all__ = ["EXTREMES", "LOCALS", "NEEDS", "Demand", "indices_of", "needs", "reads_final"]
+__all__ = ["EXTREMES", "LOCALS", "NEEDS", "Demand", "indices_of", "needs", "reads_final", "updates_local"]
 
 LOCALS = (ops.Alloca, ops.SharedLocal)
 EXTREMES = ("min", "max")
@@ -50,10 +50,18 @@ def indices_of(ptr: Value) -> list[Value]:
 class Demand:
     """The answers for one kernel without jumps. `varied`: what memory with a gradient flows into. `active`: that part
     of it, and of locals, that flows into memory with a gradient. `acts`: ops for the backward sweep, and all ops around
-    them. `needed`: ops of the forward sweep, with locals and stores to them. `writes`: the stores to each local."""
+    them. `needed`: ops of the forward sweep, with locals and stores to them. `writes`: the stores to each local.
+    `recorded`: values that are not computed again, since the launch records them (`records.py`)."""
 
-    def __init__(self, kernel: ops.Kernel, companions: Companions, fast_math: bool, form: Form | None = None) -> None:
-        self.kernel, self.companions, self.fast_math = kernel, companions, fast_math
+    def __init__(
+        self,
+        kernel: ops.Kernel,
+        companions: Companions,
+        fast_math: bool,
+        form: Form | None = None,
+        recorded: Set[Op] = frozenset(),
+    ) -> None:
+        self.kernel, self.companions, self.fast_math, self.recorded = kernel, companions, fast_math, recorded
         self.ops = ops_of(kernel.body)
         self.numbers = {op: number for number, op in enumerate(self.ops)}
         self.writes: dict[Value, list[Any]] = {}
@@ -137,6 +145,8 @@ class Demand:
                 if outer is scope:
                     break
                 pending += self.decides(outer, scope)
+            if op in self.recorded and not updates_local(op):
+                continue
             if isinstance(op, LOCALS):
                 pending += self.writes.get(op, ()) if scope is None else ()
             elif isinstance(op, (ops.Load, ops.Store, ops.Atomic)):
@@ -232,6 +242,11 @@ def reads_final(demand: Demand, op: ops.Atomic) -> bool:
     """Whether the adjoint of an atomic needs what is in memory after the loop. A minimum or maximum compares its
     operand with it. A product divides it by a factor that carries a derivative."""
     return op.kind in EXTREMES or (op.kind == "mul" and op.value in demand.active)
+
+
+def updates_local(op: Op) -> bool:
+    """Whether an op is an atomic on a local, which is run again for what it stores."""
+    return isinstance(op, ops.Atomic) and isinstance(root_of(op.ptr), LOCALS)
 
 
 def _inside(op: Op) -> list[Op]:

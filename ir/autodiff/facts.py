@@ -31,4 +31,4 @@ def facts_of(kernel: Kernel) -> GradientFacts:
     reads.update(f"param:{number}" for number, param in enumerate(kernel.params) if param.name in called)
     saved = tuple(place for name, place in places_of(kernel.fields, kernel.params).items() if name in kernel.saved)
     lost = tuple(Site("lost", (one.name,), (), one.span) for one in kernel.lost)
-    return GradientFacts(tuple(sorted(reads)), saved, lost, bool(kernel.all_of(RandomAt)))
+    return GradientFacts(tuple(sorted(reads)), saved, lost, bool(kernel.all_of(RandomAt)), kernel.records)

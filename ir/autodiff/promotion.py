@@ -99,6 +99,8 @@ def _replace(roots: list[Root], body: Block) -> None:
     assert isinstance(first.type, Pointer)
     build = Builder.at(_top(first, body))
     build.span = first.span
+    if isinstance(first, ops.ArrayPtr):  # (the array may be known only where the first access is)
+        first.set_operand(0, build.add(first.array.clone({})))  # type: ignore[attr-defined]
     inside = in_range(first, build)
     local = build.add(ops.Alloca(type=first.type))
     if inside is None:

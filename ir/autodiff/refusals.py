@@ -11,12 +11,15 @@ from weft.ir.autodiff.certain_races import refuse_race
 from weft.ir.autodiff.companions import carries, pointee
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, NEEDS, Demand
 from weft.ir.autodiff.products import apart_from_products
+from weft.ir.autodiff.torn import Torn
 from weft.ir.core import Op, Value
 from weft.ir.errors import CompilationError
 from weft.ir.registry import registers
 from weft.ir.types import Pointer
 
-__all__ = ["refuse_reverse"]
+__all__ = ["gives_lost", "is_inexact", "refuse_reverse"]
+
+_SYNCHRONIZING = (ops.AtomicLoad, ops.AtomicStore, ops.Exchange, ops.CompareExchange)
 
 _ROWS: dict[type[Op], Callable[[Demand, Any], None]] = {}
 refusals = registers(_ROWS)
@@ -35,11 +38,12 @@ def refuse_reverse(kernel: ops.Kernel, demand: Demand) -> None:
             _refuse(op, f"{op.opname} of a value that carries a derivative")
 
 
-_ORDER = "it depends on the order of iterations; run the loop in order with ti.loop_config(serialize=True)"
+_ORDERED = "it depends on the order of iterations; run the loop in order with ti.loop_config(serialize=True)"
+_ORDER = f"{_ORDERED}. (A tape keeps such values.)"
 
 
-def _refuse(op: Op, what: str) -> NoReturn:
-    raise CompilationError(f"reverse mode cannot differentiate {what}", op.span)
+def _refuse(op: Op, what: str, kind: type[CompilationError] = CompilationError) -> NoReturn:
+    raise kind(f"reverse mode cannot differentiate {what}", op.span)
 
 
 @refusals(ops.FieldPtr)
@@ -51,8 +55,8 @@ def _field(demand: Demand, op: ops.FieldPtr) -> None:
 
 @refusals(ops.Atomic)
 def _atomic(demand: Demand, op: ops.Atomic) -> None:
-    if op in demand.needed and _gives_needed(demand, op):
-        _refuse(op, f"a kernel that needs the old value of an atomic {op.kind} in a parallel loop: {_ORDER}")
+    if gives_lost(demand, op):
+        _refuse(op, f"a kernel that needs the old value of an atomic {op.kind} in a parallel loop: {_ORDER}", Torn)
     if op not in demand.acts:
         return
     if op.kind in EXTREMES:
@@ -62,13 +66,17 @@ def _atomic(demand: Demand, op: ops.Atomic) -> None:
     elif op.kind not in ("add", "sub"):
         _refuse(op, f"an atomic {op.kind} in a parallel loop")
     if op in demand.active and any(user in demand.active or user in demand.acts for user in op.users):
-        _refuse(op, f"the old value of an atomic {op.kind} in a parallel loop: {_ORDER}")
+        _refuse(op, f"a derivative by the old value of an atomic {op.kind} in a parallel loop: {_ORDERED}")
 
 
-def _gives_needed(demand: Demand, op: ops.Atomic) -> bool:
-    """Whether a needed atomic is needed for its old value: those of locals may be for what they store."""
-    own = isinstance(root_of(op.ptr), LOCALS)
-    return not own or any(user in demand.needed or user.place or user.steps_into for user in op.users)
+def gives_lost(demand: Demand, op: Op) -> bool:
+    """Whether the value of an op that synchronizes iterations is needed, but not recorded. Atomics on locals may be
+    needed for what they store only."""
+    if op not in demand.needed or op in demand.recorded:
+        return False
+    if not isinstance(op, ops.Atomic) or not isinstance(root_of(op.ptr), LOCALS):
+        return isinstance(op, (ops.Atomic, *_SYNCHRONIZING))
+    return any(user in demand.needed or user.place or user.steps_into for user in op.users)
 
 
 def _product(demand: Demand, op: ops.Atomic) -> None:
@@ -86,12 +94,20 @@ def _no_part(op: ops.Atomic) -> None:
 
 def _extreme(demand: Demand, op: ops.Atomic) -> None:
     _no_part(op)
-    if not _is_exact(op.value, demand.fast_math):
+    if is_inexact(demand, op):
         _refuse(
             op,
             f"an atomic {op.kind} of a computed value: the gradient computes it again, and rounding may differ. Store "
-            "the values in a field with a gradient first, and take the extreme of its elements",
+            "the values in a field with a gradient first, and take the extreme of its elements. (A tape keeps them.)",
+            Torn,
         )
+
+
+def is_inexact(demand: Demand, op: Op) -> bool:
+    """Whether an op is a minimum or maximum whose gradient compares a value that it may compute with other bits."""
+    if not isinstance(op, ops.Atomic) or op.kind not in EXTREMES or op not in demand.acts:
+        return False
+    return op.value not in demand.recorded and not _is_exact(op.value, demand.fast_math)
 
 
 _ROUNDED = ("add", "sub", "mul", "div", "sqrt")  # rounded correctly without fast_math, in vectors too
@@ -116,10 +132,12 @@ def _store(demand: Demand, op: ops.Store) -> None:
         _refuse(op, "a store of a value that other iterations may overwrite")
 
 
-@refusals(ops.AtomicLoad, ops.AtomicStore, ops.Exchange, ops.CompareExchange)
+@refusals(*_SYNCHRONIZING)
 def _synchronizing(demand: Demand, op: Any) -> None:
-    if op in demand.needed or (carries(pointee(op.ptr)) and demand.takes(op.ptr)):
-        _refuse(op, f"a kernel that needs {op.opname}")
+    if carries(pointee(op.ptr)) and demand.takes(op.ptr):
+        _refuse(op, f"{op.opname} of memory that carries a derivative")
+    if gives_lost(demand, op):
+        _refuse(op, f"a kernel that needs {op.opname}: {_ORDER}", Torn)
 
 
 @refusals(ops.Simt, ops.Shared)

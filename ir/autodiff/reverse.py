@@ -23,20 +23,20 @@ from weft.ir.addresses import root_of
 from weft.ir.autodiff.adjoints import Frame, filled, local_like
 from weft.ir.autodiff.checkpoints import Tape, counted, has_slots, index_at, reverse_each, slots_of
 from weft.ir.autodiff.choices import chosen_results
-from weft.ir.autodiff.clobbers import Clobbers
 from weft.ir.autodiff.companions import Companions
-from weft.ir.autodiff.demand import LOCALS, Demand, reads_final
+from weft.ir.autodiff.demand import LOCALS, reads_final, updates_local
 from weft.ir.autodiff.draws import number_draws
 from weft.ir.autodiff.functions import form_of
 from weft.ir.autodiff.keeping import Kept, kept_of
 from weft.ir.autodiff.leaves import Leaves
 from weft.ir.autodiff.lost import lost_derivatives
 from weft.ir.autodiff.products import scale, scales
-from weft.ir.autodiff.promotion import promote
 from weft.ir.autodiff.pullbacks import PULLBACKS
+from weft.ir.autodiff.records import Records, record_param
 from weft.ir.autodiff.refusals import refuse_reverse
+from weft.ir.autodiff.settling import settled
 from weft.ir.autodiff.slots import Slots, binary, local_of, loop_of
-from weft.ir.autodiff.structure import split_atomics, structure, test_of
+from weft.ir.autodiff.structure import structure, test_of
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.types import Pointer, i32, pointer, u1
 
@@ -55,7 +55,9 @@ class Reverse:
         number_draws(kernel)
         self.returned = structure(kernel)
         self.companions = Companions(kernel)
-        self.demand, self.clobbers = self._settled()
+        param = record_param(kernel)
+        self.demand, self.clobbers = settled(kernel, self.companions, fast_math, self.form, param is not None)
+        self.records = None if param is None else Records(self.demand, param[0])
         self.shared = self._shared()
         self.needed: Set[Value] = self.demand.needed
         self.tapes: list[dict[Op, Tape]] = []
@@ -76,22 +78,15 @@ class Reverse:
         kernel.body = Block()
         kernel.body.owner = kernel
         frame = Frame(Builder(kernel.body, None, kernel.span), self.companions)
+        if self.records is not None:
+            self.records.begin(frame.build)
+            kernel.records = self.records.text
         self.sweep(old, frame, self.demand.needed)
         for op in reversed(old):
             op.erase()
         kernel.results = ()
         if self.form is not None:
             self.form.finish(frame, kernel)
-
-    def _settled(self) -> tuple[Demand, Clobbers]:
-        """The demand, after memory that would be overwritten too early has become locals."""
-        demand = Demand(self.kernel, self.companions, self.fast_math, self.form)
-        clobbers = Clobbers(self.kernel, demand)
-        if clobbers.torn and promote(self.kernel, clobbers.promotable):
-            split_atomics(self.kernel)
-            demand = Demand(self.kernel, self.companions, self.fast_math, self.form)
-            clobbers = Clobbers(self.kernel, demand)
-        return demand, clobbers
 
     def _shared(self) -> set[Value]:
         found = set[Value]()
@@ -125,6 +120,8 @@ class Reverse:
                 scale(frame, op)
             elif op not in self.needed or isinstance(op, (ops.Const, ops.Arg)):
                 continue
+            elif op in self.demand.recorded:
+                self._recorded(op, frame, later)
             elif isinstance(op, (ops.Store, ops.Atomic)):
                 if later is None or root_of(op.ptr) in later[op]:
                     made = op.clone({op.ptr: frame.address(op.ptr), op.value: frame.value(op.value)})
@@ -137,6 +134,13 @@ class Reverse:
             if op in self.kept:
                 slots, row = self.kept[op]
                 slots.keep(frame, row, op)
+
+    def _recorded(self, op: Op, frame: Frame, later: dict[Op, set[Value]] | None) -> None:
+        """Load a value from the records. An atomic on a local stores to it again."""
+        assert self.records is not None
+        if isinstance(op, ops.Atomic) and updates_local(op) and (later is None or root_of(op.ptr) in later[op]):
+            frame.build.add(op.clone({op.ptr: frame.address(op.ptr), op.value: frame.value(op.value)}))
+        frame.values[op] = self.records.load(frame.build, op, frame.value)
 
     def _read_later(self, block: Block) -> dict[Op, set[Value]]:
         """The locals that needed ops of the block read after each op."""

@@ -14,12 +14,15 @@ from weft.ir.autodiff.boxes import use_boxes
 from weft.ir.autodiff.companions import Companions, carries
 from weft.ir.autodiff.forward import Forward
 from weft.ir.autodiff.hoisting import hoist_loads
+from weft.ir.autodiff.recording import record
+from weft.ir.autodiff.records import record_param
 from weft.ir.autodiff.reverse import Reverse
 from weft.ir.autodiff.sinking import sink_into_branches
 from weft.ir.autodiff.tensors import assemble_tensors
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.passes import pass_
+from weft.ir.symbols import READING
 from weft.ir.transforms.full_simplify import full_simplify
 from weft.ir.transforms.licm import move_out
 
@@ -47,7 +50,7 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
             if config.advanced_optimization:
                 move_out(root.body)
                 sink_into_branches(root)
-            Reverse(root, config.fast_math).run()
+            _reverse(root, config.fast_math)
         else:
             Forward(root).run()
     root.mode = ""
@@ -61,6 +64,15 @@ def _no_sparse_fields(root: ops.Kernel) -> None:
     if first is not None:
         what = f"the derivative of a kernel that uses the sparse field '{first.field.name}'"
         raise CompilationError(f"{what} is not implemented yet: use dense nodes for it", first.span)
+
+
+def _reverse(root: ops.Kernel, fast_math: bool) -> None:
+    """Make the gradient kernel, or one of those that make its records."""
+    param = record_param(root)
+    if param is None or param[1] == READING:
+        Reverse(root, fast_math).run()
+    else:
+        record(root, fast_math, param[0])
 
 
 def _no_lost_overlap(root: ops.Kernel) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.lang.autodiff.contexts import suspended
-from weft.lang.autodiff.cutting import pieces_or_gradient
+from weft.lang.autodiff.cutting import Derivatives, plan_of
 from weft.lang.autodiff.differences import DUAL_TOLERANCES, Check, compare_with_differences
 from weft.lang.autodiff.memory import Copy
 from weft.lang.autodiff.memory_use import Uses, uses_of
@@ -54,8 +54,8 @@ def check(kernel: Any, *args: Any, seed: int = 0) -> Check:
     bound = getattr(kernel, "kernel", kernel)
     owner = () if bound is kernel else (kernel.class_instance,)
     with suspended():
-        pieces, whole = pieces_or_gradient(None, bound, (*owner, *args), {})
-        gradients = [piece.grad.bind((*owner, *args), {}) for piece, _ in pieces] or [whole]
+        plan = plan_of(None, bound, bound, (*owner, *args), {}, Derivatives())
+        gradients = [piece.grad.bind((*owner, *args), {}) for piece, _ in plan.pieces] or [plan.gradient]
         flat, every = gradients[0].flat, [uses_of(one.instance) for one in gradients]  # the pieces number memory alike
         variables = _variables(every, flat, np.random.default_rng(seed))
         if not variables:

@@ -1,42 +1,84 @@
-"""Kernels that a tape runs piece by piece, because their gradient needs values between two of their loops."""
+"""How a tape runs a kernel whose gradient needs values that memory has neither before nor after it.
+
+It runs the kernel piece by piece, if the values are in memory between two of its loops (`ir/pieces.py`). Otherwise it
+runs the recording kernel, which also stores the values (`ir/autodiff/records.py`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from weft.ir.autodiff.torn import Torn
+from weft.ir.errors import WeftError
 from weft.ir.pieces import pieces_of
-from weft.lang.autodiff.contexts import Context, active
+from weft.ir.symbols import COUNTING, READING, RECORDING
+from weft.ir.types import i64
+from weft.lang.autodiff.contexts import Context, active, suspended
 from weft.lang.data.writes import LISTENERS
+from weft.lang.values.makers import MAKERS
 
-__all__ = ["pieces_for", "pieces_or_gradient"]
+__all__ = ["AGAIN", "Derivatives", "Plan", "pieces_for", "plan_of"]
 
 Call = Callable[..., Any]
+AGAIN = "a loop of ti.ad.steps may run the launch again"  # why nothing is recorded in such a loop
+_MOST = 2**31 - 1  # records of a launch
 
 
-def pieces_or_gradient(
+@dataclass(frozen=True)
+class Derivatives:
+    """Which gradient kernels are meant: their mode, and the numbers that have derivatives, too."""
+
+    mode: str = "vjp"
+    boxed: tuple[str, ...] = ()
+
+    def of(self, kernel: Any, records: str = "") -> Any:
+        """That of a kernel. `records`: a row of RECORDS, for one of those that work with records."""
+        return kernel.related(self.mode, (*self.boxed, records) if records else self.boxed, kernel.piece)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to run a launch. `run` launches the kernel, and `launched` is the kernel that draws its random numbers.
+    `gradient` is what was bound for the gradient. `pieces`: kernels that run in the place of all that, each with what
+    launches it for the contexts around this one."""
+
+    run: Call
+    launched: Any
+    gradient: Any
+    pieces: Sequence[tuple[Any, Call]] = ()
+
+
+def plan_of(
     context: Context | None,
     kernel: Any,
+    call: Call,
     args: tuple[Any, ...],
     keywords: dict[str, Any],
+    derivatives: Derivatives,
     bind: Call = lambda _, gradient, *given: gradient.bind(*given),
-) -> tuple[list[tuple[Any, Call]], Any]:
-    """The pieces of a kernel, each with what launches it for the contexts around this one, if its gradient needs values
-    between them. Otherwise none, and what `bind` gives for the kernel, its gradient and the arguments: a launch of the
-    gradient. Raises CompilationError if there are no pieces, or the kernel cannot be differentiated for another
-    reason."""
-    pieces = kernel.bind(args, keywords).instance.pieces if kernel.is_torn else []
-    if not pieces:
+    cuts: bool = True,
+    unrecorded: str = "",
+) -> Plan:
+    """The plan for a launch. `bind` binds the gradient of the kernel to the arguments. `cuts`: the kernel may be cut.
+    `unrecorded`: why nothing may be recorded, if that is so. Raises CompilationError if the kernel cannot be
+    differentiated."""
+    if any(one is not context for one in active()):
+        unrecorded = unrecorded or "another block is around this one"
+    instance = kernel.bind(args, keywords).instance if kernel.is_torn else None
+    if instance is None or not (instance.pieces or (instance.is_recorded and not unrecorded)):
         try:
-            return [], bind(kernel, kernel.grad, args, keywords)
-        except Torn:
-            pieces = pieces_for(kernel, args, keywords)
-            if not pieces:
-                raise
-            kernel.is_torn, kernel.bind(args, keywords).instance.pieces = True, pieces
-    return [(piece, partial(_outside, context, piece)) for piece in pieces], None
+            return Plan(call, kernel, bind(kernel, derivatives.of(kernel), args, keywords))
+        except Torn as torn:
+            instance = kernel.bind(args, keywords).instance
+            pieces = pieces_for(kernel, args, keywords) if cuts else []
+            if not pieces and unrecorded:
+                raise Torn(f"{torn.message} Here it does not: {unrecorded}.", torn.span) from None
+            kernel.is_torn, instance.pieces, instance.is_recorded = True, pieces, not pieces
+    if instance.pieces:
+        return Plan(call, kernel, None, [(piece, partial(_outside, context, piece)) for piece in instance.pieces])
+    return _recorded(kernel, args, keywords, derivatives, bind)
 
 
 def pieces_for(kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
@@ -55,3 +97,41 @@ def _outside(context: Context | None, piece: Any, *args: Any, **keywords: Any) -
         return piece(*args, **keywords)
     finally:
         LISTENERS.reset(token)
+
+
+def _recorded(
+    kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any], derivatives: Derivatives, bind: Call
+) -> Plan:
+    """The plan for a launch with records."""
+    recorder, gradient = (
+        derivatives.of(kernel, RECORDING),
+        bind(kernel, derivatives.of(kernel, READING), args, keywords),
+    )
+    reading = gradient[0] if isinstance(gradient, tuple) else gradient
+    text = reading.instance.facts.records
+    number = text.split()[0]
+
+    def run(*args: Any, **keywords: Any) -> Any:
+        with suspended():
+            return recorded(args, keywords)
+
+    def recorded(args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        launch = recorder.bind(args, keywords)
+        if launch.instance.facts.records != text:
+            raise WeftError(f"the records of '{kernel.__name__}' are not those that its gradient reads: {text}")
+        count = _counted(derivatives.of(kernel, COUNTING), args, keywords) if number == "?" else int(number)
+        if count > _MOST:
+            raise WeftError(f"a tape cannot keep {count} values for the gradient of '{kernel.__name__}'")
+        records = MAKERS.ndarray(i64, max(count, 1))
+        for one in (launch, reading):
+            one.give_last(records)
+        return launch()
+
+    return Plan(run, recorder, gradient)
+
+
+def _counted(counter: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> int:
+    """The number of records of a launch."""
+    launch = counter.bind(args, keywords)
+    launch()
+    return int(launch.flat[-1][0])

@@ -17,7 +17,7 @@ import numpy as np
 from weft.ir.artifact import Site
 from weft.ir.errors import WeftError
 from weft.lang.autodiff.contexts import seen_by, suspended
-from weft.lang.autodiff.cutting import pieces_or_gradient
+from weft.lang.autodiff.cutting import AGAIN, Derivatives, plan_of
 from weft.lang.autodiff.lost import Losses, flow_of
 from weft.lang.autodiff.memory import Copy, Memory, memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of
@@ -73,13 +73,13 @@ class Recording(Recorder):
         numbers = self._numbers if kernel is self.kernel else ()
         boxed = (*numbers, *float_results(kernel))
 
-        def bind(*_: Any) -> Any:
-            return kernel.derivative(self._mode, boxed).bind(args, keywords)
-
-        # (pieces have neither the numbers nor the results of the kernel)
-        pieces, gradient = ([], bind()) if boxed else pieces_or_gradient(self, kernel, args, keywords, bind)
-        if pieces:
-            return [self.launch(piece, run, args, keywords) for piece, run in pieces][-1]
+        # (pieces have neither the numbers nor the results of the kernel, and records have no duals)
+        why = AGAIN if self._repeats else "" if self._duals is None else "second derivatives are computed"
+        derivatives = Derivatives(self._mode, boxed)
+        plan = plan_of(self, kernel, call, args, keywords, derivatives, cuts=not boxed, unrecorded=why)
+        if plan.pieces:
+            return [self.launch(piece, run, args, keywords) for piece, run in plan.pieces][-1]
+        gradient = plan.gradient
         uses, name = uses_of(gradient.instance), f"kernel '{kernel.__name__}'"
         for owner in owners_of(gradient):
             self.meet(owner)
@@ -90,9 +90,9 @@ class Recording(Recorder):
         versions.know([*writes, *reads])
         self._will_read(name, uses, gradient.flat)
         versions.keep(record, name, writes)
-        result = self._run(kernel, call, args, keywords)
+        result = self._run(kernel, plan.run, args, keywords)
         if gradient.instance.facts is not None and gradient.instance.facts.draws:
-            launched = kernel if self._duals is None else self._duals.derivative(kernel)
+            launched = plan.launched if self._duals is None else self._duals.derivative(kernel)
             gradient.key = last_key(launched, args, keywords)
         self._losses.follow(kernel.__name__, uses, partial(flow_of, uses, gradient.flat))
         versions.need(name, reads)

@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.contexts import suspended
-from weft.lang.autodiff.cutting import pieces_or_gradient
+from weft.lang.autodiff.cutting import AGAIN, Derivatives, Plan, plan_of
 from weft.lang.autodiff.lost import Losses
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of
@@ -168,16 +168,16 @@ class Tape(Recorder):
         self._take_over()
         if self._repeats:
             return self._launch_again(kernel, call, args, keywords)
-        pieces, found = pieces_or_gradient(self, kernel, args, keywords, self._sites.find)
-        if pieces:
-            return [self.launch(piece, run, args, keywords) for piece, run in pieces][-1]
-        gradient, site, points = found
+        plan = self._plan(kernel, call, args, keywords)
+        if plan.pieces:
+            return [self.launch(piece, run, args, keywords) for piece, run in plan.pieces][-1]
+        gradient, site, points = plan.gradient
         again = kernel.bind(args, keywords) if self._checked else None
         record = Record(gradient, again)
         site.keep(record, points)
-        result = call(*args, **keywords)
+        result = plan.run(*args, **keywords)
         if site.uses.draws:
-            gradient.key = last_key(kernel, args, keywords)
+            gradient.key = last_key(plan.launched, args, keywords)
             if again is not None:
                 again.key = gradient.key
         self._losses.follow(site.kernel, site.uses, site.flow)
@@ -190,22 +190,26 @@ class Tape(Recorder):
         self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
         """Record and run a launch that a loop of `ti.ad.steps` may have to make again."""
-        pieces, found = pieces_or_gradient(self, kernel, args, keywords, self._sites.find)
-        if pieces:
-            return [self.launch(piece, run, args, keywords) for piece, run in pieces][-1]
-        gradient, site, points = found
+        plan = self._plan(kernel, call, args, keywords)
+        if plan.pieces:
+            return [self.launch(piece, run, args, keywords) for piece, run in plan.pieces][-1]
+        gradient, site, points = plan.gradient
         again, series = self._sites.again(kernel, args, keywords), self._series
         assert series is not None
         record, name, touches = Record(gradient, again), f"kernel '{kernel.__name__}'", site.touches(points)
         series.read(name, touches.reads)
         series.keep(record, name, touches.writes)
-        result = call(*args, **keywords)
+        result = plan.run(*args, **keywords)
         if site.uses.draws:
             gradient.key = last_key(kernel, args, keywords)
         self._losses.follow(site.kernel, site.uses, site.flow)
         series.need(name, touches.needs)
         series.append(record)
         return result
+
+    def _plan(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Plan:
+        why = AGAIN if self._repeats else ""
+        return plan_of(self, kernel, call, args, keywords, Derivatives(), self._sites.find, unrecorded=why)
 
     def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
         """Record a launch whose gradient the program has written. It may need all that the kernel accesses. (A

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weft.ir.artifact import Artifact, GradientFacts
 from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
+from weft.ir.symbols import RECORDING
 from weft.ir.trace import Listener, Trace
 from weft.ir.types import Array
 from weft.lang.cache.kernels import Entry, entry_of
@@ -76,6 +77,7 @@ class Instance:
         self.facts: GradientFacts | None = None  # of a gradient
         self.loaded: Any = None  # what launches it, without instrumentation
         self.pieces: list[Any] = []  # the pieces that tapes run in its place (`ir/pieces.py`)
+        self.is_recorded = False  # whether tapes run its recording kernel in its place (`ir/autodiff/records.py`)
         self.key = 0  # with arch=python, the key of the random numbers of the last launch
         self.warned = False  # of old values, see `gradient_warnings.py`
         self.token = weakref.ref(self)  # what bound launches say that they are of
@@ -183,7 +185,8 @@ def compile_instance(
         run = measured(translation.tree.name if mode else function.__name__, run)
     if program.chosen.get("nvtx"):
         run = named(function, run)
-    given = results_of(results if translation.tree.results else (), mode)
+    records = any(param.hidden == RECORDING for param in translation.tree.params)  # it returns what the kernel returns
+    given = results_of(results if translation.tree.results else (), "" if records else mode)
     made = Instance(run, translation.trees, parameters, arguments, given, Captures(translation.captures))
     made.loaded, made.facts = loaded, artifact.facts if mode else None
     return made
@@ -334,7 +337,8 @@ def _with_facts(artifact: Artifact, facts: GradientFacts | None) -> Artifact:
     if facts is None:
         return artifact
     sites = (*artifact.sites, *facts.lost)
-    return replace(artifact, reads=facts.reads, saved=facts.saved, draws_again=facts.draws, sites=sites)
+    made = replace(artifact, reads=facts.reads, saved=facts.saved, records=facts.records)
+    return replace(made, draws_again=facts.draws, sites=sites)
 
 
 def _code_of(

@@ -19,7 +19,7 @@ from weakref import WeakMethod, ref
 from weft.ir.errors import CompilationError, WeftError
 from weft.ir.types import Array
 from weft.ir.types import exposed as exposed_type
-from weft.lang.calls.boxes import Boxes
+from weft.lang.calls.boxes import Boxes, name_of
 from weft.lang.calls.companions import companion_parameters, with_companions
 from weft.lang.calls.compile import FieldDropped, Instance, compile_instance, counts_on_nothing, rehearse
 from weft.lang.calls.direct import kinds_of, plan_for, write_records
@@ -71,7 +71,7 @@ class Kernel(DirectCallable):
     class_instance: Any = None
     primal: Kernel | None = None  # of a derivative or a piece: the kernel that it is one of
     restores = False  # of a gradient: who calls it gives it the old values that it needs
-    is_torn = False  # whether the gradient of an instance needs values between its pieces
+    is_torn = False  # whether the gradient of an instance needs values that memory does not have afterwards
     piece: int | None = None  # the number of the piece of the kernel that this is (`ir/pieces.py`)
 
     @property
@@ -83,8 +83,8 @@ class Kernel(DirectCallable):
     def derivative(self, mode: str, boxed: tuple[str, ...] = ()) -> Kernel:
         """The derivative of this kernel: a kernel that takes the same arguments. In mode "jvp" it also computes duals,
         which follow its results. In mode "vjp" it computes gradients, and has no results. In mode "vjp.jvp" it computes
-        the duals of gradients, too. `boxed` are the numbers that have derivatives (see `calls/boxes.py`), and a mode
-        that ends with `*` is one of `data/derived.py`."""
+        the duals of gradients, too. `boxed` are the numbers that have derivatives, and at the end what the kernel does
+        with records, if it has some (see `calls/boxes.py`). A mode that ends with `*` is one of `data/derived.py`."""
         if (known := self._derivatives.get((mode, boxed, self.piece))) is not None:
             return known
         if self.mode:
@@ -102,7 +102,7 @@ class Kernel(DirectCallable):
 
     def __init__(self, function: Callable[..., Any], mode: str = "", boxed: tuple[str, ...] = ()) -> None:
         functools.update_wrapper(self, function)
-        self.__name__ = f"{function.__name__}.{suffix_of(mode)}" if mode else function.__name__
+        self.__name__ = name_of(function, mode, boxed)
         self.function, self.mode, self._boxed = function, mode, boxed
         self.boxes: Boxes | None = None  # once it is prepared for a program
         self._derivatives: dict[tuple[str, tuple[str, ...], int | None], Kernel] = {}

@@ -27,6 +27,11 @@ class Launch:
         self._python = python  # with arch=python, what runs the kernel
         self._trees = [tree() for tree in instance.trees]
 
+    def give_last(self, value: Any) -> None:
+        """Give the last parameter another argument of the same kind."""
+        self.flat = [*self.flat[:-1], value]
+        self._values = self.instance.packed(self.flat)
+
     def __call__(self) -> Any:
         """Launch it. Raises WeftError if the program has ended."""
         if program_state.program() is not self.program:

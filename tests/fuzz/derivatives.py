@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 from unittest.mock import patch
@@ -37,6 +38,7 @@ from tests.fuzz.magnitudes import watched
 from tests.fuzz.modes import SECOND, has_floats, takes_part, with_companions, with_second
 from tests.fuzz.places import PLACES
 from tests.fuzz.program import Program
+from tests.fuzz.recorded import Different, with_records
 from tests.fuzz.second import check_second
 from tests.fuzz.torn import gradients_of
 from weft.ir.adversary import Schedule
@@ -49,6 +51,7 @@ from weft.ir.memory_model import Memory
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
+from weft.ir.symbols import RECORDING
 from weft.ir.text import print_ir
 from weft.ir.transforms import offload
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, f64, flatten
@@ -193,6 +196,7 @@ class Subject:
         judge.data.fill()
         self.text, self.config, self.machine, self.judge = chi, config, machine, judge
         self.saved = frozenset[str]()  # the fields and arrays whose old values reverse mode needs
+        self.records_kind, self.records = "", None  # what the kernel does with records, and where they are
         unpacked = judge.kernel._unpacked(judge.data.arguments())
         args = [value.to_dict() if hasattr(value, "to_dict") else value for value in unpacked]
         self.start = Numbers([np.array(tree.buffer(), np.uint8) for tree in judge.translation.trees], args)
@@ -216,8 +220,8 @@ class Subject:
 
     def differentiated(self, mode: str) -> Kernel:
         """The kernel in that mode, not differentiated yet. It has the lines of the program."""
-        kernel = parse(print_ir(self.text))
-        return self.with_fields(kernel, mode)
+        kernel = self.with_fields(parse(print_ir(self.text)), mode)
+        return with_records(kernel, self.records_kind) if self.records_kind else kernel
 
     def with_fields(self, kernel: Kernel, mode: str) -> Kernel:
         """A kernel or a function in that mode, with the companions of its fields and parameters."""
@@ -226,7 +230,10 @@ class Subject:
     def launch(self, mode: str, run: Run, numbers: Numbers, others: Numbers) -> None:
         """Run a kernel in a mode on numbers and on their companions. Both are changed."""
         hidden = [others.args[k] for k, one in enumerate(self.text.params) if takes_part(one, mode)]
+        hidden += [] if self.records is None else [self.records]
         results = run([*numbers.trees, *others.trees], [*numbers.args, *hidden])
+        if self.records_kind == RECORDING:
+            numbers.results = _carrying(results, self.text.results)
         if mode == "jvp":
             count = len(self.text.results)
             numbers.results = _carrying(results[:count], self.text.results)
@@ -366,7 +373,7 @@ def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
     Memory holds what the kernel has left, except for the fields and arrays that the derivative names in `saved`."""
     space, random = subject.space, subject.random
     direction = random.uniform(-1, 1, subject.base.size) * space.in_memory(subject.start)
-    ways = gradients_of(subject, subject.judge, lambda one: runs(one, "vjp", seed))
+    ways = gradients_of(subject, subject.judge, lambda one: runs(one, "vjp", seed), partial(_values_apart, subject))
     numbers, others = subject.start.copy(), subject.companions(direction, True)
     subject.launch("jvp", next(runs(subject, "jvp", seed))[1], numbers, others)
     duals = space.read(others, False)
@@ -380,6 +387,8 @@ def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
             back_from(numbers, gradients)
         except Fault as fault:
             return f"{name}: reverse mode faults: {fault.message}"
+        except Different as error:
+            return f"{name}: {error}"
         back = space.read(gradients, True) * direction
         size = np.abs(terms).sum() + np.abs(back).sum()
         if not np.isfinite(size) or size > _LARGE:  # the adjoint 0 of a value that is infinite, among others
@@ -391,6 +400,15 @@ def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
         if not abs(terms.sum() - back.sum()) <= _DOT * size:
             return f"{name}: <Jv, w> = {terms.sum()!r}, but <v, J^T w> = {back.sum()!r}; the terms add up to {size:.3g}"
     return ""
+
+
+def _values_apart(subject: Subject, left: Numbers, after: Numbers) -> str:
+    """Where two runs of a program differ in what they left and returned, "" if nowhere."""
+    values, others = subject.space.read(left, False), subject.space.read(after, False)
+    apart = ~((np.abs(values - others) <= 1e-9 * (1 + np.abs(others))) | (values == others) | (others != others))
+    apart &= subject.space.ordered(apart.size) & (np.abs(others) < _LARGE)
+    k = int(np.argmax(apart))
+    return f"{subject_place(subject, k)} is {values[k]} instead of {others[k]}" if apart.any() else ""
 
 
 def check_hessian(subject: Subject, seed: int, counts: Counter[str]) -> str:

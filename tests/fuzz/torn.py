@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tests.fuzz.recorded import recorded_ways
 from weft.ir.autodiff.torn import Torn
 from weft.ir.pieces import pieces_of
 
@@ -19,18 +20,24 @@ Back = Callable[[Any, Any], None]  # of what the program left, and of gradients,
 
 
 def gradients_of(
-    subject: Any, judge: Any, runs: Callable[[Any], Iterator[tuple[str, Any]]]
+    subject: Any,
+    judge: Any,
+    runs: Callable[[Any], Iterator[tuple[str, Any]]],
+    differ: Callable[[Any, Any], str],
 ) -> Iterator[tuple[str, Back]]:
-    """The ways in which the gradient of a program runs, or the gradients of its pieces. `runs` gives those of one of
-    them. Raises CompilationError at once where the gradient is refused."""
+    """The ways in which the gradient of a program runs, or the gradients of its pieces, or its gradient with records.
+    `runs` gives those of one of them. Raises CompilationError at once where the gradient is refused."""
     subjects = [subject]
     try:
         ways, first = _begun(subjects, runs)
     except Torn:
         subjects = _pieces(subject, judge)
-        if len(subjects) < 2:
-            raise
-        ways, first = _begun(subjects, runs)
+        try:
+            if len(subjects) < 2:
+                raise
+            ways, first = _begun(subjects, runs)
+        except Torn:
+            return recorded_ways(subject, runs, differ)
     return _following(subjects, ways, first)
 
 

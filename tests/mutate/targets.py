@@ -68,6 +68,7 @@ _DERIVATIVES = (
     "tests/ir/test_reverse_mode.py",
     "tests/lang/translate/test_duals.py",
 )
+_RECORDS = ("tests/ir/test_records.py", "tests/lang/behaviour/test_recorded_kernels.py")
 _REVERSE = (
     "tests/ir/test_reverse_promotion.py",
     "tests/ir/test_reverse_memory.py",
@@ -235,8 +236,11 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.leaves": ("tests/lang/behaviour/test_long_loops.py", *_REVERSE),
     "weft.ir.autodiff.promotion": _REVERSE,
     "weft.ir.autodiff.pullbacks": _REVERSE,
-    "weft.ir.autodiff.refusals": _REVERSE,
+    "weft.ir.autodiff.records": _RECORDS,
+    "weft.ir.autodiff.recording": _RECORDS,
+    "weft.ir.autodiff.refusals": (*_REVERSE, *_RECORDS),
     "weft.ir.autodiff.reverse": _REVERSE,
+    "weft.ir.autodiff.settling": (*_REVERSE, *_RECORDS),
     "weft.ir.autodiff.sinking": ("tests/ir/test_sinking.py",),
     "weft.ir.autodiff.slots": ("tests/lang/behaviour/test_long_loops.py", *_REVERSE),
     "weft.ir.autodiff.structure": _REVERSE,
@@ -251,6 +255,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.lang.autodiff.accesses": _TAPE,
     "weft.lang.autodiff.contexts": _TAPE,
     "weft.lang.autodiff.colours": ("tests/lang/behaviour/test_jacobians.py",),
+    "weft.lang.autodiff.cutting": ("tests/lang/behaviour/test_torn_kernels.py", *_RECORDS),
     "weft.lang.autodiff.custom": ("tests/lang/behaviour/test_custom_derivatives.py",),
     "weft.lang.autodiff.forward_mode": ("tests/lang/behaviour/test_forward_mode.py",),
     "weft.lang.autodiff.lost": ("tests/lang/behaviour/test_lost_derivatives.py",),

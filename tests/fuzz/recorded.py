@@ -1,0 +1,100 @@
+"""Programs whose gradient reads records: the recording kernel runs in place of the program, as a tape runs it.
+
+Each way in which a gradient runs has its own records, from the recording kernel that runs in the same way. What that
+kernel leaves and returns must be what the program leaves and returns."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from weft.ir.core import ops_of
+from weft.ir.evaluate import evaluate
+from weft.ir.memory_model import Memory
+from weft.ir.ops import Store
+from weft.ir.pipeline import run_passes
+from weft.ir.symbols import COUNTING, READING, RECORDING, Param
+from weft.ir.types import array, i64
+
+__all__ = ["Different", "recorded_ways", "with_records"]
+
+
+class Different(Exception):
+    """The recording kernel computes something else than the program."""
+
+
+Back = Callable[[Any, Any], None]
+_MOST = 100_000  # records; a program has some thousand
+
+
+def recorded_ways(
+    subject: Any, runs: Callable[[Any], Iterator[tuple[str, Any]]], differ: Callable[[Any, Any], str]
+) -> Iterator[tuple[str, Back]]:
+    """The ways in which the gradient of a program with records runs. `differ` compares what the recording kernel left
+    with what the program left. Raises CompilationError at once where the gradient is refused."""
+    reader, recorder = _of(subject, READING), _of(subject, RECORDING)
+    ways, makers = runs(reader), runs(recorder)
+    pairs = zip(ways, makers, strict=True)
+    first = next(pairs)
+    return _following(reader, recorder, _most(subject), first, pairs, differ)
+
+
+def _of(subject: Any, kind: str) -> Any:
+    made = copy.copy(subject)
+    made.records_kind = kind
+    return made
+
+
+def _most(subject: Any) -> int:
+    """The most records in any way. (Which values are recorded depends on optimizations.)"""
+    configs = [replace(subject.config, advanced_optimization=advanced) for advanced in (False, True)]
+    return max(_count(subject, config) for config in configs)
+
+
+def _count(subject: Any, config: Any) -> int:
+    """What the counting kernel says."""
+    counter = _of(subject, COUNTING)
+    kernel = run_passes(counter.differentiated("vjp"), ("differentiate",), config)
+    assert all(not isinstance(op, Store) or op.value.type is i64 for op in ops_of(kernel.body))
+    counter.records = np.zeros(1, np.int64)
+    numbers = counter.start.copy()
+    counter.launch("vjp", lambda trees, args: evaluate(kernel, args, Memory(trees), config), numbers, _nothing(counter))
+    count = int(counter.records[0])
+    text = kernel.records.split()[0]
+    assert text in ("?", str(count)), (text, count)
+    assert 0 <= count <= _MOST, count
+    return count
+
+
+def _nothing(subject: Any) -> Any:
+    return subject.companions(np.zeros(subject.base.size), True)
+
+
+def _following(
+    reader: Any, recorder: Any, count: int, first: Any, pairs: Iterator[Any], differ: Callable[[Any, Any], str]
+) -> Iterator[tuple[str, Back]]:
+    now: Any = first
+    while now is not None:
+        (name, run), (_, make) = now
+
+        def back(after: Any, gradients: Any, run: Any = run, make: Any = make, name: str = name) -> None:
+            recorder.records = reader.records = np.full(count, -1, np.int64)
+            left = recorder.start.copy()
+            recorder.launch("vjp", make, left, _nothing(recorder))
+            wrong = differ(left, after) if "adversary" not in name else ""
+            if wrong:
+                raise Different(f"the recording kernel differs from the program: {wrong}")
+            reader.launch("vjp", run, reader.before(left), gradients)
+
+        yield name, back
+        now = next(pairs, None)
+
+
+def with_records(kernel: Any, kind: str) -> Any:
+    """A kernel with the parameter for records."""
+    kernel.params = (*kernel.params, Param("records", array(i64, 1), kind))
+    return kernel
