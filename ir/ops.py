@@ -461,12 +461,10 @@ class Warn(Op, name="warn", writes=True, effect="elsewhere", lanes="operands"):
 
 class Kernel(Op, name="kernel"):
     """A whole kernel. `body` holds statements, or tasks. `called`: it is a function that kernels call, and several
-    iterations may execute it at the same time. `mode`: a row of MODES, the derivative that the kernel shall become.
-    The pass `differentiate` replaces the kernel by it and clears the mode. Reverse mode adds facts. `saved`: the
-    fields and array parameters that must hold their values of before the launch of the original kernel when the kernel
-    runs, by their names in `places_of`. `lost`: where the original kernel stores a value with a derivative to memory
-    without a gradient. `records`: what is in its records (`autodiff/records.py`). `nodes`: the sparse nodes of the
-    trees of its fields, parents first."""
+    iterations may execute it at once. `mode`: a row of MODES, the derivative that the kernel shall become. The pass
+    `differentiate` replaces the kernel by it and clears the mode. Of a gradient: `saved`, the memory that must be as it
+    was before the launch of the original kernel, by names in `places_of`; `lost`, where that stores derivatives to
+    memory without a gradient; `records`, see `records.py`. `nodes`: the sparse nodes of its trees, parents first."""
 
     symbol: str = attr()
     params: tuple[Param, ...] = attr(default=())
