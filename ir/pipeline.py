@@ -49,6 +49,7 @@ TO_TASKS: tuple[str, ...] = (
     "bounds",
     "locate_faults",
     "full_simplify",
+    "enumerate_cells",
     "offload",
     "collapse",
     "full_simplify",

@@ -15,6 +15,7 @@ from weft.ir.intervals import interval
 from weft.ir.ops import (
     Alloca,
     ArrayPtr,
+    Deactivate,
     FieldPtr,
     For,
     If,
@@ -129,6 +130,8 @@ def touched_spaces(root: Op, kernel: Kernel) -> set[Hashable]:
     calls = [root] if isinstance(root, Invoke) else root.all_of(Invoke)
     names = {name for op in calls for name in op.touched}
     found = {space_of_field(symbol) for symbol in kernel.fields if symbol.name in names}
+    if root.all_of(Deactivate):  # before `lower_sparse`; it clears what is below the cell
+        found |= {space_of_field(symbol) for symbol in kernel.fields if symbol.node is not None}
     return found | {space_of_array(value) for op in calls for value in op.values if isinstance(value.type, Array)}
 
 

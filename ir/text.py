@@ -203,7 +203,8 @@ class _Printer:
     def node(self, node: NodeSymbol, indent: str) -> None:
         """A sparse node, and the fields in which it is kept. Those that follow from its numbers have a name only."""
         numbers = ("cell_bytes", "pool", "book", "capacity", "pieces", "limit", "axis", "chunk")
-        facts = "".join(f" {one}={getattr(node, one)}" for one in numbers if getattr(node, one) not in (-1, 0))
+        usual = {one.name: one.default for one in fields(NodeSymbol)}
+        facts = "".join(f" {one}={getattr(node, one)}" for one in numbers if getattr(node, one) != usual[one])
         name = self.fields.of[node] = symbol(self.fields.unique(node.name))
         self.line(f"{indent}  node {name}: {node.kind}{facts}", None)
         for role, part in node.parts.items():

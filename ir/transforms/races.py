@@ -42,7 +42,7 @@ def races(root: ops.Kernel, config: CompileConfig) -> bool:
     table = config.races
     if table is None:
         return False
-    if any(isinstance(op, (ops.Simt, ops.Shared)) or _orders(op) for op in root.walk()):
+    if root.nodes or any(isinstance(op, (ops.Simt, ops.Shared)) or _orders(op) for op in root.walk()):
         table.unchecked = True
         return False
     watch = _Watch(root, table)

@@ -1,0 +1,257 @@
+"""Replaces loops over sparse fields by loops over lists of active cells, and collects deactivated cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.ir.addresses import root_of
+from weft.ir.alias import is_access
+from weft.ir.config import CompileConfig
+from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
+from weft.ir.errors import CompilationError
+from weft.ir.ops import (
+    Activate,
+    Append,
+    AtomicLoad,
+    Binary,
+    Cast,
+    Const,
+    Deactivate,
+    FieldPtr,
+    If,
+    Invoke,
+    Kernel,
+    Load,
+    ParallelFor,
+    Store,
+    StructFor,
+    VisitedIndex,
+)
+from weft.ir.passes import pass_
+from weft.ir.runtime_library.cell_lists import collect_text, list_text, tables_of
+from weft.ir.runtime_library.sparse_cells import written_on
+from weft.ir.symbols import FieldSymbol, LoopConfig, NodeSymbol
+from weft.ir.types import i32, u1
+
+__all__ = ["enumerate_cells"]
+
+
+@pass_("enumerate_cells")
+def enumerate_cells(root: Kernel, config: CompileConfig) -> bool:
+    """For a field below a node `pointer` of cells of 8 x 8 elements:
+
+        struct_for @x (%i, %j) { ... }    ->    (make the list of P's cells, if it is out of date)
+                                                %n = load field_ptr @P.count[]
+                                                parallel_for [0, 0, 0], [%n, 8, 8] (%cell, %a, %b) {
+                                                  %i = visited_index @P, %cell, axis=0 * 8 + %a
+                                                  %j = visited_index @P, %cell, axis=1 * 8 + %b
+                                                  ...
+                                                }
+
+    The axes after the first are those of the cell in memory order. A loop over a node visits the first element of each
+    cell, so its box has one axis. If a mask or a list is above the field, the body runs only where the mark is set, or
+    the list is long enough. If the loop may change these, it looks at a copy that is made before it. A field whose
+    cells lie in the root's memory has a box without lists.
+
+    Lists are kept until cells of the node come or go (`runtime_library/cell_lists.py`). After a loop or a statement
+    that may deactivate cells, the slots of these cells are cleared and become available again. A called function must
+    not deactivate cells, because its callers do not collect them."""
+    if not root.nodes:
+        return False
+    changed = False
+    for op in list(root.body):
+        frees = [inner for inner in op.walk() if isinstance(inner, Deactivate)]
+        after = op.next
+        if isinstance(op, StructFor) and (op.cells or op.field.node is not None):
+            _Loops(root, op).run()
+            changed = True
+        if frees:
+            _collect(root, frees, after)
+            changed = True
+    if changed:
+        used = dict.fromkeys(root.fields)
+        used |= dict.fromkeys(op.field for op in root.all_of(FieldPtr))
+        root.fields = tuple(used)
+    return changed
+
+
+def _insert(kernel: Kernel, text: str, before: Op | None, span: object, fields: Sequence[FieldSymbol] = ()) -> None:
+    """Put the statements of a text into the kernel."""
+    made = written_on(kernel.nodes, "@made() -> ()", text, fields)
+    for op in list(made.body):
+        op.unlink()
+        kernel.body.insert(op, before)
+        for inner in op.walk():
+            inner.span = span  # type: ignore[assignment]
+
+
+# ---- collection ------------------------------------------------------------------------------------------------------
+
+
+def _collect(kernel: Kernel, frees: Sequence[Deactivate], before: Op | None) -> None:
+    """Collect the cells that these ops may deactivate."""
+    if kernel.called:
+        raise CompilationError("a real function cannot deactivate cells: do it in the kernel", frees[0].span)
+    nodes, wanted = kernel.nodes, set[NodeSymbol]()
+    for op in frees:
+        wanted.add(op.node)
+        wanted.update(one for one in nodes if any(above is op.node for above, _ in one.table.above()))
+    for node in nodes:
+        if node in wanted and node.has_pool:
+            for text, fields in collect_text(node, nodes):
+                _insert(kernel, text, before, frees[0].span, fields)
+            wanted.update(tables_of(node, nodes))
+
+
+# ---- loops -----------------------------------------------------------------------------------------------------------
+
+
+Watched = dict[NodeSymbol, FieldSymbol]
+
+
+class _Loops:
+    """Replaces one loop."""
+
+    def __init__(self, kernel: Kernel, loop: StructFor) -> None:
+        self.kernel, self.loop, self.span = kernel, loop, loop.span
+        self.listed: set[NodeSymbol] = set()
+
+    def run(self) -> None:
+        loop, symbol = self.loop, self.loop.field
+        body, loop.body = loop.body, Block()
+        node = next((one for one in self.kernel.nodes if one.table is symbol), None) if loop.cells else None
+        cells = node if node is not None and node.has_pool else None
+        guards = [node] if node is not None and cells is None else []
+        for above, _ in symbol.above() if cells is None else ():
+            guards += [above] if above.seen is not None else []
+            if above.has_pool:
+                break
+        watched = {guard: self.watched(guard, body) for guard in guards}
+        self.over(symbol, body, loop.config, cells, watched)
+        loop.erase()
+
+    def watched(self, guard: NodeSymbol, body: Block) -> FieldSymbol:
+        """The field that says which elements below a mask or a list the loop visits. It is a copy of the marks, or of
+        the lengths, if the loop may change them."""
+        now = guard.table if guard.length is None else guard.length
+        if not _changes(body, self.loop):
+            return now
+        assert guard.seen is not None
+        copy = Block([BlockArg(i32) for _ in now.shape])
+        build = Builder(copy, None, self.span)
+        value = build.add(Load(build.add(FieldPtr(now, list(copy.args)))))
+        build.add(Store(build.add(FieldPtr(guard.seen, list(copy.args))), value))
+        self.over(now, copy, LoopConfig(), None, {})
+        return guard.seen
+
+    def over(
+        self, symbol: FieldSymbol, body: Block, config: LoopConfig, cells: NodeSymbol | None, watched: Watched
+    ) -> None:
+        """Make the loop over all elements of a field in the active cells of the pool in which it lies, or over the
+        cells of a node."""
+        build, index = Builder.at(self.loop), body.args[0].type if body.args else i32
+        holder, block = _spans(symbol, cells)
+        order = symbol.order or tuple(range(len(symbol.shape)))
+        extents = {axis: block[axis][1] if axis in block else symbol.shape[axis] for axis in order}
+        inner = [axis for axis in order if extents[axis] > 1]
+        ends: list[Value] = []
+        if holder is not None:
+            self.list(holder)
+            count = build.add(Load(build.add(FieldPtr(holder.part("count"), []))))
+            ends.append(count if index is i32 else build.add(Cast(count, type=index)))
+        ends += [build.add(Const(extents[axis], type=index)) for axis in inner]
+        ends = ends or [build.add(Const(1, type=index))]
+        begins: list[Value] = [build.add(Const(0, type=index)) for _ in ends]
+        made = Block([BlockArg(index, "", self.span) for _ in ends])
+        start = Builder(made, None, self.span)
+        inside = dict(zip(inner, made.args[len(ends) - len(inner) :], strict=True))
+        at: list[Value] = []
+        for axis, arg in enumerate(body.args):
+            value: Value | None = inside.get(axis)
+            if holder is not None and axis in block:
+                value = _in_cell(start, holder, made.args[0], *block[axis], value)
+            at.append(start.add(Const(0, type=index)) if value is None else value)
+            first = symbol.offset[axis] if symbol.offset else 0
+            own = at[-1] if not first else start.add(Binary("add", at[-1], start.add(Const(first, type=index))))
+            own.name = own.name or arg.name
+            arg.replace_uses(own)
+        body.args = []
+        _guarded(start, symbol, at, watched).take(body)
+        build.add(ParallelFor(begins, ends, config, body=made, name=self.loop.name, span=self.span))
+
+    def list(self, node: NodeSymbol) -> None:
+        """Make the list of a node, and before it those of the nodes above it."""
+        if node in self.listed:
+            return
+        self.listed.add(node)
+        if node.home is not None:
+            self.list(node.home)
+        _insert(self.kernel, list_text(node), self.loop, self.span)
+
+
+def _spans(symbol: FieldSymbol, cells: NodeSymbol | None) -> tuple[NodeSymbol | None, dict[int, tuple[int, int]]]:
+    """The node of whose list the loop visits the cells. For each axis of the field along which it has cells: the axis
+    of the node, and how many elements a cell spans."""
+    if cells is not None:
+        return cells, {axis: (axis, 1) for axis in range(len(symbol.shape))}
+    for node, block in symbol.above():
+        if node.has_pool:
+            return node, {axis: (number, size) for number, (axis, size) in enumerate(block)}
+    return None, {}
+
+
+def _in_cell(build: Builder, node: NodeSymbol, entry: Value, axis: int, size: int, inside: Value | None) -> Value:
+    """The index of the place `inside` of a visited cell along an axis of its node."""
+    index: Value = build.add(VisitedIndex(node, entry, axis))
+    if entry.type is not i32:
+        index = build.add(Cast(index, type=entry.type))
+    if size > 1:
+        index = build.add(Binary("mul", index, build.add(Const(size, type=entry.type))))
+    return index if inside is None else build.add(Binary("add", index, inside))
+
+
+def _guarded(build: Builder, symbol: FieldSymbol, at: Sequence[Value], watched: Watched) -> Block:
+    """The block that runs only where all these marks are set, and these lists long enough."""
+    inside: Block = build.block
+    blocks = {symbol.node: symbol.block} | dict(symbol.above())
+    for node, seen in watched.items():
+        if node.table is symbol:
+            cell = list(at)
+        else:
+            cell = [_quotient(build, at[axis], size) for axis, size in blocks[node]]
+        where = cell if node.length is None else node.list_of(cell)
+        found: Value = build.add(Load(build.add(FieldPtr(seen, list(where)))))
+        least: Value = build.add(Const(0, type=i32))
+        if node.length is None:
+            found = build.add(Cast(found, type=i32))
+        else:
+            least = at[blocks[node][node.axis][0]]
+            found = found if least.type is i32 else build.add(Cast(found, type=least.type))
+        branch = build.add(If(build.add(Binary("gt", found, least, type=u1))))
+        inside, build = branch.then, Builder(branch.then, None, build.span)
+    return inside
+
+
+def _quotient(build: Builder, value: Value, size: int) -> Value:
+    return value if size == 1 else build.add(Binary("raw_div", value, build.add(Const(size, type=value.type))))
+
+
+def _changes(body: Block, loop: StructFor) -> bool:
+    """Whether the loop may activate or deactivate an element that it has not visited yet. A write to the own element of
+    an iteration does not: the element is active."""
+    args = body.args
+    for op in ops_of(body):
+        if isinstance(op, Activate | Append | Deactivate | Invoke):
+            return True
+        if is_access(op) and op.writes and not isinstance(op, AtomicLoad):
+            root = root_of(op.ptr)
+            if isinstance(root, FieldPtr) and root.field.node is not None:
+                other = root.field
+                same = (other.shape, other.space.first, other.node) == (
+                    loop.field.shape,
+                    loop.field.space.first,
+                    loop.field.node,
+                )
+                if not same or loop.cells or list(root.indices) != list(args):
+                    return True
+    return False
