@@ -14,7 +14,7 @@ from weft.ir.addresses import root_of
 from weft.ir.autodiff.companions import Companions, carries, pointee
 from weft.ir.core import Block, Builder, Value
 from weft.ir.errors import Span
-from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, element, flat_size, i32, pointer, shape_of
+from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, element, flat_size, i32, pointer, shape_of, u1
 
 __all__ = ["Frame", "Sum", "accumulate", "clear", "filled", "leaves", "local_like", "part_of", "plus"]
 
@@ -22,7 +22,7 @@ __all__ = ["Frame", "Sum", "accumulate", "clear", "filled", "leaves", "local_lik
 def filled(build: Builder, type: Type) -> Value:
     """A value of that type whose numbers are all 0."""
     if isinstance(type, Prim):
-        return build.add(ops.Const(0.0 if type.is_float else 0, type=type))
+        return build.add(ops.Const(0.0 if type.is_float else False if type is u1 else 0, type=type))
     if isinstance(type, Tensor):
         return build.add(ops.Splat(filled(build, type.elem), type=type))
     assert isinstance(type, Struct)

@@ -43,8 +43,9 @@ def offload(root: Kernel, config: CompileConfig) -> bool:
     Each run of serial ops between two loops becomes one `serial` task. Each parallel loop becomes a `range_for` task. A
     value from an earlier task is computed again if that is cheap and certain to give the same result. Otherwise a
     temporary of the kernel passes it on. Each mutable local that two tasks share, or of more than 16 KiB, becomes a
-    temporary too. A struct-for
-    becomes a box over the elements of the field. The axis that is contiguous in memory becomes the innermost axis.
+    temporary too. The locals of a real function stay on the stack, whatever their size: many threads may run it at
+    once, and it may call itself. A struct-for becomes a box over the elements of the field. The axis that is contiguous
+    in memory becomes the innermost axis.
 
     A kernel that holds tasks already is left unchanged.
     """
@@ -99,7 +100,8 @@ class _Offload:
         for op in [op for segment in self.segments for op in segment.ops if _is_local(op)]:
             users = list(dict.fromkeys(self.segment_of(user) for user in _users(op)))
             segment = users[0] if users else self.home[op]
-            if len(users) > 1 or segment.loop is not None or _is_large(op):
+            large = _is_large(op) and not self.kernel.called
+            if len(users) > 1 or segment.loop is not None or large:
                 self.put_in_place(op, self.temporary(op.type, op))
                 continue
             # A shared local is replaced by a plain one: no iterations write it any more.

@@ -253,8 +253,10 @@ def _shares(w: Writer) -> list[Stmt]:
     unrolled = bool(w.loop)
     for _ in range(w.pick((0, 1, 1, 2))):
         name, family = w.fresh("s"), w.pick(_FAMILIES)
-        kind = w.pick(("int", "int", "int", "real", "w2", "v3", "truth"))
-        if (kind == "real" and family not in ("add", "min", "max")) or (kind == "v3" and family != "add"):
+        kind = w.pick(("int", "int", "int", "real", "w2", "v3", "truth", *("real",) * 4 * w.smooth))
+        if (kind == "real" and family not in ("add", "min", "max", *("mul",) * w.smooth)) or (
+            kind == "v3" and family != "add"
+        ):
             kind = "int"
         if kind == "truth" and family not in ("or", "and", "xor"):
             family = "or"
@@ -304,6 +306,16 @@ def _private(w: Writer) -> tuple[list[Stmt], list[Stmt], list[tuple[str, str]]]:
     )
 
 
+_ACTIVE = ("iteration", "reused local", "carried aggregate", "sum of reals", "own store", "atomic of reals")
+
+
+def _add_active(w: Writer, body: Body, depth: int) -> None:
+    """One more statement, first or last, that computes with reals: of a program to be differentiated."""
+    made = w.make(w.pick([w.rows[name] for name in _ACTIVE if w.allowed(w.rows[name], depth)]), depth)
+    if made is not None:
+        body.stmts.insert(w.pick((0, len(body.stmts))), made)
+
+
 def parallel_loop(w: Writer, row: str, size: int, depth: int) -> list[Stmt]:
     """A parallel loop with what stands before it."""
     outer = w.scope
@@ -320,6 +332,8 @@ def parallel_loop(w: Writer, row: str, size: int, depth: int) -> list[Stmt]:
         private, first, locals_ = _private(w)
         w.scope.names[-1].update(locals_)
         body = w.block(size, depth)
+        if w.smooth and w.chance(0.8):
+            _add_active(w, body, depth)
         body.stmts[:0] = first
     w.scope = outer
     at = len(before) - bool(config)

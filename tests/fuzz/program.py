@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from tests.fuzz import active, loops, statements
 from tests.fuzz import expressions as expressions  # these fill the table
-from tests.fuzz import loops, statements
 from tests.fuzz import smooth as smooth
 from tests.fuzz.defined import METHODS, definitions
 from tests.fuzz.nodes import Body, Expr, Stmt
@@ -209,7 +209,7 @@ def draw(seed: str, goals: Sequence[Goal] = (), smooth: bool = False) -> Program
     calls = sum("call" in name for name in wanted)
     for number in range(max(w.pick((0, 0, 1, 2)), calls, *(name in wanted for name in FUNCTIONS))):
         asked = [name for name in FUNCTIONS if name in wanted]
-        row = w.pick(asked) if asked and w.chance(0.7) else w.pick((*FUNCTIONS, *("func",) * 14 * smooth))
+        row = w.pick(asked) if asked and w.chance(0.7) else w.pick((*FUNCTIONS, *("func",) * 6 * smooth))
         expressive = [name for name in ("call of a func", "call of a real func") if name in wanted]
         if expressive and number < len(expressive):
             row = {"call of a func": "func", "call of a real func": "real func"}[expressive[number]]
@@ -225,6 +225,9 @@ def draw(seed: str, goals: Sequence[Goal] = (), smooth: bool = False) -> Program
                 w.add(body, 2)
             row = w.pick(asked) if asked and w.chance(0.8) else w.pick(tuple(loops.PARALLEL))
             body.stmts += loops.parallel_loop(w, row, 5, 2)
+            if smooth and w.chance(0.3):
+                made = w.make(w.rows[w.pick(active.IN_MEMORY)], 1)
+                body.stmts += [made] if made else []
         for _ in range(w.pick((0, 0, 1))):
             w.add(body, 2)
         if w.scope.result:

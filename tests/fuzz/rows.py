@@ -44,7 +44,8 @@ SMOOTH: dict[str, Row] = {}  # rows that only programs to be differentiated have
 
 # Rows that these have more often (values that loops carry from iteration to iteration), or less often.
 OFTEN = {"assign": 4.0, "part of a local": 2.0, "for range": 2.0, "while": 2.0, "break": 2.0, "continue": 2.0,
-         "reference": 0.3}  # fmt: skip
+         "reference": 0.3, "random": 3.0, "call": 3.0, "call of a func": 2.0, "call of a real func": 3.0,
+         "sum so far": 4.0, "struct": 2.0}  # fmt: skip
 
 
 def _anywhere(w: Writer) -> bool:

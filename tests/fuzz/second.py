@@ -37,6 +37,7 @@ def check_second(subject: Any, ways: Ways, forward: Callable[[Any, Any], None], 
     held = space.read(count, False).size  # without results
     weights = random.uniform(-1, 1, held) * space.ordered(held)
     way: tuple[str, Any] | None = first
+    counts["programs with Hessians"] += 1
     while way is not None:
         name, run = way
         products = [
@@ -50,6 +51,7 @@ def check_second(subject: Any, ways: Ways, forward: Callable[[Any, Any], None], 
         else:
             counts["Hessians"] += 1
             counts["Hessians other than 0"] += bool(size)
+            counts["programs with Hessians other than 0"] += bool(size) and way is first
             if not abs(terms[0].sum() - terms[1].sum()) <= _SYMMETRIC * size:
                 return (
                     f"{name}: <u, H v> = {terms[0].sum()!r}, but <v, H u> = {terms[1].sum()!r}; the terms add up to "

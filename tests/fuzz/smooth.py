@@ -12,7 +12,7 @@ from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.rows import SMOOTH, Writer, expression, fitted, statement
 from tests.fuzz.statements import line
 
-__all__: list[str] = []
+__all__ = ["with_parts"]
 
 Made = tuple[list[tuple[str, Body | None]], list[Expr]] | None
 
@@ -20,7 +20,8 @@ Made = tuple[list[tuple[str, Body | None]], list[Expr]] | None
 _CARRIES = ("ti.sin({u} * {0}) + {1}", "{u} * 0.5 + {0} * {1}", "{u} / (1.0 + abs({0})) + {1} * {u} * 0.1",
             "ti.tanh({u}) * {0}", "{u} - (ti.tanh({u}) - {0}) * 0.25", "{v} * 0.5 + {0}")  # fmt: skip
 _HEADS = ("for {w} in range({n}):", "while {w} < {n}:", "while {w} < {n} and abs({u}) < 1.5:",
-          "while not ({w} >= {n} or {u} + {v} > 2.5):", "for {w} in range({n}, 0, -1):")  # fmt: skip
+          "while not ({w} >= {n} or {u} + {v} > 2.5):", "for {w} in range({n}, 0, -1):", "while True:")  # fmt: skip
+_ENDS = (("{u} > 1.2", "break"), ("{w} == 2", "continue"), ("{u} * {v} < 0.0", "continue"), ("{u} < {v}", "break"))
 
 _FUNCTIONS = (
     "ti.sin({0})", "ti.cos({0})", "ti.tanh({0})", "ti.exp(-abs({0}))", "ti.log(1.5 + {0} * {0})",
@@ -100,10 +101,24 @@ def _iteration(w: Writer, depth: int) -> Made:
         text = text.replace("{u}", u).replace("{v}", v)
         text, parts = fitted(text, [w.expr("real", 1), w.expr("real", 1)])
         body.stmts.insert(0 if at else len(body.stmts), Stmt("carried value", [(text, None)], parts))
+    if w.chance(0.5):
+        body.stmts.insert(w.random.randrange(len(body.stmts) + 1), _left_early(w, u, v, rounds))
+    if head == "while True:":
+        test, parts = fitted(f"{rounds} > {count}", [w.expr("int", 0)] * 2)
+        body.stmts.insert(
+            0, Stmt("if", [(f"if {test}:", Body([Stmt("break", [("break", None)])]))], parts, pinned=True)
+        )
     clauses: list[tuple[str, Body | None]] = [(f"{u} = {{0}}", None), (f"{v} = {u} * 0.5", None)]
     clauses += [(f"{rounds} = 0", None)] if head.startswith("while") else []
     clauses += [(head, body), (f"{target} = {target} * 0.5 + {u} * {v} + {u}", None)]
-    return _with_parts(clauses, starts)
+    return with_parts(clauses, starts)
+
+
+def _left_early(w: Writer, u: str, v: str, rounds: str) -> Stmt:
+    """The round ends, or the loop, by what it carries."""
+    test, word = w.pick(_ENDS)
+    test = test.replace("{w}", rounds).replace("{u}", u).replace("{v}", v)
+    return Stmt("if", [(f"if {test}:", Body([Stmt(word, [(word, None)])]))])
 
 
 @statement("reused local", opens=True, weight=6.0, where=lambda w: not w.at_top and w.room(2), table=SMOOTH)
@@ -133,10 +148,10 @@ def _reused(w: Writer, depth: int) -> Made:
         clauses += [("else:", part(uses))] if head.startswith("if") and w.chance(0.4) else []
         clauses.append((w.pick(changes), None))
     clauses.append((f"{target} = {target} + {a} * {t} + {t}", None))
-    return _with_parts(clauses, exprs)
+    return with_parts(clauses, exprs)
 
 
-def _with_parts(clauses: list[tuple[str, Body | None]], exprs: list[Expr]) -> Made:
+def with_parts(clauses: list[tuple[str, Body | None]], exprs: list[Expr]) -> Made:
     """The clauses with those of the expressions that they name, numbered anew."""
     texts, parts = fitted("\n".join(text for text, _ in clauses), exprs)
     return [(text, body) for text, (_, body) in zip(texts.split("\n"), clauses, strict=True)], parts

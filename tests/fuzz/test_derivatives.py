@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.fuzz import derivatives
 from tests.fuzz.configurations import Configuration
-from tests.fuzz.derivatives import execute_derivatives
+from tests.fuzz.derivatives import Subject, execute_derivatives
 from tests.fuzz.modes import SECOND
 from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.program import Program, draw
@@ -77,7 +79,7 @@ def test_large_numbers_on_the_way_are_no_place_for_differences(monkeypatch: pyte
 
 @pytest.mark.emulated
 def test_forward_mode_of_a_random_program_on_an_emulated_gpu() -> None:
-    assert hold(4, "emulated") > 20
+    assert hold(5, "emulated") > 20
 
 
 @pytest.mark.slow
@@ -159,6 +161,48 @@ def test_a_refusal_is_no_success() -> None:
     outcome = execute_derivatives(program, EXACT, ("vjp",))
     assert outcome.status.startswith("refuses vjp: reverse mode cannot differentiate")
     assert not outcome.bad
+
+
+def test_a_factor_of_0_is_no_success() -> None:
+    """Only the running gradient knows it."""
+    outcome = execute_derivatives(small("a_mul_f64[0]", "a_mul_f64[0] * (o_f64[i] - o_f64[i])"), EXACT, ("vjp",))
+    assert outcome.status == "same", outcome.detail
+    stmt = Stmt("product", [("a_mul_f64[0] *= o_f64[i] - 1.0 * o_f64[i]", None)])
+    program = Program("small-0", [], Body([Stmt("parallel range", [("for i in range(COUNT):", Body([stmt]))])]), "", {},
+                      "same", smooth=True)  # fmt: skip
+    outcome = execute_derivatives(program, EXACT, ("vjp",))
+    assert outcome.counts["programs that reverse mode refuses as they run"] == 1
+    assert not outcome.counts["dot products"]
+
+
+def test_amplified_rounding_is_told_from_a_wrong_derivative(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sine of 1e9 x has 7 exact digits, that of x has 16."""
+    rough = small("o_f64[i]", "ti.sin(1e9 * o_f64[i] * xs[0, 1]) * 1e-6")
+    monkeypatch.setattr(derivatives, "_DOT", 0.0)
+    outcome = execute_derivatives(rough, EXACT, ("vjp",))
+    assert outcome.status == "same", outcome.detail
+    assert outcome.counts["dot products lost in rounding"]
+    right = Subject.launch
+
+    def launch(self: Subject, mode: str, run: Any, numbers: Any, others: Any) -> None:
+        right(self, mode, run, numbers, others)
+        if mode == "vjp":
+            self.space.write(others, self.space.read(others, False) * 1.00000001, False)
+
+    monkeypatch.setattr(derivatives, "_DOT", 1e-12)
+    monkeypatch.setattr(Subject, "launch", launch)
+    assert execute_derivatives(rough, EXACT, ("vjp",)).status == "same"
+    smooth = small("o_f64[i]", "ti.sin(o_f64[i] * xs[0, 1])")
+    assert execute_derivatives(smooth, EXACT, ("vjp",)).status == "differs"
+
+
+def test_programs_to_be_differentiated_compute_with_reals() -> None:
+    """Each has a derivative that differs from that of a program that does nothing."""
+    found = Counter[str]()
+    for number in range(8):
+        program, configuration = program_of(PLAN, number)
+        found += execute_derivatives(program, configuration, ("vjp",)).counts
+    assert found["programs in reverse mode that change a derivative"] == found["programs in reverse mode"]
 
 
 def test_programs_to_be_differentiated_have_f64_only() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,23 @@ from weft.ir.adversary import Schedule
 from weft.ir.config import CompileConfig
 from weft.ir.evaluate import evaluate
 from weft.ir.memory_model import Memory
-from weft.ir.ops import Kernel
+from weft.ir.ops import Kernel, ParallelFor
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.text import print_ir
 
-__all__ = ["CONFIGS", "PLAIN", "Point", "gradients", "hold_dot_product", "in_mode", "point_of", "run"]
+__all__ = [
+    "CONFIGS",
+    "PLAIN",
+    "Point",
+    "gradients",
+    "hold_dot_product",
+    "hold_in_pieces",
+    "in_mode",
+    "pieces",
+    "point_of",
+    "run",
+]
 
 Values = dict[str, Any]
 CONFIGS = {
@@ -83,9 +94,36 @@ def gradients(kernel: Kernel, point: Point, machine: bool = True) -> dict[str, V
     return found
 
 
+def _pieces(kernel: Kernel) -> list[Kernel]:
+    """The kernel cut at its parallel loops, as a tape cuts it: each piece has one of them."""
+    count = sum(isinstance(op, ParallelFor) for op in kernel.body)
+    found: list[Kernel] = []
+    for number in range(count):
+        piece = parse(print_ir(kernel))
+        loops = [op for op in piece.body if isinstance(op, ParallelFor)]
+        for loop in (*loops[:number], *loops[number + 1 :]):
+            loop.erase()
+        found.append(piece)
+    return found
+
+
+def hold_in_pieces(kernel: Kernel, seed: int, machine: bool = True) -> None:
+    """The dot-product test of each piece, which starts from what the piece before it left."""
+    point = point_of(kernel, seed)
+    for piece in _pieces(kernel):
+        hold_at(piece, point, machine)
+        duals = {f"{name}.dual": value for name, value in point.tangent.items()}
+        after = run(in_mode(piece, ""), point.before | duals)
+        point = replace(point, before={name: after[name] for name in FIELDS})
+
+
 def hold_dot_product(kernel: Kernel, seed: int, machine: bool = True) -> dict[str, Values]:
     """For tangents v and cotangents w of all memory, <J v, w> is <v, J^T w>."""
-    point = point_of(kernel, seed)
+    return hold_at(kernel, point_of(kernel, seed), machine)
+
+
+def hold_at(kernel: Kernel, point: Point, machine: bool = True) -> dict[str, Values]:
+    """The same at that point."""
     forward = run_passes(parse(print_ir(kernel)), ("differentiate",), PLAIN)
     duals = run(forward, point.before | {f"{name}.dual": value for name, value in point.tangent.items()})
     left = [point.cotangent[name] * duals[f"{name}.dual"] for name in FIELDS]

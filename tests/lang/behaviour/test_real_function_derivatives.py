@@ -311,3 +311,31 @@ def test_derivatives_that_end_in_a_function_or_before_its_call(ti):
         with ti.ad.FwdMode(loss=loss, param=x, seed=[1.0, 2.0, 3.0, 4.0]):
             total(outside)
         close(loss.dual[None], wanted @ np.arange(1, 5))
+
+
+def test_truth_values_beside_a_gradient(ti):
+    """A function that returns a truth value, and an early return of a struct that has one: their adjoints are no
+    numbers."""
+    ti.init(arch=ti.cfg.arch, verify=True)
+    x, loss = fields(ti)
+    flags = ti.field(ti.u1, 4)
+    pair = ti.types.struct(found=ti.u1, value=ti.f64)
+
+    @ti.real_func
+    def large(v: ti.f64) -> ti.u1:
+        return v > 0.5
+
+    @ti.kernel
+    def total() -> pair:
+        if flags[0]:
+            return pair(found=True, value=1.0)
+        for i in x:
+            if large(x[i]):
+                loss[None] += x[i] * x[i]
+        return pair(found=False, value=0.0)
+
+    at = np.array([0.25, 0.75, 1.5, 0.5])
+    x.from_numpy(at)
+    with ti.ad.Tape(loss):
+        total()
+    close(x.grad.to_numpy(), np.where(at > 0.5, 2 * at, 0))

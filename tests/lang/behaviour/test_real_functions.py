@@ -405,3 +405,39 @@ def test_names_beyond_ascii(ti):
 
     assert größer(1.5) == 36.0
     assert größe.to_numpy().tolist() == [7.5, 8.5, 9.5, 10.5]
+
+
+@weft.real_func
+def crossed(v: weft.f64, n: weft.i32) -> weft.f64:
+    """A local of 18 KiB, the size at which serial code of a kernel keeps a local beside the program's memory."""
+    a = weft.Matrix.zero(weft.f64, 48, 48)
+    for i, j in weft.ndrange(48, 48):
+        a[i, j] = v
+    for k in range(n):
+        a[k % 48, (k * 7) % 48] = a[(k + 5) % 48, k % 48] + v * k
+    s = weft.f64(0)
+    for k in range(48):
+        s += a[k, n % 48]
+    return s if n < 20 else s + crossed(v * 0.5, n // 2)
+
+
+def test_each_call_has_large_locals_of_its_own(ti):
+    """In parallel, and where the function calls itself."""
+    ti.init(arch=ti.cfg.arch, cuda_stack_limit=1 << 18)
+    x, y = weft.field(weft.f64, 40), weft.field(weft.f64, 40)
+
+    @weft.kernel
+    def run():
+        for i in x:
+            y[i] = crossed(x[i], 50)
+
+    def expected(v: float, n: int) -> float:
+        a = np.full((48, 48), v)
+        for k in range(n):
+            a[k % 48, (k * 7) % 48] = a[(k + 5) % 48, k % 48] + v * k
+        return a[:, n % 48].sum() + (expected(v * 0.5, n // 2) if n >= 20 else 0)
+
+    values = np.linspace(0.0, 1.0, 40)
+    x.from_numpy(values)
+    run()
+    np.testing.assert_allclose(y.to_numpy(), [expected(v, 50) for v in values], rtol=1e-12)
