@@ -424,7 +424,7 @@ def crossed(v: weft.f64, n: weft.i32) -> weft.f64:
 def test_each_call_has_large_locals_of_its_own(ti):
     """In parallel, and where the function calls itself."""
     ti.init(arch=ti.cfg.arch, cuda_stack_limit=1 << 18)
-    x, y = weft.field(weft.f64, 40), weft.field(weft.f64, 40)
+    x, y = weft.field(weft.f64, 12), weft.field(weft.f64, 12)
 
     @weft.kernel
     def run():
@@ -437,7 +437,7 @@ def test_each_call_has_large_locals_of_its_own(ti):
             a[k % 48, (k * 7) % 48] = a[(k + 5) % 48, k % 48] + v * k
         return a[:, n % 48].sum() + (expected(v * 0.5, n // 2) if n >= 20 else 0)
 
-    values = np.linspace(0.0, 1.0, 40)
+    values = np.linspace(0.0, 1.0, 12)
     x.from_numpy(values)
     run()
     np.testing.assert_allclose(y.to_numpy(), [expected(v, 50) for v in values], rtol=1e-12)
