@@ -129,10 +129,10 @@ def _nothing(*_: object) -> None:
     ("owner", "name", "wrong"),
     [
         (Demand, "state", lambda *_: []),
-        (Slots, "restore", _nothing),
+        (Slots, "keep", _nothing),
         (pullbacks, "clear", _nothing),
     ],
-    ids=["no state", "no checkpoints", "overwritten memory keeps its adjoint"],
+    ids=["no state", "nothing kept", "overwritten memory keeps its adjoint"],
 )
 def test_errors_of_reverse_mode_are_found(
     monkeypatch: pytest.MonkeyPatch, owner: object, name: str, wrong: object
