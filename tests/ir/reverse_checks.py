@@ -26,7 +26,6 @@ __all__ = [
     "hold_dot_product",
     "hold_in_pieces",
     "in_mode",
-    "pieces",
     "point_of",
     "run",
 ]
