@@ -235,6 +235,9 @@ class Ndarray(Recorded, ArrayOperators, Marked, Lender):
     def _user_index(self, position: tuple[int, ...]) -> tuple[int, ...]:
         return position[: self.ndim]
 
+    def __str__(self) -> str:
+        return repr(self) if self._cells is None else str(self.to_numpy())
+
     def __repr__(self) -> str:
         return f"<ndarray {self.ir}, shape={self.shape}>"
 

@@ -60,9 +60,13 @@ Solver().solve("3")  # reportArgumentType arg-type
 Solver().solve(3).upper()  # reportAttributeAccessIssue attr-defined
 Ray(ti.vec3(0), "far")  # reportArgumentType arg-type
 Ray(ti.vec3(0), 1.0).farr  # reportAttributeAccessIssue attr-defined
-x[0, 0] = "one"  # reportArgumentType,reportCallIssue call-overload
+x[0, 0] = "one"  # reportArgumentType,reportCallIssue assignment
 n[0] = 0.5  # reportArgumentType,reportCallIssue call-overload
 x["0"] = 1.0  # reportArgumentType,reportCallIssue call-overload
+x[1:, "0"] = 1.0  # reportArgumentType,reportCallIssue index
+x[1:] = "one"  # reportArgumentType,reportCallIssue assignment
+x[1:].norn()  # reportAttributeAccessIssue attr-defined
+x + "1"  # reportOperatorIssue operator
 v[0] = "xyz"  # reportArgumentType,reportCallIssue assignment
 v[0].norn()  # reportArgumentType,reportCallIssue operator
 v[0].xq  # reportArgumentType -
@@ -80,7 +84,7 @@ def wrong(a: ti.vec3, i: ti.i32) -> ti.i32:
     """Mistakes inside of a kernel."""
     b = a @ a  # reportOperatorIssue operator
     c = a + "1"  # reportOperatorIssue operator
-    d = v[a.x]  # reportArgumentType index
+    d = v[a.x]  # reportArgumentType,reportCallIssue call-overload
     e = a.dot(1.0)  # reportArgumentType arg-type
     scale(a)  # reportArgumentType arg-type
     print(b, c, d, e, i.x)  # reportAttributeAccessIssue attr-defined

@@ -51,3 +51,24 @@ def fields() -> None:
     assert_type(ti.Vector.ndarray(3, ti.f32, 8)[0].norm(), float)
     for I in ti.grouped(ti.ndrange(2, 3)):
         assert_type(I, ti.Vector[int])
+
+
+def whole(x: ti.ScalarField[float], n: ti.ScalarField[int], v: ti.MatrixField[ti.Vector[float]]) -> None:
+    """Fields as a whole, in Python."""
+    assert_type(x[1:, 0], ti.Ndarray[float])
+    assert_type(v[..., ::2], ti.Ndarray[ti.Vector[float]])
+    assert_type(v[1:][0], ti.Vector[float])
+    assert_type(x + 1, ti.Ndarray[float])
+    assert_type(2 * n - n[1:], ti.Ndarray[int])
+    assert_type(n * 0.5, ti.Ndarray[float])
+    assert_type(n / 2, ti.Ndarray[float])
+    assert_type(-x, ti.Ndarray[float])
+    assert_type(abs(n), ti.Ndarray[int])
+    assert_type(x > 0, ti.Ndarray[int])
+    assert_type(x.argmax(), int)
+    assert_type(len(v), int)
+    x[1:] = n[:-1]
+    x[::2] = [1.0, 2.0]
+    v[0:2] = ti.Vector([1.0, 2.0, 3.0])
+    x += 1
+    x.save("x.npy")
