@@ -309,6 +309,11 @@ class CudaKernel:
         """Launch it with a context that `bind` has filled, as `CpuKernel.replay`. (Kernels that print do not bind.)"""
         return self._host_now().replay(context)
 
+    @property
+    def in_series(self) -> CpuKernel | None:
+        """Return the host code that takes part in `CpuKernel.replay_each`, or None."""
+        return None if self._printing or self._warns else self._host_now().in_series
+
     def overlap(self, trees: Sequence[int], args: Sequence[Any]) -> bool:
         """Return whether such a call would raise Overlapping."""
         return self._host.overlap(trees, args)

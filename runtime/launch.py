@@ -80,7 +80,7 @@ def runtime_ir() -> str:
 def _load_runtime(emit: Callable[[str], bytes]) -> Code:
     api: Any = ctypes.pythonapi
     symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_API}
-    calls = ("launch", "launch_bound", "call", "call_through", "bind", "set_watched", "set_repeat")
+    calls = ("launch", "launch_bound", "launch_each", "call", "call_through", "bind", "set_watched", "set_repeat")
     own = (*calls, "launch_for", "launch_scratch", "graph_node", "graph_flush")
     functions = (*Pool.FUNCTIONS, *Epochs.FUNCTIONS, *Guards.FUNCTIONS, *FUNCTIONS, *own)
     code = Loader().load(emit(runtime_ir()), functions, symbols=symbols)
@@ -122,6 +122,8 @@ class Launcher:
         self._new: Any = ctypes.pythonapi.PyCFunction_NewEx
         self._new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
         self._new.restype = ctypes.py_object
+        self._each_method = _MethodDef(b"launch_each", code["launch_each"], _METH_FASTCALL, None)
+        self.each: Callable[..., Any] = self._new(ctypes.addressof(self._each_method), None, None)
 
     def reseed(self, key: int) -> None:
         """The key of the next launch."""
@@ -321,6 +323,22 @@ class CpuKernel:
         if result.__class__ is bytes or self._raised:
             self._fail(result, 0, 0)
         return self._finished(result)
+
+    @property
+    def in_series(self) -> CpuKernel | None:
+        """What takes part in `replay_each`. None if a launch must be made by itself."""
+        return None if self._launch_bound is None or self._print.prints else self
+
+    def replay_each(self, launches: Sequence[tuple[CpuKernel, bytes, int]]) -> None:
+        """Launch kernels of this device one after another: each with a context that `bind` has filled, and the key of
+        its random numbers. The caller keeps what the arguments refer to."""
+        items = [part for kernel, *rest in launches for part in (kernel._launch_bound.__self__, *rest)]  # type: ignore[union-attr]
+        done = self._launcher.each(*items)
+        if done.__class__ is tuple:
+            launches[done[0]][0]._fail(done[1], 0, 0)
+        for kernel in {kernel for kernel, *_ in launches}:
+            if kernel._raised:
+                kernel._fail(None, 0, 0)
 
     def overlap(self, trees: Sequence[int], args: Sequence[Any]) -> bool:
         """Whether such a call would raise Overlapping."""

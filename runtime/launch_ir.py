@@ -172,6 +172,47 @@ def launch_bound(f: Function, self: Value, args: Value, n: Value) -> None:
     f.ret(f.call("launch_filled", descriptor, frame))
 
 
+@_IR.function("ptr", "ptr", "ptr", "i64", exported=True)
+def launch_each(f: Function, self: Value, args: Value, n: Value) -> None:
+    """Make launches as `launch_bound` does, one after another. Each one has three arguments: its descriptor, its
+    context, and the key of its random numbers. Gives how many ran without a fault. If that is not all, gives the pair
+    of this number and the bytes of the error record. (A METH_FASTCALL function.)"""
+    k, number = f.variable("i64", 0), f.variable("i64", 0)
+    with f.loop():
+        f.leave_if(k.get().compare("sge", n))
+        fault = f.call("launch_kept", args.at(k.get()))
+        with f.unless(fault.eq(0)):
+            pair, count = f.call("PyTuple_New", 2), f.call("PyLong_FromLongLong", number.get())
+            with f.when(pair.eq(0) | count.eq(0)):
+                f.ret(f.call("PyErr_NoMemory"))
+            f.call("PyTuple_SetItem", pair, 0, count)
+            f.call("PyTuple_SetItem", pair, 1, fault)
+            f.ret(pair)
+        f.ret_if(f.call("PyErr_Occurred").ne(0), 0, "ptr")
+        k.set(k.get() + 3)
+        number.set(number.get() + 1)
+    f.ret(f.call("PyLong_FromLongLong", number.get()))
+
+
+@_IR.function("ptr", "ptr")
+def launch_kept(f: Function, args: Value) -> None:
+    """Launch with these three arguments. Gives the bytes of the error record, or null; then there may be an
+    exception."""
+    descriptor, context = (f.call("PyBytes_AsString", args.at(k).load("ptr")) for k in range(2))
+    with f.when(descriptor.eq(0) | context.eq(0)):
+        f.ret(0, "ptr")
+    key = f.room("i64")
+    key.store(f.call("PyLong_AsUnsignedLongLongMask", args.at(2).load("ptr")))
+    f.ret_if(f.call("PyErr_Occurred").ne(0), 0, "ptr")
+    slots, first = DESCRIPTOR.read(descriptor, "slots", "first_result")
+    kernel, table, memory = DESCRIPTOR.read(descriptor, "kernel", "table", "memory")
+    ctx = f.room_of(slots + ERROR_WORDS, 64)
+    f.copy(ctx, context, first << 3)
+    record = ctx.at(slots)
+    f.ret_if(f.call("run_kernel", kernel, ctx, record, table, key, memory).eq(0), 0, "ptr")
+    f.ret(f.call("PyBytes_FromStringAndSize", record, 8 * ERROR_WORDS))
+
+
 _FAILED, _TOO_FEW = -1, -2  # in place of how many slots an argument took: there is an exception; it has too few axes
 
 

@@ -91,6 +91,10 @@ class Checkpoints:
         assert step > self.newest
         self._all.append(_Checkpoint(step))
 
+    def has(self, writes: Sequence[Touch]) -> bool:
+        """Whether the newest checkpoint has all that is about to be overwritten."""
+        return id(writes) in self._all[-1].done
+
     def save(self, writes: Sequence[Touch]) -> Mapping[Key, Copy]:
         """Copy what is about to be overwritten, where the newest checkpoint lacks it. Returns the copies."""
         newest = self._all[-1]

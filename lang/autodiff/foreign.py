@@ -25,12 +25,14 @@ class Unchanged:
     def __init__(self) -> None:
         self._copies: dict[int, Copy] = {}
 
-    def check(self, name: str, touched: Sequence[Touch]) -> None:
-        """Raise ArgumentError if one of these arrays has changed since then."""
+    def check(self, name: str, touched: Sequence[Touch]) -> bool:
+        """Raise ArgumentError if one of these arrays has changed since then. Gives whether there are such arrays."""
+        found = False
         for touch in touched:
             owner = touch.memory.owner
             if isinstance(owner, Field | Ndarray | StructNdarray):
                 continue
+            found = True
             known = self._copies.get(id(owner))
             if known is None:
                 self._copies[id(owner)] = Copy.of(touch.memory)
@@ -40,9 +42,12 @@ class Unchanged:
                     f"{where}Python has changed an array that {name} takes, which is not recorded. In a loop of "
                     "ti.ad.steps, launches are made again: use a field or a ti.ndarray, and from_numpy"
                 )
+        return found
 
     def renew(self, writes: Sequence[Touch]) -> None:
         """A launch has written this memory."""
+        if not self._copies:
+            return
         for touch in writes:
             if id(touch.memory.owner) in self._copies:
                 self._copies[id(touch.memory.owner)] = Copy.of(touch.memory)

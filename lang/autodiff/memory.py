@@ -81,7 +81,7 @@ class Copy:
     @property
     def size(self) -> int:
         """The number of bytes."""
-        return sum(numbers.nbytes for numbers in self.numbers)
+        return sum([numbers.nbytes for numbers in self.numbers])
 
     @property
     def key(self) -> Key:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from weft.ir.errors import WeftError
 from weft.lang.autodiff.checkpoints import Budget, Checkpoints
@@ -25,6 +26,7 @@ from weft.lang.calls.gradient_warnings import warn_at
 from weft.lang.data.derived import is_derived
 from weft.lang.errors import ArgumentError
 from weft.lang.interpret.random import draws
+from weft.lang.kernels.launch import Replay, replay_each
 from weft.lang.program.init import program
 from weft.runtime.memory import readable_size
 
@@ -49,6 +51,9 @@ class Series(Record):
         self._budget = Budget()
         self._checkpoints: Checkpoints | None = Checkpoints(self._budget)
         self._foreign = Unchanged()
+        self._own: dict[int, Sequence[Touch]] = {}  # what was checked, and has no array of another library
+        self._random = _RandomKey()
+        self._reads: dict[int, tuple[str, Sequence[Touch]]] = {}  # what launches read that may be made again
         self._versions: Versions | None = outer  # of the steps with tapes
         self._taped = 0  # the first step with a tape, if _versions is not None
         self._all_tapes = 0  # bytes of the tapes from there on
@@ -60,9 +65,14 @@ class Series(Record):
 
     def begin(self, loops: Sequence[Loop]) -> None:
         """A step of the last of these loops begins, of which each is in the one before it."""
+        self._limit = min([one.bytes for one in loops])
+        if self._checkpoints is None:
+            self._all_tapes += 0 if self._warned else self._last_tape()
+            self._warn_if(self._all_tapes > self._limit)
+            self.steps.append([])
+            return
         now = len(self.steps)
         loops[-1].first = now
-        self._limit = min(one.bytes for one in loops)
         rest = 0
         for loop in reversed(loops):
             ahead = loop.count - loop.step - 1
@@ -83,19 +93,24 @@ class Series(Record):
 
     def read(self, name: str, reads: Sequence[Touch]) -> None:
         """Note what a launch reads, before it runs."""
-        self._outer.need_once(name, reads)  # when it runs again
+        if self._versions is self._outer:  # perhaps all steps fit, and no launch is made again
+            self._reads.setdefault(id(reads), (name, reads))
+        else:
+            self._outer.need_once(name, reads)
         self._check(name, reads)
 
     def keep(self, record: Record, writer: str, writes: Sequence[Touch]) -> None:
         """Copy what `writer` is about to overwrite. (Of `Versions`.)"""
         self._check(writer, writes)
-        record.name, record.writes, record.key = writer, writes, _random_key()
+        record.name, record.writes, record.key = writer, writes, self._random.value
         self._keep(record, self._versions)
 
     def _check(self, name: str, touches: Sequence[Touch]) -> None:
         """Raise ArgumentError if a call of that name cannot be made again: because Python has changed an array, or
         because gradients have other values then."""
-        self._foreign.check(name, touches)
+        if id(touches) in self._own:
+            return
+        foreign = self._foreign.check(name, touches)
         for touch in touches:
             if is_derived(touch.memory.owner):
                 where = "" if touch.span is None else f"\n{touch.span.render()}\n"
@@ -103,6 +118,8 @@ class Series(Record):
                     f"{where}{name} uses {touch.memory.name}, which is a gradient or a dual. In a loop of ti.ad.steps, "
                     "launches are made again while gradients are computed: launch it before or after the loop"
                 )
+        if not foreign:
+            self._own[id(touches)] = touches  # it lives as long, so that no other list has its identity
 
     def _keep(self, record: Record, versions: Versions | None) -> None:
         made: Mapping[Key, Copy] = {}
@@ -129,16 +146,16 @@ class Series(Record):
 
     def _decide(self, step: int) -> None:
         """Choose what the next step is: one with a tape, or one without, perhaps behind a checkpoint."""
-        if self._checkpoints is None:
-            self._all_tapes += self._last_tape()
-            self._warn_if(self._all_tapes > self._limit)
-            return
+        assert self._checkpoints is not None
         if self._versions is not None:
             if self._rest_fits(step):
                 return
             self._check_size()
             self._forget(self._taped, step)
             self._versions = None
+            for name, reads in self._reads.values():
+                self._outer.need_once(name, reads)
+            self._reads.clear()
         elif step < self._target:
             return
         elif self._marks:
@@ -169,6 +186,7 @@ class Series(Record):
         ):
             self._checkpoints.clear()
             self._checkpoints = None
+            self._reads.clear()
             return True
         return fits
 
@@ -194,7 +212,7 @@ class Series(Record):
 
     def _last_tape(self) -> int:
         """How many bytes the tape of the last step takes."""
-        return sum(copy.size for record in self.steps[-1] for copy in (*record.before, *record.after))
+        return sum([copy.size for record in self.steps[-1] for copy in (*record.before, *record.after)])
 
     def _warn_if(self, over: bool) -> None:
         """Warn if the loop uses more than its memory."""
@@ -227,7 +245,7 @@ class Series(Record):
             self._forget(self._taped, end)
             end, self._versions = self._taped, None
         assert self._checkpoints is not None
-        with _same_random_numbers():
+        with self._random.kept():
             while end > 0:
                 end = self._reverse_last(end, latest)
         self._checkpoints.back_to_newest(latest)
@@ -246,8 +264,7 @@ class Series(Record):
         keep = True
         while keep:
             ahead, keep = self._split(end - at)
-            for record in (one for step in self.steps[at : at + ahead] for one in step):
-                self._again(record, None)
+            self._all_again([record for step in self.steps[at : at + ahead] for record in step])
             at += ahead
             if keep:
                 self._checkpoints.take(at)
@@ -274,35 +291,55 @@ class Series(Record):
                 self._warn_if(self._budget.used > self._limit)
         return True
 
+    def _all_again(self, records: Sequence[Record]) -> None:
+        """Make launches again, without their tapes: those before which nothing is copied, by one call of native
+        code."""
+        assert self._checkpoints is not None
+        waiting = list[tuple[Replay, int]]()
+        for record in records:
+            forward = record.forward
+            if isinstance(forward, Replay) and self._checkpoints.has(record.writes):
+                waiting.append((forward, record.key))
+                continue
+            if waiting:
+                replay_each(waiting)
+                waiting.clear()
+            self._again(record, None)
+        if waiting:
+            replay_each(waiting)
+
     def _again(self, record: Record, versions: Versions | None) -> None:
         """Make a launch again."""
         self._keep(record, versions)
         if record.forward is not None:
-            _set_random_key(record.key)
+            self._random.value = record.key
             record.forward()
         if versions is not None:
             versions.need_once(record.name, record.needs)
 
 
-def _random_key() -> int:
+class _RandomKey:
     """The key of the random numbers of the next launch."""
-    current = program()
-    return draws().next_key if current.interprets else int(current.device.random_key)
 
+    def __init__(self) -> None:
+        current = program()
+        self._holder: Any = draws() if current.interprets else current.device
+        self._name = "next_key" if current.interprets else "random_key"
 
-def _set_random_key(key: int) -> None:
-    current = program()
-    if current.interprets:
-        draws().next_key = key
-    else:
-        current.device.random_key = key
+    @property
+    def value(self) -> int:
+        """The key."""
+        return int(getattr(self._holder, self._name))
 
+    @value.setter
+    def value(self, key: int) -> None:
+        setattr(self._holder, self._name, key)
 
-@contextmanager
-def _same_random_numbers() -> Generator[None]:
-    """Let later launches draw the random numbers that they would have drawn without the block."""
-    key = _random_key()
-    try:
-        yield
-    finally:
-        _set_random_key(key)
+    @contextmanager
+    def kept(self) -> Generator[None]:
+        """Let later launches draw the random numbers that they would have drawn without the block."""
+        before = self.value
+        try:
+            yield
+        finally:
+            self.value = before

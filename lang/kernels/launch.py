@@ -11,7 +11,7 @@ from weft.lang.kernels.draws import numbers_from
 from weft.lang.measure import watching
 from weft.lang.program import init as program_state
 
-__all__ = ["Launch", "Replay", "Target"]
+__all__ = ["Launch", "Replay", "Target", "replay_each"]
 
 
 class Launch:
@@ -66,6 +66,16 @@ class Target:
         self.epoch, self.right = self.program.epoch, self.program.epoch.value
         self._keeps = [tree() for tree in instance.trees], instance.memory()
 
+    @property
+    def in_series(self) -> Any:
+        """The kernel for launches of several targets by one call. None: it takes no part in that."""
+        return getattr(self.instance.run, "in_series", None)
+
+    def current(self) -> None:
+        """Raise WeftError if the program or a field is gone."""
+        if self.epoch.value != self.right:
+            self.check()
+
     def check(self) -> None:
         """Find out whether the program and the fields are still there, because something is gone. Raises WeftError."""
         right = self.epoch.value
@@ -87,7 +97,7 @@ class Replay:
     def __call__(self) -> None:
         """Launch it. Raises WeftError if the program has ended, or a field is gone."""
         target = self.target
-        if target.epoch.value != target.right:
+        if target.epoch.value != target.right:  # `current`, without a call
             target.check()
         if watching.watches:
             watching.all_watch(target.kernel, self._run, self.args, {})
@@ -97,3 +107,20 @@ class Replay:
     def _run(self, *_: Any, **__: Any) -> None:
         watching.launch_begins()
         self.target.replay(self.context)
+
+
+def replay_each(launches: Sequence[tuple[Replay, int]]) -> None:
+    """Make launches one after another, each with the key of its random numbers: by one call of native code, if nobody
+    watches, and all of them can be launched so. Raises what they raise, with the later ones not made."""
+    kernels: dict[Target, Any] = {}
+    for replay, _ in launches:
+        if replay.target not in kernels:
+            replay.target.current()
+            kernels[replay.target] = replay.target.in_series
+    device = launches[0][0].target.program.device
+    if watching.watches or device.times_tasks or None in kernels.values():
+        for replay, device.random_key in launches:
+            replay()
+        return
+    ready = [(kernels[replay.target], replay.context, key) for replay, key in launches]
+    ready[0][0].replay_each(ready)

@@ -53,6 +53,38 @@ def test_tasks_are_on_a_track_of_the_device(ti: Any, tmp_path: Path) -> None:
     assert all(task["dur"] > 0 for task in tasks)
 
 
+def test_tasks_of_launches_that_a_tape_makes(ti: Any, tmp_path: Path) -> None:
+    """Gradients, and steps that are made again: as many as with all launches made by Python."""
+    x, loss = ti.field(ti.f64, 64, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def step(k: ti.f64):
+        for i in x:
+            x[i] = ti.sin(x[i]) + k
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i]
+
+    def gradient(memory: str) -> None:
+        x.fill(0.5)
+        with ti.ad.Tape(loss):
+            for _ in ti.ad.steps(20, memory=memory):
+                step(0.1)
+            total()
+
+    gradient("3 kB")  # compiled, and planned
+    gradient("1 MB")
+    for memory, runs in (("1 MB", 20), ("3 kB", 21)):
+        with ti.profile(tmp_path / "trace.json"):
+            gradient(memory)
+        events = check_trace(tmp_path / "trace.json")
+        names = [task["name"] for task in of(events, "task")]
+        assert sum("step_grad" in name for name in names) >= 20
+        assert sum("step" in name and "grad" not in name for name in names) >= runs
+
+
 def test_copies_and_memory_are_seen(ti: Any, tmp_path: Path) -> None:
     two, x = program(ti)
     x.fill(0)

@@ -279,7 +279,7 @@ def test_too_little_memory(swing):
         for _ in swing.ti.ad.steps(20, memory=2 * STATE):
             swing.step(0.1)
 
-    with pytest.raises(MemoryTooSmall, match=r"a step of this loop needs 768 B: 256 B for the values at its begin, 2"):
+    with pytest.raises(MemoryTooSmall, match=r"a step of this loop needs 640 B: 256 B for the values at its begin, 2"):
         swing.gradients(body)
 
 
