@@ -1,10 +1,10 @@
 """What is kept of each iteration of a serial loop for its backward sweep, and what that computes again.
 
-The items of an iteration are the ops directly in the body of the loop that the backward sweep needs, and the state. An
-op with regions is one item, but an If whose condition is known (`exits.py`) counts as a part of the body. An item
-depends on what is used inside of it. A load of a local depends on the writes that reach it, or on the state. The
-backward sweep wants what adjoints use. `cuts.py` finds the cheapest choice: values of slow operators are kept, sums of
-what is there are computed again.
+The items of an iteration are the ops in the body of the loop that the backward sweep needs, and the state. A loop is
+one item, and so is an If with loops in it, unless its condition is known (`exits.py`). Other Ifs are *parts* of the
+body: the ops in them are items. An item depends on what is used inside of it, and on the conditions around it. A load
+of a local depends on the writes that reach it, or on the state. The backward sweep wants what adjoints use. `cuts.py`
+finds the cheapest choice: values of slow operators are kept, sums of what is there are computed again.
 
 An item can be kept if it is a value of floats or integers. The state cannot be computed again: that of the iteration
 before is gone.
@@ -33,11 +33,12 @@ _ATOMIC = 12.0  # of an atomic that nothing runs beside
 @dataclass(frozen=True)
 class Kept:
     """`state`: the locals that are kept as an iteration finds them. `values`: the values that are kept. `again`: the
-    ops that the backward sweep of an iteration computes again."""
+    ops that the backward sweep of an iteration computes again. `parts`: the Ifs in which `again` says that, too."""
 
     state: list[Value]
     values: list[Op] = field(default_factory=list[Op])
     again: Set[Value] = frozenset()
+    parts: Set[Op] = frozenset()
 
     @property
     def scalars(self) -> int:
@@ -52,7 +53,7 @@ def kept_of(demand: Demand, loop: ops.For | ops.While) -> Kept:
     state = [local for local in items.state if local in choice.kept]
     values = [item for item in items.order if item in choice.kept]
     again = {inner for inner, item in items.item.items() if item in choice.again}
-    return Kept(state, values, again | {op for op in items.needed if isinstance(op, LOCALS)})
+    return Kept(state, values, again | {op for op in items.needed if isinstance(op, LOCALS)}, items.parts)
 
 
 class _Items:
@@ -63,6 +64,7 @@ class _Items:
         self.demand, self.loop = demand, loop
         self.needed = demand.reversal(loop)
         self.state = demand.state(loop, self.needed)
+        self.parts = set[Op]()
         self.order = self._items_in(loop.body)
         self.item: dict[Value, Op] = {
             inner: op for op in self.order for inner in op.walk() if inner in self.needed or inner is op
@@ -76,10 +78,11 @@ class _Items:
             self.depends[op] = self.used_by(op, self.needed)
 
     def _items_in(self, block: Block) -> list[Op]:
-        """The items of a block. An If whose condition is known is none: the ops in it are."""
+        """The items of a block. Parts are none: the ops in them are."""
         found = list[Op]()
         for op in block:
-            if op in self.demand.exits.get(self.loop, ()):
+            if op in self.demand.exits.get(self.loop, ()) or _is_part(op):
+                self.parts.add(op)
                 found += [inner for side in op.regions for inner in self._items_in(side)]
             elif self._is_item(op):
                 found.append(op)
@@ -113,6 +116,10 @@ class _Items:
     def used_by(self, item: Op, needed: Set[Value]) -> list[Value]:
         """The other items that these ops of an item use."""
         found = self._items_of(item.operands, item) if item.regions else list[Value]()
+        for outer in item.around():
+            if outer is self.loop:
+                break
+            found += self._items_of(self.demand.decides(outer, self.loop), item)
         for inner in item.walk():
             if inner is not item and inner not in needed:
                 continue
@@ -145,6 +152,10 @@ class _Items:
         if not isinstance(item, Op) or item not in self.item:
             return math.inf
         return sum(_price(inner, item) for inner in item.walk() if inner in self.needed)
+
+
+def _is_part(op: Op) -> bool:
+    return isinstance(op, ops.If) and not any(isinstance(inner, (ops.For, ops.While)) for inner in op.walk())
 
 
 def _is_around(writer: Op, item: Op) -> bool:

@@ -66,6 +66,7 @@ class Reverse:
         self.known: dict[
             Op, Value | bool
         ] = {}  # of loops whose iterations run again: the conditions, or where they are
+        self.parts: Set[Op] = frozenset()  # of the body of the loop whose iteration is swept
         self.scaling = False  # whether adjoints are multiplied by the factors of products, after their loop
 
     def run(self) -> None:
@@ -168,6 +169,7 @@ class Reverse:
             tapes[op] = self.note(op, frame, wanted)
             if isinstance(op, (ops.For, ops.While)) and self._taped_loop(op, frame, tapes[op]):
                 return
+        wanted = wanted or not self.kept.keys().isdisjoint(op.walk())
         if wanted or (self.scaling and self._products(op)):
             self._plain(op, frame)
         if tapes is not None:
@@ -363,7 +365,7 @@ class Reverse:
             frame.build.add(ops.Store(frame.value(local), value))
         if isinstance(op, ops.If):
             made = frame.build.add(ops.If(self._condition(op, frame)))
-            needed = self.needed if op in self.known else self.demand.reversal(op)  # a part of the body, if known
+            needed = self.needed if op in self.parts else self.demand.reversal(op)
             for side, block in ((op.then, made.then), (op.orelse, made.orelse)):
                 self.sweep(side, frame.inner(block, op.span), needed)
         elif isinstance(op, (ops.For, ops.While)):
@@ -412,7 +414,9 @@ class Reverse:
 
         def sweep(inner: Frame, number: Value) -> None:
             self.known |= tape.exits
+            outer, self.parts = self.parts, tape.kept.parts | tape.exits.keys()
             self.iteration(op, inner, number, tape.kept.again)
+            self.parts = outer
             for exit, place in tape.exits.items():  # all other iterations are before the last one
                 value = inner.build.add(ops.Const(goes_on[exit], type=u1))
                 inner.build.add(ops.Store(place, value))

@@ -67,26 +67,29 @@ class _Memory:
         return self._rows[1]
 
 
-_known: weakref.WeakKeyDictionary[Any, _Memory] = weakref.WeakKeyDictionary()  # by the loss
+_known: dict[int, tuple[weakref.ref[Any], _Memory]] = {}  # by the identity of the loss: `==` would compute something
 
 
 def remember(loss: Any, traced: Sequence[Traced]) -> None:
     """Keep the launches of a tape for the next one with that loss."""
     if len(traced) <= _MOST:
-        _known[loss] = _Memory(traced)
+        key = id(loss)
+        _known[key] = weakref.ref(loss, lambda _: _known.pop(key, None)), _Memory(traced)
 
 
 def expect(loss: Any) -> Repeat | None:
     """What the last tape with that loss recorded, to come again in the block that was just entered. None: nothing can
     be expected."""
-    memory = _known.get(loss)
-    if memory is None or len(LISTENERS.get()) != 1 or len(watching.watches) != 1:
+    found, memory = _known.get(id(loss), (None, None))
+    if found is None or memory is None or found() is not loss:
+        return None
+    if len(LISTENERS.get()) != 1 or len(watching.watches) != 1:
         return None
     program = program_state.program()
     device = program.opened()
     kernels, instances = [one() for one in memory.kernels], [token() for token, _ in memory.tokens]
     if None in kernels or not all(one and one.program() is program and one.alive() for one in instances):
-        del _known[loss]
+        del _known[id(loss)]
         return None
     if device is None or device.times_tasks:
         return None

@@ -183,7 +183,7 @@ class Tape(Recorder):
         self._losses.follow(site.kernel, site.uses, site.flow)
         site.need(points)
         self._append(record)
-        self._trace(kernel, record, site)
+        self._trace(plan.launched, record, site)
         return result
 
     def _launch_again(

@@ -64,7 +64,20 @@ _BRANCH = """%1 = load %l : f64  %2 = unary sin %1 : f64  %p = binary lt %1, %y 
 _NESTED = """%1 = load %l : f64  %2 = unary exp %1 : f64  %f = const 0.01 : f64  %s = alloca : *f64  store %s, %f
     %n = binary and %k, %c3 : i32  for %c0, %n, %c1 (%j: i32) {{ %3 = load %s : f64  %4 = binary mul %3, %2 : f64
     store %s, %4 }}  %5 = load %s : f64  %6 = unary sin %5 : f64  %7 = binary mul %6, %y : f64  store %l, %7"""
+_INSIDE = """%1 = load %l : f64  %p = binary lt %1, %y : u1  if %p then {{ %2 = unary tanh %1 : f64
+    %3 = binary mul %2, %y : f64  %q = binary lt %3, %x : u1  if %q then {{ %4 = unary sin %3 : f64
+    %5 = binary mul %4, %x : f64  %6 = binary add %5, %3 : f64  store %l, %6 }} orelse {{ store %l, %3 }} }} orelse {{
+    %7 = unary exp %1 : f64  %f = const 0.1 : f64  %8 = binary mul %7, %f : f64  store %l, %8 }}"""
+_TWICE = """%1 = load %l : f64  %s = alloca : *f64  store %s, %1  %p = binary lt %1, %y : u1  if %p then {{
+    %2 = unary exp %1 : f64  %3 = binary mul %2, %y : f64  store %s, %3 }}  %4 = load %s : f64
+    %q = binary lt %4, %x : u1  if %q then {{ %5 = load %s : f64  %6 = unary sin %5 : f64  store %s, %6 }} orelse {{
+    %7 = load %s : f64  %8 = unary tanh %7 : f64  %9 = binary mul %8, %x : f64  store %s, %9 }}  %10 = load %s : f64
+    %11 = unary cos %10 : f64  %12 = binary mul %11, %y : f64  store %l, %12"""
+_AROUND = """%1 = load %l : f64  %p = binary lt %1, %y : u1  if %p then {{ %2 = unary sin %1 : f64  store %l, %2
+    for %c0, %c3, %c1 (%j: i32) {{ %3 = load %l : f64  %4 = unary tanh %3 : f64  %5 = binary mul %4, %y : f64
+    store %l, %5 }} }} orelse {{ %6 = unary cos %1 : f64  %7 = binary mul %6, %x : f64  store %l, %7 }}"""
 LOOPS = {"slow": _SLOW, "fast": _FAST, "branch": _BRANCH, "nested": _NESTED}
+LOOPS |= {"inside": _INSIDE, "twice": _TWICE, "around": _AROUND}
 
 
 def _kernel(name: str, count: int) -> ops.Kernel:
@@ -76,13 +89,19 @@ def _gradient(name: str, count: int) -> str:
     return print_ir(run_passes(kernel, ("differentiate", "full_simplify"), CONFIGS["optimized"]))
 
 
-@pytest.mark.parametrize(("name", "count"), every(3, itertools.product(LOOPS, (1, 5, 80))))
+@pytest.mark.parametrize(("name", "count"), every(5, itertools.product(LOOPS, (1, 5, 80))))
 def test_the_dot_product_is_that_of_forward_mode(name: str, count: int) -> None:
     hold_dot_product(_kernel(name, count), 0, machine=count == 5)
 
 
 def test_slow_operators_are_computed_once() -> None:
     assert len(re.findall("unary tanh", _gradient("slow", 200))) == 1
+
+
+@pytest.mark.parametrize(("name", "slow"), [("inside", "tanh"), ("inside", "exp"), ("twice", "exp")])
+def test_slow_operators_in_branches_are_computed_once(name: str, slow: str) -> None:
+    """Values of a branch that is not taken are never used, so that nothing has to be kept of them."""
+    assert len(re.findall(f"unary {slow}", _gradient(name, 200))) == 1
 
 
 def test_products_are_computed_again() -> None:
@@ -101,8 +120,9 @@ def test_many_slots_are_not_on_a_stack(count: int, where: str) -> None:
 def test_too_many_iterations_share_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "_MANY", 70)
     monkeypatch.setattr(checkpoints, "_FEW", 70)
-    assert f"slots = alloca : *f64x{checkpoints.SLOTS}\n" in _gradient("slow", 200)
-    hold_dot_product(_kernel("slow", 80), 0, machine=False)
+    assert "f64x200" not in _gradient("slow", 200)
+    for name in ("slow", "inside", "twice"):
+        hold_dot_product(_kernel(name, 80), 0, machine=False)
 
 
 _ASSEMBLED = """%px = field_ptr @x[%c0] : *f64  %x = load %px : f64  %py = field_ptr @y[%c1] : *f64  %y = load %py : f64
