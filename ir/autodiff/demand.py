@@ -10,8 +10,9 @@ The backward sweep of one iteration of a loop needs less: only what its own adjo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Set
+from collections.abc import Callable, Container, Iterable, Mapping
 from itertools import takewhile
+from types import MappingProxyType
 from typing import Any
 
 from weft.ir import ops
@@ -51,7 +52,8 @@ class Demand:
     """The answers for one kernel without jumps. `varied`: what memory with a gradient flows into. `active`: that part
     of it, and of locals, that flows into memory with a gradient. `acts`: ops for the backward sweep, and all ops around
     them. `needed`: ops of the forward sweep, with locals and stores to them. `writes`: the stores to each local.
-    `recorded`: values that are not computed again, since the launch records them (`records.py`)."""
+    `recorded`: values that are not computed again, since the launch records them (`records.py`), each with its number
+    if it has one."""
 
     def __init__(
         self,
@@ -59,7 +61,7 @@ class Demand:
         companions: Companions,
         fast_math: bool,
         form: Form | None = None,
-        recorded: Set[Op] = frozenset(),
+        recorded: Mapping[Op, Value | None] = MappingProxyType({}),
     ) -> None:
         self.kernel, self.companions, self.fast_math, self.recorded = kernel, companions, fast_math, recorded
         self.ops = ops_of(kernel.body)
@@ -145,8 +147,11 @@ class Demand:
                 if outer is scope:
                     break
                 pending += self.decides(outer, scope)
-            if op in self.recorded and not updates_local(op):
-                continue
+            if op in self.recorded:
+                number = self.recorded[op]
+                pending += [] if number is None else [number]
+                if not updates_local(op):
+                    continue
             if isinstance(op, LOCALS):
                 pending += self.writes.get(op, ()) if scope is None else ()
             elif isinstance(op, (ops.Load, ops.Store, ops.Atomic)):

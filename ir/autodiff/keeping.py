@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.cuts import choose
-from weft.ir.autodiff.demand import LOCALS, Demand, indices_of
+from weft.ir.autodiff.demand import LOCALS, Demand, indices_of, updates_local
 from weft.ir.core import Block, Op, Value
 from weft.ir.mapping.cost import price, trips
 from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, flatten, u1
@@ -123,6 +123,11 @@ class _Items:
         for inner in item.walk():
             if inner is not item and inner not in needed:
                 continue
+            if inner in self.demand.recorded:
+                number = self.demand.recorded[inner]
+                found += [] if number is None else self._items_of([number], item)
+                if not updates_local(inner):
+                    continue
             if isinstance(inner, (ops.Load, ops.Store, ops.Atomic)):
                 found += self._items_of((*indices_of(inner.ptr), *inner.operands[1:]), item)
                 if not isinstance(inner, ops.Store) and isinstance(root_of(inner.ptr), LOCALS):

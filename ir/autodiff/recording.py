@@ -25,9 +25,10 @@ def record(kernel: ops.Kernel, fast_math: bool, param: int) -> None:
     records = Records(demand, param)
     first = kernel.body.first
     build = Builder(kernel.body, first, kernel.span)
-    records.begin(build)
+    counts = kernel.params[param].hidden == COUNTING
+    records.begin(build, stores=not counts)
     kernel.records = records.text
-    if kernel.params[param].hidden == COUNTING:
+    if counts:
         records.count(build)
         _drop_from(first)
         kernel.results = ()

@@ -10,11 +10,15 @@ values to an array, its *records*. The gradient kernel loads them from there.
     }                                            store @x[%i], (f %x)
                                                }
 
-Each value has a place for each iteration of the loops around it. It has one if
+Each value has a place for each iteration of the loops around it, if the bounds of all these loops are known before the
+launch: they are computed from constants, parameters, shapes, and memory that the kernel does not write. Those of
+parallel loops must be.
 
-    (1) all loops around it are parallel loops and Fors: the iterations have numbers
-    (2) their bounds are computed from constants, parameters, shapes, and memory that the kernel does not write: the
-        number of places is known before the launch
+A value in another serial loop is *loose*. Loose values have numbers: each iteration of the parallel loop counts those
+that it records, in a local. Their words are in chunks, which the recording kernel takes from the rest of the array as
+it needs them. Chunk `e` has the words `4 ** e - 4` and following, three times as many as all before it. An iteration
+has a place for the begin of each of its chunks. The number of a loose value is a value of the kernel, which gradients
+keep or compute again as they do with others.
 
 Both kernels are made from the same CHI by the same passes, so they choose the same values in the same order, and give
 them the same places. `text` describes that choice; the two are compared. A third kernel, the *counting kernel*, only
@@ -23,7 +27,7 @@ stores the number of places, unless it is a constant.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,16 +35,19 @@ from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.alias import space_of, spaces_meet
 from weft.ir.autodiff.demand import Demand
-from weft.ir.core import BlockArg, Builder, Op, Value
+from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.intervals import in_bounds
 from weft.ir.rewrite import literal
 from weft.ir.symbols import RECORDS
-from weft.ir.types import Prim, Struct, Tensor, Type, element, flat_size, i16, i32, i64, u1
+from weft.ir.types import Prim, Struct, Tensor, Type, element, flat_size, i16, i32, i64, pointer, u1
 
-__all__ = ["Records", "is_recordable", "record_param"]
+__all__ = ["Records", "is_recordable", "number_loose", "record_param"]
 
-_LOOPS = (ops.ParallelFor, ops.StructFor, ops.For, ops.While)
+_PARALLEL = (ops.ParallelFor, ops.StructFor)
+_LOOPS = (*_PARALLEL, ops.For, ops.While)
 _BITS = {2: i16, 4: i32, 8: i64}
+_CHUNKS = 15  # of an iteration: with 4 ** 16 - 4 words
+_FULL = "the records of a gradient need more memory than there is: let an iteration compute less, or split the kernel"
 
 
 def record_param(kernel: ops.Kernel) -> tuple[int, str] | None:
@@ -50,14 +57,40 @@ def record_param(kernel: ops.Kernel) -> tuple[int, str] | None:
 
 
 def is_recordable(kernel: ops.Kernel, value: Value) -> bool:
-    """Whether a value has a place for each iteration of the loops around it."""
+    """Whether a launch can record a value."""
     if not isinstance(value, Op) or not isinstance(value.type, (Prim, Tensor, Struct)):
         return False
-    loops = [outer for outer in value.around() if isinstance(outer, _LOOPS)]
-    return all(_is_counted(kernel, loop) for loop in loops)
+    loop = _parallel_around(value)
+    return loop is None or _is_counted(kernel, loop)
+
+
+def number_loose(kernel: ops.Kernel, values: Iterable[Op]) -> dict[Op, ops.Load]:
+    """Give the loose ones of these values their numbers. They are loaded just before the value."""
+    counts: dict[Block, Value] = {}
+    numbers: dict[Op, ops.Load] = {}
+    for value in values:
+        loops = [outer for outer in value.around() if isinstance(outer, _LOOPS)]
+        if all(_is_counted(kernel, loop) for loop in loops):
+            continue
+        loop = _parallel_around(value)
+        body = kernel.body if loop is None else loop.regions[0]
+        if body not in counts:
+            first = Builder(body, body.first, value.span)
+            counts[body] = first.add(ops.Alloca(type=pointer(i32), name="recorded"))
+            first.add(ops.Store(counts[body], first.add(ops.Const(0, type=i32))))
+        build = Builder.at(value)
+        number = numbers[value] = build.add(ops.Load(counts[body]))
+        width = build.add(ops.Const(flat_size(value.type), type=i32))
+        build.add(ops.Store(counts[body], build.add(ops.Binary("add", number, width))))
+    return numbers
+
+
+def _parallel_around(value: Op) -> ops.ParallelFor | ops.StructFor | None:
+    return next((outer for outer in value.around() if isinstance(outer, _PARALLEL)), None)
 
 
 def _is_counted(kernel: ops.Kernel, loop: Op) -> bool:
+    """Whether the number of iterations is known before the launch."""
     if isinstance(loop, ops.StructFor):
         return not any(any(pair) for pair in loop.field.path.cell.halo)
     if isinstance(loop, ops.For) and not literal(loop.step):
@@ -96,40 +129,54 @@ class _Axis:
 
 
 class Records:
-    """The records of a kernel, in its parameter `param`: those values of it that are needed and recorded."""
+    """The records of a kernel, in its parameter `param`: those values of it that are needed and recorded. The first
+    word says where the rest of the array begins, if there are loose values."""
 
     def __init__(self, demand: Demand, param: int) -> None:
         self.kernel, self.param = demand.kernel, param
         self.values = [op for op in demand.ops if op in demand.recorded and op in demand.needed]
-        self.axes: dict[Op, list[_Axis]] = {}
-        self.bases: dict[Op, Value] = {}
+        self.numbers = {op: number for op in self.values if (number := demand.recorded[op]) is not None}
+        self.axes: dict[Op | None, list[_Axis]] = {}  # of a value, and of a parallel loop with loose values
+        self.bases: dict[Op | None, Value] = {}
         self.total: Value | None = None
         self._known: dict[Value, Value] = {}  # what was computed before all else
 
     @property
     def text(self) -> str:
-        """The number of records, "?" if it is no constant, and the types of the values."""
+        """The number of places, "?" if it is no constant, "+" if there are loose values, and the types of all."""
         assert self.total is not None
         number = literal(self.total)
-        return " ".join(["?" if number is None else str(number), *(value.type.text for value in self.values)])
+        words = ["?" if number is None else str(number), *["+"][: len(self.numbers)]]
+        return " ".join([*words, *(value.type.text for value in self.values)])
 
-    def begin(self, build: Builder) -> None:
-        """Compute where the places of each value begin."""
-        loops: dict[Op, list[_Axis]] = {}
-        total: Value = build.add(ops.Const(0, type=i64))
+    def begin(self, build: Builder, stores: bool = False) -> None:
+        """Compute where the places of each value begin. `stores`: the kernel stores to them."""
+        self._loops: dict[Op, list[_Axis]] = {}
+        self.total = build.add(ops.Const(int(bool(self.numbers)), type=i64))
         for value in self.values:
-            around = [outer for outer in value.around() if isinstance(outer, _LOOPS)]
-            axes = self.axes[value] = []
-            size: Value = build.add(ops.Const(flat_size(value.type), type=i64))
-            for loop in reversed(around):
-                if loop not in loops:
-                    loops[loop] = self._axes(build, loop)
-                axes += loops[loop]
-            for axis in axes:
-                size = _binary(build, "mul", size, axis.count)
-            self.bases[value] = total
-            total = _binary(build, "add", total, size)
-        self.total = total
+            if value not in self.numbers:
+                self._reserve(build, value, value, flat_size(value.type))
+        for loop in dict.fromkeys(_parallel_around(value) for value in self.numbers):
+            self._reserve(
+                build, loop, next(value for value in self.numbers if _parallel_around(value) is loop), _CHUNKS
+            )
+        if stores and self.numbers:
+            self._put(build, build.add(ops.Const(0, type=i64)), self.total)
+
+    def _reserve(self, build: Builder, key: Op | None, value: Op, width: int) -> None:
+        """Reserve places for a value, or for the chunks of the iterations of the loop around it."""
+        assert self.total is not None
+        around = [outer for outer in value.around() if isinstance(outer, _LOOPS if key is value else _PARALLEL)]
+        axes = self.axes[key] = []
+        size: Value = build.add(ops.Const(width, type=i64))
+        for loop in reversed(around):
+            if loop not in self._loops:
+                self._loops[loop] = self._axes(build, loop)
+            axes += self._loops[loop]
+        for axis in axes:
+            size = _binary(build, "mul", size, axis.count)
+        self.bases[key] = self.total
+        self.total = _binary(build, "add", self.total, size)
 
     def _axes(self, build: Builder, loop: Op) -> list[_Axis]:
         if isinstance(loop, ops.StructFor):
@@ -169,38 +216,84 @@ class Records:
         """Let the kernel store a value as soon as it has it."""
         assert value.block is not None
         build = Builder(value.block, value.next, value.span)
-        for place, word in zip(self._places(build, value, lambda arg: arg), _words(build, value), strict=True):
-            build.add(ops.Store(place, word))
+        for part, word in enumerate(_words(build, value)):
+            if value in self.numbers:
+                place = self._chunk_place(build, value, part, lambda own: own, grows=True)
+            else:
+                place = self._place(build, value, part, flat_size(value.type), lambda own: own)
+            self._put(build, place, word)
 
     def load(self, build: Builder, value: Op, given: Callable[[Value], Value]) -> Value:
-        """The recorded value. `given` gives what stands for the index of a loop."""
-        words: list[Value] = [build.add(ops.Load(place)) for place in self._places(build, value, given)]
+        """The recorded value. `given` gives what stands for a value, or for the index of a loop."""
+        words = list[Value]()
+        for part in range(flat_size(value.type)):
+            if value in self.numbers:
+                place = self._chunk_place(build, value, part, given)
+            else:
+                place = self._place(build, value, part, flat_size(value.type), given)
+            words.append(self._get(build, place))
         return _from_words(build, iter(words), value.type)
 
     def count(self, build: Builder) -> None:
-        """Store the number of records to the first one."""
+        """Store the number of places to the first one."""
         assert self.total is not None
-        build.add(ops.Store(self._place(build, build.add(ops.Const(0, type=i32))), self.total))
+        self._put(build, build.add(ops.Const(0, type=i64)), self.total)
 
-    def _places(self, build: Builder, value: Op, given: Callable[[Value], Value]) -> list[Value]:
+    def _place(
+        self, build: Builder, key: Op | None, part: Value | int, width: int, given: Callable[[Value], Value]
+    ) -> Value:
+        """The place of a part of what was reserved, in the iteration that is built."""
         number: Value | None = None
-        for axis in self.axes[value]:
+        for axis in self.axes[key]:
             moved = _binary(build, "sub", self._wide(build, given(axis.index)), axis.begin)
-            if axis.step != 1:
-                moved = _binary(build, "floordiv", moved, build.add(ops.Const(axis.step, type=i64)))
-            number = (
-                moved if number is None else _binary(build, "add", _binary(build, "mul", number, axis.count), moved)
-            )
-        width, first = flat_size(value.type), self.bases[value]
+            moved = _binary(build, "floordiv", moved, _const(build, axis.step)) if axis.step != 1 else moved
+            scaled = None if number is None else _binary(build, "mul", number, axis.count)
+            number = moved if scaled is None else _binary(build, "add", scaled, moved)
+        first = self.bases[key]
         if number is not None:
-            times = build.add(ops.Const(width, type=i64))
-            first = _binary(build, "add", first, _binary(build, "mul", number, times))
-        places = [_binary(build, "add", first, build.add(ops.Const(part, type=i64))) for part in range(width)]
-        return [self._place(build, build.add(ops.Cast(place, type=i32))) for place in places]
+            first = _binary(build, "add", first, _binary(build, "mul", number, _const(build, width)))
+        return _binary(build, "add", first, _const(build, part) if isinstance(part, int) else part)
 
-    def _place(self, build: Builder, index: Value) -> Value:
-        array = build.add(ops.Arg(self.param, type=self.kernel.params[self.param].type))
-        return build.add(ops.ArrayPtr(array, [index]))
+    def _chunk_place(
+        self, build: Builder, value: Op, part: int, given: Callable[[Value], Value], grows: bool = False
+    ) -> Value:
+        """The place of a word of a loose value. `grows`: if it is the first one of a chunk, take the chunk."""
+        moved = _binary(build, "add", self._wide(build, given(self.numbers[value])), _const(build, part + 4))
+        bits = _binary(build, "sub", _const(build, 63), build.add(ops.Unary("clz", moved)))
+        exponent = _binary(build, "shr", bits, _const(build, 1))
+        first = _binary(build, "shl", _const(build, 1), _binary(build, "mul", exponent, _const(build, 2)))
+        offset = _binary(build, "sub", moved, first)
+        chunk = _binary(build, "sub", exponent, _const(build, 1))
+        begin = self._place(build, _parallel_around(value), chunk, _CHUNKS, given)
+        if grows:
+            branch = build.add(ops.If(build.add(ops.Binary("eq", offset, _const(build, 0)))))
+            self._take(Builder(branch.then, None, build.span), begin, first)
+        return _binary(build, "add", self._get(build, begin), offset)
+
+    def _take(self, build: Builder, begin: Value, first: Value) -> None:
+        """Take the next chunk from the rest of the array, and note where it begins."""
+        size = _binary(build, "mul", first, _const(build, 3))
+        taken = build.add(ops.Atomic("add", self._at(build, _const(build, 0)), size))
+        room = self._wide(build, build.add(ops.ArrayShape(self._array(build), 0)))
+        fits = build.add(ops.Binary("le", _binary(build, "add", taken, size), room))
+        build.add(ops.Assert(fits, [], _FULL))
+        self._put(build, begin, taken)
+
+    def _array(self, build: Builder) -> Value:
+        return build.add(ops.Arg(self.param, type=self.kernel.params[self.param].type))
+
+    def _at(self, build: Builder, place: Value) -> Value:
+        return build.add(ops.ArrayPtr(self._array(build), [build.add(ops.Cast(place, type=i32))]))
+
+    def _put(self, build: Builder, place: Value, word: Value) -> None:
+        build.add(ops.Store(self._at(build, place), word))
+
+    def _get(self, build: Builder, place: Value) -> Value:
+        return build.add(ops.Load(self._at(build, place)))
+
+
+def _const(build: Builder, number: int) -> Value:
+    return build.add(ops.Const(number, type=i64))
 
 
 def _binary(build: Builder, kind: str, a: Value, b: Value) -> Value:

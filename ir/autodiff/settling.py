@@ -8,10 +8,10 @@ from weft.ir.autodiff.companions import Companions
 from weft.ir.autodiff.demand import Demand, updates_local
 from weft.ir.autodiff.functions import Form
 from weft.ir.autodiff.promotion import promote
-from weft.ir.autodiff.records import is_recordable
+from weft.ir.autodiff.records import is_recordable, number_loose
 from weft.ir.autodiff.refusals import gives_lost, is_inexact
 from weft.ir.autodiff.structure import split_atomics
-from weft.ir.core import Op
+from weft.ir.core import Op, Value
 
 __all__ = ["settled"]
 
@@ -27,10 +27,14 @@ def settled(
         split_atomics(kernel)
         demand = Demand(kernel, companions, fast_math, form)
         clobbers = Clobbers(kernel, demand)
-    recorded = set[Op]()
-    while records and (more := _missing(demand, clobbers) - recorded):
-        recorded |= more
+    recorded: dict[Op, Value | None] = {}
+    while records and (more := _missing(demand, clobbers) - recorded.keys()):
+        recorded |= dict.fromkeys(more)
         demand = Demand(kernel, companions, fast_math, form, recorded)
+        clobbers = Clobbers(kernel, demand)
+    numbers = number_loose(kernel, [op for op in demand.ops if op in recorded and op in demand.needed])
+    if numbers:
+        demand = Demand(kernel, companions, fast_math, form, recorded | numbers)
         clobbers = Clobbers(kernel, demand)
     return demand, clobbers
 

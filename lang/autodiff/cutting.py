@@ -11,19 +11,15 @@ from functools import partial
 from typing import Any
 
 from weft.ir.autodiff.torn import Torn
-from weft.ir.errors import WeftError
 from weft.ir.pieces import pieces_of
 from weft.ir.symbols import COUNTING, READING, RECORDING
-from weft.ir.types import i64
-from weft.lang.autodiff.contexts import Context, active, suspended
+from weft.lang.autodiff.contexts import Context, active
 from weft.lang.data.writes import LISTENERS
-from weft.lang.values.makers import MAKERS
 
 __all__ = ["AGAIN", "Derivatives", "Plan", "pieces_for", "plan_of"]
 
 Call = Callable[..., Any]
 AGAIN = "a loop of ti.ad.steps may run the launch again"  # why nothing is recorded in such a loop
-_MOST = 2**31 - 1  # records of a launch
 
 
 @dataclass(frozen=True)
@@ -103,35 +99,9 @@ def _recorded(
     kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any], derivatives: Derivatives, bind: Call
 ) -> Plan:
     """The plan for a launch with records."""
-    recorder, gradient = (
-        derivatives.of(kernel, RECORDING),
-        bind(kernel, derivatives.of(kernel, READING), args, keywords),
-    )
-    reading = gradient[0] if isinstance(gradient, tuple) else gradient
-    text = reading.instance.facts.records
-    number = text.split()[0]
+    from weft.lang.autodiff.records import recording_launch  # few programs need it
 
-    def run(*args: Any, **keywords: Any) -> Any:
-        with suspended():
-            return recorded(args, keywords)
-
-    def recorded(args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        launch = recorder.bind(args, keywords)
-        if launch.instance.facts.records != text:
-            raise WeftError(f"the records of '{kernel.__name__}' are not those that its gradient reads: {text}")
-        count = _counted(derivatives.of(kernel, COUNTING), args, keywords) if number == "?" else int(number)
-        if count > _MOST:
-            raise WeftError(f"a tape cannot keep {count} values for the gradient of '{kernel.__name__}'")
-        records = MAKERS.ndarray(i64, max(count, 1))
-        for one in (launch, reading):
-            one.give_last(records)
-        return launch()
-
-    return Plan(run, recorder, gradient)
-
-
-def _counted(counter: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> int:
-    """The number of records of a launch."""
-    launch = counter.bind(args, keywords)
-    launch()
-    return int(launch.flat[-1][0])
+    recorder, reader = derivatives.of(kernel, RECORDING), derivatives.of(kernel, READING)
+    gradient = bind(kernel, reader, args, keywords)
+    launch = gradient[0] if isinstance(gradient, tuple) else gradient
+    return Plan(recording_launch(recorder, lambda: derivatives.of(kernel, COUNTING), launch), recorder, gradient)

@@ -263,6 +263,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.lang.autodiff.memory_use": _TAPE,
     "weft.lang.autodiff.propagation": ("tests/lang/behaviour/test_function_derivatives.py",),
     "weft.lang.autodiff.recording": ("tests/lang/behaviour/test_function_derivatives.py",),
+    "weft.lang.autodiff.records": _RECORDS,
     "weft.lang.autodiff.replacing": _TAPE,
     "weft.lang.autodiff.sites": _TAPE,
     "weft.lang.autodiff.sparsity": ("tests/lang/test_jacobian_patterns.py", "tests/lang/behaviour/test_jacobians.py"),

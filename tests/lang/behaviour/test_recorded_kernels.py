@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from tests.lang.behaviour.derivatives import close
+from weft.lang.autodiff import records
 from weft.lang.autodiff.cutting import Derivatives
-from weft.lang.errors import CompilationError
+from weft.lang.errors import CompilationError, KernelFault
 
 N = 6
 START = np.linspace(0.3, 1.4, N)
@@ -134,6 +135,50 @@ def test_the_number_of_records_depends_on_memory(ti, memory):
         memory.hold(some)
     limits[0], limits[1] = 4, 2  # no iteration
     memory.hold(some)
+
+
+def test_loops_whose_length_is_not_known_before(ti, memory):
+    """Their values are in chunks: the first ones of 12 and 48 words, here up to 96 words of an iteration."""
+    x, y, at = memory.x, memory.y, memory.at
+
+    @ti.kernel
+    def until(most: ti.i32):
+        for i in x:
+            j = at[i]
+            n = 0
+            while n < most * (i + 1) and x[j] < 1.45:
+                n += 1
+                for k in range(j % 3):
+                    x[j] = ti.sin(x[j]) * 1.4
+                    if k == 1:
+                        continue
+                    x[j] += 0.01 * y[i] * x[j]
+                if x[j] < 0.2:
+                    break
+            y[i] += x[j] ** 2
+
+    memory.hold(until, 4)
+    memory.hold(until, 0)
+
+
+def test_a_loop_in_serial_code(ti, memory):
+    x, at, total = memory.x, memory.at, memory.total
+
+    @ti.kernel
+    def walk(steps: ti.i32):
+        place = 0
+        n = 0
+        while n < steps:
+            n += 1
+            place = (place + at[place]) % N
+            x[place] = ti.sin(x[place]) + 0.1 * x[at[place]] ** 2
+            if x[place] > 0.9:
+                total[None] += x[place] * x[at[place]]
+        for i in x:
+            x[at[i]] = x[at[i]] ** 2
+            x[at[i]] = x[at[i]] ** 2
+
+    memory.hold(walk, 40)
 
 
 def test_values_of_every_type(ti, memory):
@@ -300,3 +345,22 @@ def test_the_kernels_have_names_of_their_own(ti, memory):
 
     names = [Derivatives().of(step, kind).__name__ for kind in ("", "reading", "recording", "counting")]
     assert names == ["step.grad", "step.grad", "step.recording", "step.counting"]
+
+
+def test_records_that_do_not_fit_raise_an_error(ti, memory, monkeypatch):
+    x, at, loss = memory.x, memory.at, memory.loss
+
+    @ti.kernel
+    def until():
+        for i in x:
+            for _ in range(i):
+                x[at[i]] = ti.sin(x[at[i]])
+                x[at[i]] = ti.sin(x[at[i]]) * 1.5
+
+    room = records._room
+    monkeypatch.setattr(records, "_room", lambda count, grows: room(count + 20, grows=False))
+    memory.fill(START)
+    with pytest.raises(KernelFault, match="need more memory than there is"), ti.ad.Tape(loss):
+        until()
+    monkeypatch.undo()
+    memory.hold(until)
