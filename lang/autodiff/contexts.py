@@ -77,10 +77,35 @@ class Block(Context):
         """Nothing, since no launch is recorded. (A `Context`.)"""
 
     def operate(self, operation: Operation, run: Callable[[], Any]) -> Any:
-        """Raise WeftError if duals may be lost, since forward mode has no derivative of operations. (A `Listener`.)"""
-        if operation.kernel is None and not any(map(self.may_have_dual, (*operation.reads, *operation.writes))):
+        """Run an operation, and compute the duals of what it writes. Raises WeftError if it cannot do that, and duals
+        may be lost. (A `Listener`.)"""
+        if operation.ahead is None:
+            self.refuse(operation, "no derivative in forward mode: call it outside, or use a tape")
             return run()
-        raise WeftError(f"{operation.name} has no derivative in forward mode: call it outside, or use a tape")
+        result = run()
+        if self.computes_duals:
+            with suspended():
+                operation.ahead(self)
+        return result
+
+    def refuse(self, operation: Operation, why: str) -> None:
+        """Raise WeftError if a derivative may flow through an operation."""
+        if operation.kernel is not None or any(map(self.may_have_dual, (*operation.reads, *operation.writes))):
+            raise WeftError(f"{operation.name} has {why}")
+
+    @property
+    def computes_duals(self) -> bool:
+        """Whether launches compute duals now."""
+        return self.has_duals
+
+    def dual_of(self, memory: Any) -> Any:
+        """The dual of a field or ndarray. None if it has none. (Of `Duals`.)"""
+        return memory.companions.get("dual")
+
+    def run_dual(self, kernel: Any, args: tuple[Any, ...]) -> None:
+        """Run a kernel that computes duals beside values. (Of `Duals`.)"""
+        with seen_by(self):
+            kernel(*args)
 
     def take(self, name: str, memory: Any) -> None:
         """Raise WeftError if the memory carries a derivative. (A `Listener`.)"""

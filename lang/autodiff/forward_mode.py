@@ -71,6 +71,11 @@ class FwdMode(Block):
         """Whether the memory may have a dual, where they are computed. (Of `Block`.)"""
         return not self._plain and self.may_have_dual(memory)
 
+    @property
+    def computes_duals(self) -> bool:
+        """Whether launches compute duals now. (Of `Block`.)"""
+        return not self._plain
+
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Forward mode records nothing. (A `Context`.)"""
 

@@ -124,6 +124,15 @@ class Propagation(Block):
         """Whether the memory may have a dual, where they are computed. (Of `Block`.)"""
         return not self._plain and self.may_have_dual(memory)
 
+    @property
+    def computes_duals(self) -> bool:
+        """Whether launches compute duals now. (Of `Block`.)"""
+        return not self._plain
+
+    def dual_of(self, memory: Any) -> Any:
+        """The dual of a field or ndarray. (Of `Duals`.)"""
+        return self._meet(memory)
+
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Forward mode records nothing. (A `Context`.)"""
 

@@ -187,7 +187,8 @@ class Recording(Recorder):
     def operate(self, operation: Operation, run: Callable[[], Any]) -> Any:
         """Record and run an operation. (A `Listener`.)"""
         if self._duals is not None:
-            return self._duals.operate(operation, run)
+            self._duals.refuse(operation, "no second derivative: differentiate the gradients by differences")
+            return run()
         for one in (*operation.reads, *operation.writes):
             self.meet(one)
         return super().operate(operation, run)

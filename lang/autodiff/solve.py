@@ -52,9 +52,9 @@ def solve(
     relative tolerance. Then b.grad grows by l, and the gradients of parameters by those of the product A x with the
     weights -l (the implicit function theorem). The products with the transposed A' come from the gradient of the
     kernel. So memory and precision do not depend on the number of steps. The tape keeps x and the parameters, if they
-    are overwritten later. `args` carry no derivative.
+    are overwritten later. `args` carry no derivative. Forward mode solves A dx = db - dA x in the same way.
 
-    Raises NotConverged if the tolerance is not reached in `maxiter` steps, by the solution or by the gradient. Raises
+    Raises NotConverged if the tolerance is not reached in `maxiter` steps, by the solution or by a derivative. Raises
     CompilationError with the line if the kernel cannot be differentiated, TypeMismatch or ArgumentError for fields that
     do not fit."""
     apply = A.kernel if isinstance(A, LinearOperator) else A

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from weft.lang.data.writes import LISTENERS, Listener
 
-__all__ = ["Gradients", "Operation", "perform", "unheard"]
+__all__ = ["Duals", "Gradients", "Operation", "perform", "unheard"]
 
 
 class Gradients(Protocol):
@@ -24,12 +24,23 @@ class Gradients(Protocol):
         """Add to the gradients of what the kernel reads, from the gradients of what it writes."""
 
 
+class Duals(Protocol):
+    """How a block computes duals."""
+
+    def dual_of(self, memory: Any) -> Any:
+        """The dual of a field or ndarray. None if it has none."""
+
+    def run_dual(self, kernel: Any, args: tuple[Any, ...]) -> None:
+        """Run a kernel that computes duals beside values."""
+
+
 @dataclass
 class Operation:
     """A call that reads and writes this memory. `run` makes it. `kernel`, if there is one, is launched in it, with such
     `args`, and reads more memory: the parameters, which are not its `own` memory. `back(gradients, parameters)` adds to
     the gradients of what is read, from the gradients of what is written. It needs the values of the parameters, and of
-    `needs`. `fresh`: it has made what it writes. Messages call it `name`."""
+    `needs`. `ahead(duals)` comes after `run`, and computes the duals of what is written; None: forward mode refuses the
+    call, if a derivative flows through it. `fresh`: it has made what it writes. Messages call it `name`."""
 
     name: str
     run: Callable[[], Any]
@@ -41,6 +52,7 @@ class Operation:
     args: tuple[Any, ...] = ()
     own: Sequence[Any] = ()
     fresh: bool = False
+    ahead: Callable[[Duals], None] | None = None
 
 
 @contextmanager

@@ -62,22 +62,23 @@ _free: weakref.WeakKeyDictionary[Program, dict[Any, list[Field]]] = weakref.Weak
 
 
 @contextmanager
-def workspace(like: Any, count: int, needs_grad: bool = False) -> Generator[list[Any]]:
+def workspace(like: Any, count: int, needs_grad: bool = False, needs_dual: bool = False) -> Generator[list[Any]]:
     """So many vectors like that one, with any numbers. They are used again and again, so that kernels are compiled for
     them only once."""
     inner = like.element_shape
-    key = like.dtype, inner, like.shape, needs_grad
+    key = like.dtype, inner, like.shape, needs_grad, needs_dual
     free = _free.setdefault(program(), {}).setdefault(key, [])
     vectors: list[Any] = []
     try:
         for _ in range(count):
-            vectors.append(free.pop(0) if free else _vector(like, needs_grad))
+            vectors.append(free.pop(0) if free else _vector(like, needs_grad, needs_dual))
         yield vectors
     finally:
         free[:0] = vectors  # in the same order for the next one
 
 
-def _vector(like: Any, needs_grad: bool) -> Any:
+def _vector(like: Any, needs_grad: bool, needs_dual: bool) -> Any:
     if isinstance(like, MatrixField):
-        return make_matrix_field(like.ir.shape, like.dtype, like.shape, needs_grad=needs_grad)
-    return field(like.dtype, like.shape, needs_grad=needs_grad)
+        shape = like.ir.shape
+        return make_matrix_field(shape, like.dtype, like.shape, needs_grad=needs_grad, needs_dual=needs_dual)
+    return field(like.dtype, like.shape, needs_grad=needs_grad, needs_dual=needs_dual)

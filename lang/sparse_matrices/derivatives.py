@@ -1,7 +1,9 @@
-"""Products and solutions with sparse matrices as single records of a tape.
+"""Products and solutions with sparse matrices as single records of a tape, and their duals.
 
     x = A b         gradient of b += A' g                           of A[i, j] += g[i] b[j]
+                    dx = A db + dA b
     A x = b         gradient of b += l,  where  A' l = g            of A[i, j] -= l[i] x[j]
+                    A dx = db - dA x
 
 Here g is the gradient of x. The elements of a matrix have gradients if they came from an ndarray of triplets."""
 
@@ -16,7 +18,7 @@ import numpy as np
 from weft.ir.types import Prim
 from weft.lang.data.make_ndarray import ndarray
 from weft.lang.data.ndarray import Ndarray
-from weft.lang.data.operations import Gradients, Operation, perform
+from weft.lang.data.operations import Duals, Gradients, Operation, perform
 from weft.lang.data.writes import LISTENERS
 
 __all__ = ["Map", "Source"]
@@ -38,12 +40,19 @@ class Source:
             whole.reshape(-1, 3)[:, 2] += numbers[self.elements]
             grad.from_numpy(whole)
 
+    def duals(self, duals: Duals, count: int) -> Any:
+        """The dual of each element of a matrix with so many."""
+        dual = duals.dual_of(self.triplets)
+        if dual is None:
+            return np.zeros(count)
+        return np.bincount(self.elements, dual.to_numpy().reshape(-1, 3)[:, 2], count)
+
 
 @dataclass
 class Map:
     """A vector that a sparse matrix makes of another one. `compute(b)` gives it, `adjoint(g)` the gradient of b, and
-    `of_elements(adjoint, g, b, x)` that of each element of the matrix: all as numpy arrays. `name` is that of
-    messages."""
+    `of_elements(adjoint, g, b, x)` that of each element of the matrix. `along(db, numbers, b, x)` gives the dual of the
+    vector, from those of b and of the `count` elements. All are numpy arrays. `name` is that of messages."""
 
     name: str
     dtype: Prim
@@ -52,14 +61,18 @@ class Map:
     compute: Callable[[Any], Any]
     adjoint: Callable[[Any], Any]
     of_elements: Callable[[Any, Any, Any, Any], Any]
+    along: Callable[[Any, Any, Any, Any], Any]
+    count: int
 
     def recorded(self, b: Any) -> Ndarray | None:
         """The vector as an ndarray with a gradient, if an open block of `ti.ad` may need it. None otherwise."""
         own = [] if self.source is None else [self.source.triplets]
-        known = isinstance(b, Ndarray) or (hasattr(b, "companions") and "grad" in b.companions)
+        companions = getattr(b, "companions", ())
+        known = isinstance(b, Ndarray) or "grad" in companions or "dual" in companions
         if not LISTENERS.get() or not (known or own):
             return None
-        x: Ndarray = ndarray(self.dtype, self.length, needs_grad=True)
+        needs_dual = any(getattr(one, "has_duals", False) for one in LISTENERS.get())
+        x: Ndarray = ndarray(self.dtype, self.length, needs_grad=True, needs_dual=needs_dual)
         given = [b] if known else []
         numbers = None if known else np.array(_host(b))
 
@@ -79,7 +92,14 @@ class Map:
             if self.source is not None:
                 self.source.add(gradients, self.of_elements(found, g, value(), x.to_numpy()))
 
-        perform(Operation(self.name, run, back, [*given, *own], [x], [*given, x], fresh=True))
+        def ahead(duals: Duals) -> None:
+            into = duals.dual_of(b) if known else None
+            change = np.zeros(len(value())) if into is None else into.to_numpy()
+            numbers = np.zeros(self.count) if self.source is None else self.source.duals(duals, self.count)
+            found = self.along(change, numbers, value(), x.to_numpy())
+            duals.dual_of(x).from_numpy(found.astype(self.dtype.np))
+
+        perform(Operation(self.name, run, back, [*given, *own], [x], [*given, x], fresh=True, ahead=ahead))
         return x
 
 

@@ -224,8 +224,8 @@ class SparseMatrix:
     def _map(self) -> Map:
         rows, columns, values, (n, m) = self.rows, self.columns, self.values, self.shape
 
-        def product(to: Any, by: Any, vector: Any, length: int) -> Any:
-            return np.bincount(to, values * vector[by], length).astype(values.dtype)
+        def product(to: Any, by: Any, vector: Any, length: int, numbers: Any = values) -> Any:
+            return np.bincount(to, numbers * vector[by], length).astype(values.dtype)
 
         return Map(
             "the product of a sparse matrix and a vector",
@@ -235,6 +235,8 @@ class SparseMatrix:
             lambda b: product(rows, columns, b, n),
             lambda g: product(columns, rows, g, m),
             lambda _, g, b, x: g[rows] * b[columns],
+            lambda db, numbers, b, x: product(rows, columns, db, n) + product(rows, columns, b, n, numbers),
+            len(values),
         )
 
     def _product(self, other: SparseMatrix) -> SparseMatrix:

@@ -118,6 +118,13 @@ class SparseSolver:
             both = numbers - np.where(A.rows > A.columns, adjoint[A.columns] * x[A.rows], 0)
             return np.where(A.rows >= A.columns, both, 0)  # the others are not read
 
+        def along(db: Any, numbers: Any, _: Any, x: Any) -> Any:
+            right = db - np.bincount(A.rows, np.where(read, numbers, 0) * x[A.columns], A.n)
+            if kind != "LU":
+                right -= np.bincount(A.columns, np.where(A.rows > A.columns, numbers, 0) * x[A.rows], A.n)
+            return solver(A)._solved(right.astype(self.dtype.np))
+
+        read = np.full(A.nnz, True) if kind == "LU" else A.rows >= A.columns
         return Map(
             "SparseSolver.solve",
             self.dtype,
@@ -126,6 +133,8 @@ class SparseSolver:
             lambda b: solver(A)._solved(b.astype(self.dtype.np)),
             lambda g: solver(A.transpose() if kind == "LU" else A)._solved(g),
             of_elements,
+            along,
+            A.nnz,
         )
 
     def info(self) -> bool:
@@ -158,19 +167,26 @@ class SparseCG:
             x, end[0], _ = self._iterate(A, b.astype(A.dtype.np), self.x0, self.atol)
             return x
 
+        def along(db: Any, numbers: Any, _: Any, x: Any) -> Any:
+            right = db - np.bincount(A.rows, numbers * x[A.columns], A.n)
+            return self._other("derivative", A, right.astype(A.dtype.np))
+
         solution = Map(
             "SparseCG.solve",
             A.dtype,
             A.n,
             A.source,
             compute,
-            lambda g: self._adjoint(A, g),
+            lambda g: self._other("gradient", A, g),
             lambda adjoint, g, b, x: -adjoint[A.rows] * x[A.columns],
+            along,
+            A.nnz,
         )
         recorded = solution.recorded(self._given)
         return (compute(self.b) if recorded is None else recorded), end[0]
 
-    def _adjoint(self, A: SparseMatrix, g: Any) -> Any:
+    def _other(self, what: str, A: SparseMatrix, g: Any) -> Any:
+        """The solution of the system of a derivative, with the same precision in proportion to its right side."""
         size, first = sqrt(_dot(g, g)), sqrt(_dot(self.b, self.b))
         if size == 0.0:
             return g
@@ -178,7 +194,7 @@ class SparseCG:
         found, converged, residual = self._iterate(A, g, np.zeros_like(g), tol)
         if not converged:
             raise NotConverged(
-                f"the gradient of SparseCG.solve has not converged: the residual is {residual:.3e} after at most "
+                f"the {what} of SparseCG.solve has not converged: the residual is {residual:.3e} after at most "
                 f"{self.max_iter} steps, more than {tol:.3e}"
             )
         return found

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.lang.behaviour.derivatives import close
-from weft.ir.errors import CompilationError
+from weft.ir.errors import CompilationError, WeftError
 from weft.lang.errors import ArgumentError, GradientWarning
 from weft.lang.linear.implicit import NotConverged
 
@@ -275,16 +275,105 @@ def test_what_is_refused(ti):
         ti.ad.solve(chain.plain, chain.b, x)
 
 
-def test_forward_mode_is_refused(ti):
-    b, x = (ti.field(ti.f64, N, needs_dual=True) for _ in range(2))
+@pytest.mark.parametrize("method", ["cg", "bicgstab"])
+def test_forward_mode(ti, method):
+    """A dx = db - dA x, of fields with duals and of whole functions."""
+    chain = Chain(ti, below=0.0 if method == "cg" else -0.5, above=0.0 if method == "cg" else -0.5)
+    dk, db = np.linspace(-1.0, 1.0, N), np.linspace(0.5, -0.3, N)
+
+    def solved():
+        chain.x.fill(0.3)
+        ti.ad.solve(chain.product, chain.b, chain.x, args=(0.5,), method=method, tol=1e-13)
+
+    A = chain.matrix(K, 0.5)
+    x = np.linalg.solve(A, B)
+    dA = np.diag(dk) + np.diag(chain.below * dk[1:], -1)
+    wanted = np.linalg.solve(A, db - dA @ x)
+    _, found = ti.ad.jvp(solved, [chain.k, chain.b], chain.x)([dk, db])
+    close(found, wanted, 1e-9)
+    close(chain.x.to_numpy(), x, 1e-9)
+
+
+def test_forward_mode_of_fields_with_duals(ti):
+    k, b, x, y = (ti.field(ti.f64, N, needs_dual=True) for _ in range(4))
+    plain = ti.field(ti.f64, N)
 
     @ti.kernel
     def product(v: ti.template(), Av: ti.template()):
         for i in v:
-            Av[i] = 2.0 * v[i]
+            Av[i] = k[i] * v[i]
 
-    with ti.ad.FwdMode(x, b, seed=np.ones(N)), pytest.raises(Exception, match="no derivative in forward mode"):
-        ti.ad.solve(product, b, x)
+    @ti.kernel
+    def square():
+        for i in x:
+            y[i] = x[i] ** 2
+
+    k.from_numpy(K)
+    b.from_numpy(B)
+    seed = np.linspace(1.0, 2.0, N)
+    for param, slope in ((b, seed / K), (k, -seed * B / K**2)):
+        with ti.ad.FwdMode(y, param, seed=seed):
+            x.fill(0.0)
+            ti.ad.solve(product, b, x, tol=1e-13)
+            square()
+            ti.ad.solve(product, b, plain, tol=1e-13)  # no dual
+        close(x.dual.to_numpy(), slope, 1e-9)
+        close(y.dual.to_numpy(), 2 * B / K * slope, 1e-9)
+        close(plain.to_numpy(), B / K, 1e-9)
+    with ti.ad.FwdMode(y, y, seed=seed):
+        x.fill(0.0)
+        ti.ad.solve(product, b, x, tol=1e-13)  # nothing changes
+    close(x.dual.to_numpy(), np.zeros(N))
+
+
+def test_forward_mode_of_an_operator_of_several_kernels_and_of_vectors(ti):
+    b, x = (ti.Vector.field(2, ti.f64, N) for _ in range(2))
+    k, half = ti.field(ti.f64, ()), ti.Vector.field(2, ti.f64, N)
+
+    @ti.kernel
+    def first(v: ti.template()):
+        for i in v:
+            half[i] = k[None] * v[i]
+
+    @ti.kernel
+    def second(Av: ti.template()):
+        for i in Av:
+            Av[i] = k[None] * half[i]
+
+    def product(v, Av):
+        first(v)
+        second(Av)
+
+    b.fill(3.0)
+    k[None] = 2.0
+
+    def solved():
+        ti.ad.solve(product, b, x, tol=1e-13)
+
+    _, found = ti.ad.jvp(solved, k, x)(0.5)
+    close(found, np.full((N, 2), -2 * 3.0 / 2.0**3 * 0.5), 1e-9)
+
+
+def test_second_derivatives_are_refused(ti):
+    chain = Chain(ti)
+
+    def energy():
+        ti.ad.solve(chain.plain, chain.b, chain.x)
+        chain.add()
+
+    with pytest.raises(WeftError, match=r"ti\.ad\.solve has no second derivative"):
+        ti.ad.hvp(energy, chain.b, chain.loss)(np.ones(N))
+
+
+def test_a_derivative_in_forward_mode_that_does_not_converge(ti):
+    chain = Chain(ti)
+
+    def solved():
+        chain.x.from_numpy(np.linalg.solve(chain.matrix(K, 0.0), B))  # nothing is left to do
+        ti.ad.solve(chain.plain, chain.b, chain.x, method="bicgstab", tol=1e-9, maxiter=1)
+
+    with pytest.raises(NotConverged, match=r"the derivative of ti\.ad\.solve has not converged"):
+        ti.ad.jvp(solved, chain.b, chain.x)(np.linspace(1, 2, N))
 
 
 def test_forward_mode_beside_a_constant_matrix(ti):
@@ -303,5 +392,5 @@ def test_forward_mode_beside_a_constant_matrix(ti):
     with ti.ad.FwdMode(a, a, seed=np.ones(3)):
         A = builder.build()
         close((A @ b).to_numpy(), np.full(3, 2.0))
-        with pytest.raises(Exception, match="no derivative in forward mode"):
-            A @ other
+        other.dual.fill(3.0)
+        close((A @ other).dual.to_numpy(), np.full(3, 6.0))

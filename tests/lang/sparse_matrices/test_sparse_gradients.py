@@ -234,3 +234,40 @@ def test_derivatives_of_what_a_builder_takes() -> None:
         assemble(builder)
         with pytest.warns(GradientWarning, match=r"is lost, because SparseMatrixBuilder\.build takes it from there"):
             assert builder.build()[1, 1] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("compute", "values"), [(lu, ANY), (ldlt, SYMMETRIC), (llt, SYMMETRIC), (cg, SYMMETRIC), (product, ANY)]
+)
+@pytest.mark.parametrize("times", [1, 2])
+def test_forward_mode_agrees_with_reverse_mode(compute: Compute, values: Any, times: int) -> None:
+    """Of the right side and of elements, together and alone."""
+    case = Case(compute, values)
+    signs = ti.field(ti.f64, len(PLACES))
+    signs.from_numpy(np.sign(values))
+    places = ti.Vector.field(2, ti.i32, len(PLACES))
+    places.from_numpy(np.array(PLACES))
+
+    @ti.kernel
+    def assemble(triplets: ti.types.ndarray()):
+        for k in case.v:
+            triplets[k] = [places[k][0], places[k][1], signs[k] * case.v[k] * case.v[k]]
+
+    def loss() -> None:
+        assemble(case.triplets)
+        A, x = ti.linalg.SparseMatrix(N, N, dtype=ti.f64), case.b
+        A.build_from_ndarray(case.triplets)
+        for _ in range(times):
+            x = compute(A, x)
+        case.add(x)
+
+    case.v.from_numpy(np.sqrt(np.abs(values)))
+    case.b.from_numpy(B)
+    by_v, by_b = ti.ad.grad(loss, [case.v, case.b], case.loss)()
+    # a change that keeps the matrix symmetric, which conjugate gradients need
+    along_v = np.concatenate([np.linspace(-1, 1, N), *[np.linspace(0.5, -0.2, N - 1)] * 2, [0.3]])
+    along_b = np.linspace(1.0, -2.0, N)
+    for one, other in ((along_v, along_b), (0 * along_v, along_b), (along_v, 0 * along_b)):
+        case.loss[None] = 0.0
+        _, found = ti.ad.jvp(loss, [case.v, case.b], case.loss)([one, other])
+        np.testing.assert_allclose(found, by_v @ one + by_b @ other, rtol=1e-7)
