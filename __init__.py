@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from weft.lang import compat
+from weft.lang import sparse_fields as _sparse_fields  # noqa: F401 - sets how Python reaches their elements
 from weft.lang.compat import types
 from weft.lang.compat.finder import name_modules as _name_modules
 from weft.lang.compat.later import later as _later
@@ -50,7 +51,7 @@ from weft.lang.data.field_tree import FieldError, FieldTree
 from weft.lang.data.make_field import field
 from weft.lang.data.make_ndarray import ndarray
 from weft.lang.data.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray
-from weft.lang.data.snode_api import FieldsBuilder, SNode, root
+from weft.lang.data.snode_api import FieldsBuilder, SNode, deactivate_all_snodes, root
 from weft.lang.data.struct_field import StructField
 from weft.lang.library import mathlib as math
 from weft.lang.library.decompose import eig, polar_decompose, solve, svd, sym_eig
@@ -97,6 +98,8 @@ from weft.lang.values.brackets import Array, Array1, Array2, Array3, Array4, NDA
 from weft.lang.values.builtins import (
     abs,
     acos,
+    activate,
+    append,
     asin,
     assume_in_range,
     atan,
@@ -121,14 +124,17 @@ from weft.lang.values.builtins import (
     clz,
     cos,
     cosh,
+    deactivate,
     exp,
     exp2,
     floor,
     frexp,
     grouped,
     ifte,
+    is_active,
     isinf,
     isnan,
+    length,
     log,
     log2,
     logical_and,
@@ -138,6 +144,7 @@ from weft.lang.values.builtins import (
     max,
     min,
     ndrange,
+    no_activate,
     one,
     popcnt,
     pow,
@@ -219,6 +226,7 @@ _MODULES: dict[str, str] = {
     "graph": "weft.lang.kernels.graph",
     "profiler": "weft.lang.measure.profiler",
     "simt": "weft.lang.simt",
+    "sparse": "weft.lang.sparse_fields.grids",
     "testing": "weft.lang.measure.testing",
     "tools": "weft.lang.ui.tools",
     "jax": "weft.lang.arrays.jax_op",  # not in __all__, as `torch`: `import *` leaves them what they were
@@ -356,9 +364,11 @@ __all__ = [
     "__version__",
     "abs",
     "acos",
+    "activate",
     "ad",
     "algorithms",
     "amdgpu",
+    "append",
     "arm64",
     "asin",
     "assume_in_range",
@@ -392,6 +402,8 @@ __all__ = [
     "cuda",
     "data_oriented",
     "dataclass",
+    "deactivate",
+    "deactivate_all_snodes",
     "dx11",
     "dx12",
     "eig",
@@ -431,6 +443,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "is_active",
     "is_logging_effective",
     "isinf",
     "isnan",
@@ -445,6 +458,7 @@ __all__ = [
     "kernel",
     "kl",
     "l",
+    "length",
     "load",
     "log",
     "log2",
@@ -461,6 +475,7 @@ __all__ = [
     "min",
     "ndarray",
     "ndrange",
+    "no_activate",
     "one",
     "opengl",
     "polar_decompose",
@@ -494,6 +509,7 @@ __all__ = [
     "sin",
     "sinh",
     "solve",
+    "sparse",
     "sparse_matrix_builder",
     "sqrt",
     "static",

@@ -25,6 +25,7 @@ from weft.lang.data.field_tree import FieldError as FieldError
 from weft.lang.data.field_tree import FieldTree as FieldTree
 from weft.lang.data.snode_api import FieldsBuilder as FieldsBuilder
 from weft.lang.data.snode_api import SNode as SNode
+from weft.lang.data.snode_api import deactivate_all_snodes as deactivate_all_snodes
 from weft.lang.data.snode_api import root as root
 from weft.lang.errors import ArgumentError as ArgumentError
 from weft.lang.errors import CompilationError as CompilationError
@@ -83,6 +84,7 @@ from weft.lang.program.init import vulkan as vulkan
 from weft.lang.program.init import x64 as x64
 from weft.lang.program.init import x86_64 as x86_64
 from weft.lang.simt.block import global_thread_idx as global_thread_idx
+from weft.lang.sparse_fields import grids as _grids
 from weft.lang.tuning.autotune import AutotuneError as AutotuneError
 from weft.lang.tuning.autotune import Config as Config
 from weft.lang.ui import tools as tools
@@ -114,6 +116,8 @@ from weft.stubs.fields import field as field
 from weft.stubs.fields import ndarray as ndarray
 from weft.stubs.functions import abs as abs
 from weft.stubs.functions import acos as acos
+from weft.stubs.functions import activate as activate
+from weft.stubs.functions import append as append
 from weft.stubs.functions import asin as asin
 from weft.stubs.functions import assume_in_range as assume_in_range
 from weft.stubs.functions import atan as atan
@@ -138,6 +142,7 @@ from weft.stubs.functions import ceil as ceil
 from weft.stubs.functions import clz as clz
 from weft.stubs.functions import cos as cos
 from weft.stubs.functions import cosh as cosh
+from weft.stubs.functions import deactivate as deactivate
 from weft.stubs.functions import eig as eig
 from weft.stubs.functions import exp as exp
 from weft.stubs.functions import exp2 as exp2
@@ -145,8 +150,10 @@ from weft.stubs.functions import floor as floor
 from weft.stubs.functions import frexp as frexp
 from weft.stubs.functions import grouped as grouped
 from weft.stubs.functions import ifte as ifte
+from weft.stubs.functions import is_active as is_active
 from weft.stubs.functions import isinf as isinf
 from weft.stubs.functions import isnan as isnan
+from weft.stubs.functions import length as length
 from weft.stubs.functions import log as log
 from weft.stubs.functions import log2 as log2
 from weft.stubs.functions import logical_and as logical_and
@@ -155,6 +162,7 @@ from weft.stubs.functions import logical_or as logical_or
 from weft.stubs.functions import loop_config as loop_config
 from weft.stubs.functions import max as max
 from weft.stubs.functions import min as min
+from weft.stubs.functions import no_activate as no_activate
 from weft.stubs.functions import one as one
 from weft.stubs.functions import polar_decompose as polar_decompose
 from weft.stubs.functions import popcnt as popcnt
@@ -239,6 +247,7 @@ ad = _autodiff
 algorithms = _sort_and_scan
 extension = _Extension
 jax = _jax_op
+sparse = _grids
 torch = _torch_op
 
 Template: TypeAlias = Any

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from weft.ir.storage.layout import NodeLayout, PlaceLayout, TreeLayout
 from weft.ir.storage.snode import SNode
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 
-__all__ = ["declare_nodes"]
+__all__ = ["declare_nodes", "lies_below", "tree_count"]
 
 
 def declare_nodes(
@@ -36,3 +36,18 @@ def declare_nodes(
     for node, found in layout.nodes.items():
         declare(node, found)
     return made
+
+
+def lies_below(symbol: FieldSymbol, node: NodeSymbol) -> bool:
+    """Whether a field lies in cells of a sparse node, or below them."""
+    above = symbol.node
+    while above is not None and above is not node:
+        above = above.parent
+    return above is node
+
+
+def tree_count(fields: Sequence[FieldSymbol], nodes: Sequence[NodeSymbol]) -> int:
+    """How many trees a launch of a kernel passes: those of its fields, and the memories of its sparse nodes."""
+    numbers = [symbol.tree for symbol in fields]
+    numbers += [number for node in nodes for number in (node.table.tree, node.pool, node.book)]
+    return 1 + max(numbers, default=-1)

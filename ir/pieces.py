@@ -29,7 +29,7 @@ __all__ = ["pieces_of"]
 
 _LOOPS = (tree.RangeFor, tree.BoxFor, tree.StructFor)
 _NEVER = (tree.Random, tree.Simt, tree.Shared)  # a kernel with one is not cut
-_ONCE = (tree.Atomic, tree.Invoke, tree.Print, tree.Assert)  # what is not computed again
+_ONCE = (tree.Atomic, tree.CellOp, tree.Invoke, tree.Print, tree.Assert)  # what is not computed again
 
 
 def pieces_of(root: tree.KernelTree) -> list[tree.KernelTree]:

@@ -32,7 +32,7 @@ NONE: Parts = frozenset()
 _MOST_PARTS = 64  # a larger matrix is one part
 
 # What must not be evaluated once where the program says twice.
-_EFFECTS = (tree.Atomic, tree.Call, tree.Invoke, tree.Random, tree.Simt)
+_EFFECTS = (tree.Atomic, tree.Call, tree.CellOp, tree.Invoke, tree.Random, tree.Simt)
 _EXTREMES = {"lt": "min", "le": "min", "gt": "max", "ge": "max"}
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
@@ -88,7 +88,12 @@ def root_variable(expr: tree.Expr) -> tree.Variable | None:
 
 def _parallel_loops(root: tree.KernelTree) -> list[Loop]:
     loops = (node for node in walk(root) if isinstance(node, (tree.RangeFor, tree.BoxFor, tree.StructFor)))
-    return [loop for loop in loops if loop.parallel and not loop.config.serialize]
+    return [loop for loop in loops if loop.parallel and (not loop.config.serialize or is_listed(loop))]
+
+
+def is_listed(loop: Loop) -> bool:
+    """Whether a loop visits what is active of a sparse field or node."""
+    return isinstance(loop, tree.StructFor) and loop.is_listed
 
 
 def _variables_of(loop: Loop) -> list[tree.Variable]:

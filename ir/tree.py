@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from weft.ir.errors import Span
-from weft.ir.symbols import FieldSymbol, LoopConfig, Param
+from weft.ir.symbols import FieldSymbol, LoopConfig, NodeSymbol, Param
 from weft.ir.types import Type
 
 __all__ = ["EXPRESSIONS", "STATEMENTS", "Expr", "KernelTree", "Node", "Stmt", "Variable"]
@@ -220,11 +220,23 @@ class Member(Expr):
 
 @dataclass(eq=False, slots=True)
 class FieldElement(Expr):
-    """`field[indices]`; a 0-D field has no indices. An lvalue. `stopped`: what is read there carries no derivative."""
+    """`field[indices]`; a 0-D field has no indices. An lvalue. `stopped`: what is read there carries no derivative.
+    `activates`: a write activates the cells of sparse nodes above it; otherwise it changes only what is active."""
 
     field: FieldSymbol
     indices: list[Expr]
     stopped: bool = False
+    activates: bool = True
+
+
+@dataclass(eq=False, slots=True)
+class CellOp(Expr):
+    """An operation on a cell of a sparse node, or on a list: `kind` is the name of an op of `sparse_ops.py`. `indices`
+    are those of the cell; a list has those of the cell that it lies in. `type` is VOID where it gives nothing."""
+
+    kind: str
+    node: NodeSymbol
+    indices: list[Expr]
 
 
 @dataclass(eq=False, slots=True)
@@ -357,13 +369,19 @@ class BoxFor(Stmt):
 
 @dataclass(eq=False, slots=True)
 class StructFor(Stmt):
-    """A loop over every element of a field or of an array parameter (`over`), in any order."""
+    """A loop over every element of a field or of an array parameter (`over`), in any order. Of a sparse field it visits
+    the active elements, of a sparse node its active cells."""
 
     variables: list[Variable]
-    over: FieldSymbol | Expr
+    over: FieldSymbol | NodeSymbol | Expr
     body: list[Stmt]
     parallel: bool = False
     config: LoopConfig = DEFAULT_LOOP
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether it visits what is active. Such a loop is one of a whole kernel, also where it runs in order."""
+        return isinstance(self.over, NodeSymbol) or (isinstance(self.over, FieldSymbol) and self.over.node is not None)
 
 
 @dataclass(eq=False, slots=True)
@@ -412,6 +430,7 @@ class KernelTree(Node):
     functions: list[KernelTree] = field(default_factory=list["KernelTree"])  # that `Invoke` calls
     called: bool = False  # it is one of those
     mode: str = ""  # a row of MODES (`symbols.py`): which derivative is compiled
+    nodes: tuple[NodeSymbol, ...] = ()  # the sparse nodes of the trees of its fields, parents first
 
 
 def _subclasses(base: type[NodeT]) -> tuple[type[NodeT], ...]:

@@ -21,7 +21,7 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import Span
 from weft.ir.registry import registers
-from weft.ir.symbols import FieldSymbol, LoopConfig
+from weft.ir.symbols import LoopConfig
 from weft.ir.text import Names
 from weft.ir.types import VOID, Tensor
 
@@ -54,6 +54,8 @@ def tree_lines(kernel: tree.KernelTree) -> tuple[list[str], list[Span | None]]:
     writer.params = [param.name for param in kernel.params]
     writer.names.taken.update(writer.params)
     writer.indent += "    "
+    for node in kernel.nodes:
+        writer.line(f"{node.kind} {writer.name(node, node.name)}[{', '.join(map(str, node.shape))}]")
     for field in kernel.fields:
         shape = f"[{', '.join(map(str, field.shape))}]" if field.shape else ""
         writer.line(f"field {writer.name(field, field.name)}: {field.dtype}{shape}")
@@ -249,6 +251,11 @@ def _field_element(node: tree.FieldElement, to: _Writer) -> str:
     return f"{to.name(node.field, node.field.name)}[{to.list(node.indices) or 'None'}]"
 
 
+@_prints(tree.CellOp)
+def _cell_op(node: tree.CellOp, to: _Writer) -> str:
+    return f"{node.kind}({to.name(node.node, node.node.name)}, [{to.list(node.indices)}])"
+
+
 @_prints(tree.ArrayElement)
 def _array_element(node: tree.ArrayElement, to: _Writer) -> str:
     return f"{to.text(node.array)}[{to.list(node.indices) or 'None'}]"
@@ -320,7 +327,7 @@ def _box_for(node: tree.BoxFor, to: _Writer) -> str:
 
 @_prints(tree.StructFor)
 def _struct_for(node: tree.StructFor, to: _Writer) -> str:
-    over = to.name(node.over, node.over.name) if isinstance(node.over, FieldSymbol) else to.text(node.over)
+    over = to.text(node.over) if isinstance(node.over, tree.Expr) else to.name(node.over, node.over.name)
     return _loop(node.parallel, node.config, node.variables, over, to)
 
 

@@ -16,6 +16,7 @@ import os
 from weft.ir.errors import CompilationError, InternalError, TypeMismatch, WeftError
 from weft.runtime.errors import (
     ArithmeticFault,
+    CapacityFault,
     DataRace,
     IndexFault,
     KernelFault,
@@ -30,6 +31,7 @@ from weft.runtime.errors import (
 __all__ = [
     "ArgumentError",
     "ArithmeticFault",
+    "CapacityFault",
     "CompilationError",
     "DataRace",
     "GradientWarning",

@@ -105,7 +105,7 @@ class CudaMemory:
         """The most bytes that it makes sense to reserve for one owner: the memory of the device."""
         return 0 if self._facts is None else self._facts.memory
 
-    def reserve(self, size: int, owner: str, grows: bool = False) -> DeviceBuffer:
+    def reserve(self, size: int, owner: str, grows: bool = False, slack: int = 0) -> DeviceBuffer:
         """Return a buffer of `size` zero bytes that takes addresses, but memory only for the pages that were touched:
         managed memory. The account does not know how many these are. Raises CudaError if the GPU or its driver has no
         pages on demand."""
@@ -115,7 +115,8 @@ class CudaMemory:
                 f"{owner} needs memory that grows by pages, which this GPU or its driver does not have: "
                 "use dense nodes, or arch=cpu"
             )
-        room = -(-max(size, 1) // _UNIT) * _UNIT
+        around = _around(size, slack)
+        room = -(-max(size, 1) // _UNIT) * _UNIT + 2 * around
         with self._enter():
             try:
                 address = self._driver.allocate_managed(room)
@@ -125,7 +126,7 @@ class CudaMemory:
                 raise
             with suppress(CudaError):  # it is only faster
                 self._driver.prefer_device(address, room, self.index)
-        buffer = DeviceBuffer(self, address, size)
+        buffer = DeviceBuffer(self, address + around, size)
         weakref.finalize(buffer, self._unreserve, address).atexit = False
         return buffer
 

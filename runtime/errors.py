@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArithmeticFault",
+    "CapacityFault",
     "DataRace",
     "IndexFault",
     "KernelFault",
@@ -92,6 +93,10 @@ class OutOfMemory(WeftError, MemoryError):
     """There is not enough memory. The message gives the requested size and the owners of the used memory."""
 
 
+class CapacityFault(KernelFault, OutOfMemory):
+    """A list is full, or no more cells of a sparse node fit into memory."""
+
+
 class Overlapping(Exception):
     """A launch was refused: its arguments overlap, and this variant of the kernel requires that they do not."""
 
@@ -103,6 +108,7 @@ _FAULTS: dict[str, type[KernelFault]] = {
     "recursion": RecursionFault,
     "race": DataRace,
     "uninitialised": UninitialisedRead,
+    "memory": CapacityFault,
 }
 
 

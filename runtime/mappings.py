@@ -106,14 +106,15 @@ def take(size: int, slack: int, owner: str) -> Any:
     return np.asarray(block)[:size]
 
 
-def take_reserved(size: int, owner: str, grows: bool) -> Any:
+def take_reserved(size: int, owner: str, grows: bool, slack: int = 0) -> Any:
     """Return a numpy array of `size` zero bytes that takes memory only where it was touched. `grows`: it is used from
     the begin on without gaps, so all but its first bytes may lie in large pages. Otherwise as `take`."""
-    mapping = Mapping(_up(max(size, 1), _PAGE), _HUGE_PAGE, lazy=True)
+    around = _up(slack, _PAGE)
+    mapping = Mapping(_up(max(size, 1), _PAGE) + 2 * around, _HUGE_PAGE, lazy=True)
     first = min(_HUGE, mapping.room) if grows else mapping.room
     system.advise(mapping.first, first, huge=False)  # (else the first byte could take 2 MiB)
     _table.call(mapping.entry, owner)
-    block = Block(mapping.first, size, owner, mapping)
+    block = Block(mapping.first + around, size, owner, mapping)
     weakref.finalize(block, mapping.close).atexit = False
     _blocks[block.address] = block
     return np.asarray(block)[:size]

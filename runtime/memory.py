@@ -51,12 +51,12 @@ class Memory:
         """The most bytes that it makes sense to reserve for one owner: the limit."""
         return self._limit or system.physical_memory()
 
-    def reserve(self, size: int, owner: str, grows: bool = False) -> Any:
+    def reserve(self, size: int, owner: str, grows: bool = False, slack: int = 0) -> Any:
         """Return a uint8 array of `size` zero bytes that takes addresses, but memory only for the pages that were
-        touched. `grows`: it is used from the begin on without gaps. The account counts the touched pages. Raises
-        OutOfMemory if there are not as many addresses."""
+        touched. `grows`: it is used from the begin on without gaps. `slack`: as for `allocate`. The account counts
+        the touched pages. Raises OutOfMemory if there are not as many addresses."""
         try:
-            buffer = mappings.take_reserved(size, owner, grows)
+            buffer = mappings.take_reserved(size, owner, grows, slack)
         except MemoryError as error:
             asked = f"{owner} needs {readable_size(size)} of address space, but the system has no more."
             raise out_of_memory(asked, self.holders()) from error

@@ -245,6 +245,15 @@ class Field(_Elements[E]):
     @property
     def snode(self) -> SNode:
         """The place of the (first) scalar component."""
+    def active(self) -> Any:
+        """The indices of the active elements, an int64 array of shape (n, axes), and their values, an array of shape
+        (n, *element shape); of a field of structs, a dict of such arrays by members. The order is that of the indices,
+        the last axis fastest. All elements of a dense field are active."""
+    def from_active(self, indices: Any, values: Any) -> None:
+        """Set the elements with these indices, which activates them. `indices` has shape (n, axes), and `values` what
+        `active` returns, or one value for all. Other elements keep their values. If an index occurs several times, one
+        of its values is stored. Raises ValueError for arrays of other shapes, and FieldIndexError for an index outside
+        of the field."""
     def describe(self) -> Any:
         """Where the field lies in memory."""
     def parent(self, levels: int = 1) -> SNode:

@@ -2,9 +2,10 @@
 # mypy: disable-error-code="overload-overlap"
 """The functions of the language, as type checkers see them. They take numbers, vectors and matrices."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar, overload
 
+from weft.lang.data.snode_api import SNode
 from weft.stubs.loops import ndrange as ndrange
 from weft.stubs.matrices import Matrix, Tensor, Vector
 
@@ -356,6 +357,24 @@ def block_local(*fields: Any) -> None:
 def cache_read_only(*fields: Any) -> None:
     """A hint that fields are only read; does not change results."""
 
+def activate(node: SNode, indices: Any) -> None:
+    """Activates a cell of a sparse node, and the cells above it."""
+
+def deactivate(node: SNode, indices: Any) -> None:
+    """Deactivates a cell of a sparse node; of a dynamic node, a list. It reads 0 then."""
+
+def is_active(node: SNode, indices: Any) -> int:
+    """Whether a cell of a sparse node is active, or an element of a list exists: 1 or 0."""
+
+def length(node: SNode, indices: Any = None) -> int:
+    """The length of a list, which is a cell of a dynamic node."""
+
+def append(node: SNode, indices: Any, val: Any) -> int:
+    """Makes a list longer by one element with that value; returns the index of the element."""
+
+def no_activate(*nodes: SNode) -> None:
+    """In the next loop, writes below these nodes change only what is active."""
+
 def svd(A: Matrix[float], dt: Any = None) -> tuple[Matrix[float], Matrix[float], Matrix[float]]:
     """Return (U, S, V) with A = U @ S @ V.transpose(), for a 2 x 2 or 3 x 3 matrix. S is diagonal and descending.
 
@@ -383,6 +402,7 @@ def sym_eig(A: Matrix[float], dt: Any = None) -> tuple[Vector[float], Matrix[flo
 def solve(A: Matrix[float], b: Vector[float], dt: Any = None) -> Vector[float]:
     """Return x with A @ x = b, for a square A of up to 4 x 4 (inf or nan if A is singular)."""
 
-def rescale_index(a: Any, b: Any, I: Vector[int]) -> Vector[int]:
-    """Return the index in field b of the place with index I in field a. Both cover the same box at their own
-    resolution. Along each axis, the resolution of one is a multiple of the other's."""
+def rescale_index(a: Any, b: Any, I: Vector[int] | Sequence[int]) -> Vector[int]:
+    """Return the index in field or node b of the place with index I in field or node a. Both cover the same box at
+    their own resolution. Along each axis, the resolution of one is a multiple of the other's. The offsets of fields
+    count."""

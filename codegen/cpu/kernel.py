@@ -44,6 +44,7 @@ from weft.ir.calls import draws
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
 from weft.ir.mapping.stretches import NEVER
+from weft.ir.nodes import tree_count
 from weft.ir.ops import Const, For, Kernel, Task, While, Yield
 from weft.ir.schedule import Privatized
 from weft.ir.tasks import box_of, tasks_of
@@ -121,7 +122,7 @@ def emit_kernel(
     parts: Parts | None = None,
 ) -> ModuleWriter:
     """The LLVM module of a lowered kernel for a CPU with these features. `parts` is notified of each task."""
-    trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
+    trees = tree_count(kernel.fields, kernel.nodes)
     slots = Slots(trees, kernel.params, kernel.results, kernel.temp_bytes)
     callees = survey(functions, lambda op: isinstance(op, (For, While)) and control_ops.stretch_of(op) != NEVER)
     module, target = ModuleWriter(config, slots, callees), target_hooks(features, config.fast_math)

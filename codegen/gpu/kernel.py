@@ -23,6 +23,7 @@ from weft.codegen.llvm.module import ModuleWriter
 from weft.ir.artifact import STATE_ERROR, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
+from weft.ir.nodes import tree_count
 from weft.ir.ops import Kernel, Task
 from weft.ir.overlaps import written_arrays
 from weft.ir.types import Prim
@@ -56,7 +57,7 @@ def emit_kernel(
 ) -> Emitted:
     """The LLVM module of a lowered kernel. `math` writes calls of functions, `own` the operators that the target writes
     in its own way."""
-    trees = 1 + max((symbol.tree for symbol in kernel.fields), default=-1)
+    trees = tree_count(kernel.fields, kernel.nodes)
     module = ModuleWriter(config, Slots(trees, kernel.params, kernel.results, 0), survey(functions))
     target = device_hooks(dialect, math, own, _leave_if_failed, _floor(dialect.stack_bytes))
     for callee in module.callees.values():

@@ -29,7 +29,7 @@ from weft.ir.errors import CompilationError
 from weft.ir.intervals import interval
 from weft.ir.scalar import ATOMICS
 from weft.ir.shared_locals import Loop, loop_locals
-from weft.ir.symbols import FieldSymbol
+from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.transforms.lower_tree_expressions import address, branches, in_global_memory
 from weft.ir.transforms.lower_tree_facts import memory_variables
 from weft.ir.transforms.lower_tree_overflow import atomic, computed
@@ -45,7 +45,7 @@ Bind = Callable[[Sequence[Value]], None]
 def lower_tree(root: tree.KernelTree, config: CompileConfig) -> ops.Kernel:
     """Build the kernel's ops from its tree."""
     kernel = ops.Kernel(root.name, root.params, root.results, root.fields, span=root.span)
-    kernel.called, kernel.mode = root.called, root.mode
+    kernel.called, kernel.mode, kernel.nodes = root.called, root.mode, root.nodes
     lowering = Lowering(kernel, config, memory_variables(root), loop_locals(root))
     lowering.builder.span = root.span
     lowering.run(root.body)
@@ -223,6 +223,9 @@ def _box_for(low: Lowering, node: tree.BoxFor) -> None:
 @lowers(tree.StructFor)
 def _struct_for(low: Lowering, node: tree.StructFor) -> None:
     types = [variable.type for variable in node.variables]
+    if isinstance(node.over, NodeSymbol):
+        _elements(low, node, node.over.table, cells=True)
+        return
     if not isinstance(node.over, FieldSymbol):
         array = low.value(node.over)
         if not isinstance(array.type, Array):
@@ -232,17 +235,24 @@ def _struct_for(low: Lowering, node: tree.StructFor) -> None:
         _unit_box(low, node, list(map(low.zero_like, types)), ends, range(len(types)))
         return
     field = node.over
-    if _is_parallel(low, node):
-        body = low.body_args(node.variables)
-        _parallel(
-            low, ops.StructFor(field, node.config, body=body), body, node, partial(_bind_all, low, node.variables)
-        )
+    if node.is_listed or _is_parallel(low, node):
+        _elements(low, node, field)
         return
     first, box = field.space.first, field.path.enumerate(field.space, int)
     begin, end = (dict(zip(box.axes, limits, strict=False)) for limits in (box.begins, box.ends))
     begins = [low.const(first[axis] + begin[axis], type) for axis, type in enumerate(types)]
     ends = [low.const(first[axis] + end[axis], type) for axis, type in enumerate(types)]
     _unit_box(low, node, begins, ends, field.space.order)
+
+
+def _elements(low: Lowering, node: tree.StructFor, field: FieldSymbol, cells: bool = False) -> None:
+    """A loop over elements that stays one op."""
+    if not low.parallel_here():
+        what = "node" if cells else "field"
+        raise CompilationError(f"a loop over a sparse {what} must be at the top level of the kernel", node.span)
+    body = low.body_args(node.variables)
+    loop = ops.StructFor(field, node.config, cells, body)
+    _parallel(low, loop, body, node, partial(_bind_all, low, node.variables))
 
 
 def _unit_box(

@@ -4,10 +4,10 @@ value of the node.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from weft.ir import ops, tree
-from weft.ir.core import Value
+from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.transforms.lower_tree_facts import always_returns, cost, has_return, returns_at_tail
 from weft.ir.transforms.lower_tree_overflow import arithmetic, atomic, computed, matmul, reduction
@@ -118,6 +118,17 @@ def _simt(low: Lowering, node: tree.Simt) -> Value:
     return low.add(ops.Simt(node.kind, low.values(node.values), type=node.type))
 
 
+_CELL_OPS: dict[str, Callable[..., Op]] = {
+    op.opname: op for op in (ops.Activate, ops.Deactivate, ops.IsActive, ops.Length, ops.Append)
+}
+
+
+@lowers(tree.CellOp)
+def _cell_op(low: Lowering, node: tree.CellOp) -> Value:
+    made = _CELL_OPS[node.kind](node.node, low.values(node.indices), span=node.span)
+    return low.add(made)
+
+
 @lowers(tree.Shared)
 def _shared(low: Lowering, node: tree.Shared) -> Value:
     if node not in low.shared:
@@ -164,7 +175,7 @@ def address(low: Lowering, expr: tree.Expr) -> Value:
     if isinstance(expr, tree.Var):
         return low.lookup(expr.variable)
     if isinstance(expr, tree.FieldElement):
-        return low.add(ops.FieldPtr(expr.field, low.values(expr.indices), span=expr.span))
+        return low.add(ops.FieldPtr(expr.field, low.values(expr.indices), expr.activates, span=expr.span))
     if isinstance(expr, tree.ArrayElement):
         array = low.value(expr.array)
         return low.add(ops.ArrayPtr(array, low.values(expr.indices), span=expr.span))

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
 from weft.ir import tree
+from weft.ir.nodes import lies_below
 from weft.ir.symbols import FieldSymbol
 
 __all__ = [
     "CHILD_FIELDS",
     "always_returns",
     "cost",
+    "emptied",
     "has_return",
     "memory_variables",
     "returns_at_tail",
@@ -75,6 +77,8 @@ def writes_of(trees: Mapping[str, tree.KernelTree]) -> dict[str, set[FieldSymbol
         for node in walk(made):
             if isinstance(node, tree.Invoke):
                 handed.append((name, node))
+            elif isinstance(node, tree.CellOp):
+                written[name].update(emptied(node, made.fields))
             elif isinstance(node, (tree.Assign, tree.AugAssign, tree.Atomic)):
                 target = node.target
                 while isinstance(target, (tree.Element, tree.Member)):
@@ -91,6 +95,11 @@ def writes_of(trees: Mapping[str, tree.KernelTree]) -> dict[str, set[FieldSymbol
             written[name].update(_handed(call, written[call.function]))
             growing |= len(written[name]) > before
     return written
+
+
+def emptied(node: tree.CellOp, fields: Sequence[FieldSymbol]) -> list[FieldSymbol]:
+    """The fields whose elements an operation on a cell may make 0."""
+    return [field for field in fields if node.kind == "deactivate" and lies_below(field, node.node)]
 
 
 def _handed(call: tree.Invoke, written: set[FieldSymbol | int]) -> Iterator[FieldSymbol | int]:

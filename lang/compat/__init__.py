@@ -51,7 +51,7 @@ class Extension(Enum):
     extfunc = "extfunc"
 
 
-_EXTENSIONS = frozenset((Extension.data64, Extension.bls, Extension.assertion))
+_EXTENSIONS = frozenset((Extension.sparse, Extension.data64, Extension.bls, Extension.assertion))
 
 
 class Runtime:

@@ -6,10 +6,7 @@ __all__ = ["LATER", "later"]
 
 # First parts of the missing names, by the missing feature.
 LATER: dict[str, tuple[str, ...]] = {
-    "sparse SNodes": (
-        *("activate", "append", "deactivate", "deactivate_all_snodes", "get_addr", "is_active", "length"),
-        *("no_activate", "sparse", "FieldsBuilder.deactivate_all"),
-    ),
+    "addresses of elements": ("get_addr",),
     "quantized types": ("BitpackedFields", "types.quant", "SNode.quant_array", "FieldsBuilder.quant_array"),
     "compilation ahead of time": ("aot", "DeviceCapability"),
     "meshes": ("Mesh", "MeshInstance", "mesh_local", "mesh_patch_idx", "mesh_relation_access"),

@@ -34,6 +34,7 @@ from weft.lang.data.field_tree import FieldError, FieldTree
 from weft.lang.data.marked import Marked
 from weft.lang.data.slots import Slot, Whole
 from weft.lang.data.snode_api import SNode
+from weft.lang.data.sparse_access import Active, SparseWindow
 from weft.lang.data.strides import component_strides
 from weft.lang.data.writes import LISTENERS, tell, tell_element
 from weft.lang.values.makers import MAKERS
@@ -53,7 +54,7 @@ __all__ = [
 ]
 
 
-class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender):
+class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active):
     """The base class of fields: `dtype`, `shape`, `name`, `grad`. See `ScalarField`, `MatrixField` and
     `StructField`."""
 
@@ -119,6 +120,8 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender):
         """Place the field, for `SNode.place`: its components next to each other in the cell of `node`."""
         for slot in self._slots:
             slot.attach(node, tree, offset)
+            if slot.node is not None:
+                tree.fields[slot.node] = self
         tree.companions.expect(self, node, offset)
 
     def describe(self) -> FieldSymbolParts:
@@ -144,7 +147,8 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender):
             raise FieldError(f"the components of {self._label()} must all have the same layout")
         if self._derives:
             tree.companions.used[self._derives].add(self)
-        return FieldSymbolParts(self.name, places[0].shape, path, self.offset, places[0].order, tree)
+        first = places[0]
+        return FieldSymbolParts(self.name, first.shape, path, self.offset, first.order, tree, first.node, first.memory)
 
     def _node(self) -> Node:
         owner = None if self.placed or self._owner is None else self._owner()
@@ -166,6 +170,8 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender):
         indexing that copies elements."""
         if self._cells is None:
             parts = self.describe()
+            if parts.node is not None:
+                return self._sparse_window(parts)
             found = parts.path.window
             if found is None:
                 raise FieldError(f"{self._label()} is not a strided array: {parts.path}")
@@ -185,6 +191,13 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender):
                 self.forget()
                 parts.tree.check(self._label())
         return self._cells
+
+    def _sparse_window(self, parts: FieldSymbolParts) -> SparseWindow:
+        self._digits = tuple((axis, 1, extent) for axis, extent in enumerate(parts.shape))
+        self._plain = self._simple = False
+        parts.tree.read_by(self)
+        window = self._cells = SparseWindow(self, parts.shape, self._inner)
+        return window
 
     def forget(self) -> None:
         """Drop the view of the tree's bytes."""
@@ -221,7 +234,8 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender):
     def _lend(self) -> Any:
         window = self._window()
         if not self._plain:
-            raise BufferError(f"{self._label()} is stored in nested blocks, not as a strided array: use to_numpy()")
+            how = "sparse" if self.describe().node is not None else "stored in nested blocks"
+            raise BufferError(f"{self._label()} is {how}, not a strided array: use to_numpy()")
         return window
 
     def from_numpy(self, arr: Any) -> None:

@@ -9,15 +9,18 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from math import prod
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from weft.ir.errors import WeftError
+from weft.ir.errors import CompilationError, WeftError
 from weft.ir.storage.snode import SNode as Node
 from weft.lang.data.companions import Waiting
 from weft.lang.data.marks import SLACK, places_of
+from weft.lang.data.reserved import ReservedMemory
 from weft.lang.data.shadows import ShadowTree, shadows_kept
+from weft.lang.data.sparse_access import SPARSE
 from weft.lang.logs.topics import MEMORY
 from weft.lang.program.init import program
 from weft.runtime.epochs import keep
@@ -26,12 +29,22 @@ from weft.runtime.forks import forkable
 if TYPE_CHECKING:
     from weft.ir.storage.layout import TreeLayout
 
-__all__ = ["FieldError", "FieldTree"]
+__all__ = ["FieldError", "FieldTree", "nodes_below"]
+
+_MOST = 1 << 40  # bytes of address space for a pool and its book
+_SMALL = 1 << 16  # bytes that are not worth a reservation
 
 
 class FieldError(WeftError, RuntimeError):
     """A field, a tree or a builder is in a state that does not allow this use: not placed, placed twice, or
     destroyed."""
+
+
+def nodes_below(node: Node) -> Iterator[Node]:
+    """The nodes below a node, parents first."""
+    for child in node.children:
+        yield child
+        yield from nodes_below(child)
 
 
 class FieldTree:
@@ -40,12 +53,16 @@ class FieldTree:
     def __init__(self) -> None:
         self._buffer: Any = None
         self._shadows: dict[str, ShadowTree] = {}
+        self._reserved: list[ReservedMemory] = []  # the memories of the layout after the first one
         self.companions = Waiting()
         self.node = Node("root")
+        self.of_root = False  # whether it was begun as `ti.root`
         self.program = program()
         self._layout: TreeLayout | None = None
         self._gone = ""
         self._reading = forkable(Lock())
+        # the fields that are placed in the tree, by their places
+        self.fields: weakref.WeakValueDictionary[Node, Any] = weakref.WeakValueDictionary()
         self.readers: weakref.WeakSet[Any] = weakref.WeakSet()  # fields with a view of the bytes
         self.program.adopt(self)
 
@@ -62,8 +79,50 @@ class FieldTree:
 
             with self.program.lock:
                 self.companions.close(self)
-                self._layout = self._layout or layout_tree(self.node)
+                self._layout = self._layout or layout_tree(self.node, self._most())
         return self._layout
+
+    def _most(self) -> int:
+        """The most bytes of address space that a pool and its book take together."""
+        if not self.is_sparse:
+            return 0
+        if self.program.backend.interprets:
+            raise CompilationError("arch=ti.python has no sparse fields: use arch=ti.cpu, or dense nodes")
+        return min(int(self.program.device.memory.most_reserved), _MOST)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it has a node whose cells may be inactive."""
+        return any(node.is_sparse for node in nodes_below(self.node))
+
+    @property
+    def in_use(self) -> bool:
+        """Whether its memory was allocated, so that something may be active."""
+        return self._buffer is not None
+
+    def names_of_nodes(self, place: Node | None = None, name: str = "") -> dict[Node, str]:
+        """A name of each sparse node, parents first: the name of the first field below it that has one, and its kind.
+        The field at `place` is called `name`."""
+        names: dict[Node, str] = {}
+        for node in nodes_below(self.node):
+            if node.is_sparse:
+                places = [one for one in nodes_below(node) if one.kind == "place"]
+                below = (name if one is place else one.name for one in places if one is place or one.name)
+                names[node] = f"{next(below, 'node')}.{node.kind}"
+        return names
+
+    def __str__(self) -> str:
+        return f"an SNode tree that does not exist any more: {self._gone}" if self._gone else SPARSE.describe(self)
+
+    def memory(self, number: int) -> FieldTree | ReservedMemory:
+        """What owns memory `number` of the layout: the tree itself owns memory 0, that of the root."""
+        if number and not self._reserved:
+            with self.program.lock:
+                if not self._reserved:
+                    pools = {found.pool for found in self.layout.nodes.values()}
+                    sizes = list(enumerate(self.layout.memories))[1:]
+                    self._reserved = [ReservedMemory(self, self._label(), size, k in pools) for k, size in sizes]
+        return self._reserved[number - 1] if number else self
 
     @property
     def destroyed(self) -> bool:
@@ -98,12 +157,23 @@ class FieldTree:
 
     def _allocate(self) -> Any:
         size, reach, memory = self.layout.size, self.layout.reach, self.program.device.memory
-        buffer = memory.allocate(size, self._label(), SLACK * reach)
+        slack = SLACK * reach
+        if 2 * self._table_bytes() > size > _SMALL:  # few of its pages may ever be used
+            buffer = memory.reserve(size, self._label(), slack=slack)
+        else:
+            buffer = memory.allocate(size, self._label(), slack)
         marks = self.shadow("marks")
         if marks is not None and size:
             start = memory.address(buffer)
             places_of(self.program).add(start, size, memory.address(marks.buffer()) - start, buffer)
         return buffer
+
+    def _table_bytes(self) -> int:
+        """The bytes of the tables and marks of sparse nodes in the root's memory."""
+        tables = self.layout.nodes.values()
+        return sum(
+            (4 if found.pool >= 0 else 1) * prod(found.table.shape) for found in tables if found.table.memory == 0
+        )
 
     def shadow(self, kind: str) -> ShadowTree | None:
         """The shadow of this kind for all fields of the tree. None if the program keeps none."""
@@ -140,13 +210,14 @@ class FieldTree:
     def _let_go(self) -> None:
         before, self._buffer = [self._buffer], None
         before += [shadow.let_go() for shadow in self._shadows.values()]
+        before += [memory.let_go() for memory in self._reserved]
         self.program.touch()  # first, so that no call finds the memory any more
         for buffer in before:
             if buffer is not None:
                 keep(buffer)
 
     def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
-        if self._buffer is not None and not ends():
+        if (self._buffer is not None or self._reserved) and not ends():
             self._let_go()
 
     def _label(self) -> str:

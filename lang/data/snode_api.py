@@ -12,11 +12,14 @@ from weft.ir.storage.snode import MAX_AXES
 from weft.ir.storage.snode import SNode as Node
 from weft.ir.types import Prim
 from weft.lang.data.axes import offset_tuple, order_axes
-from weft.lang.data.field_tree import FieldTree
+from weft.lang.data.field_tree import FieldTree, nodes_below
+from weft.lang.data.sparse_access import SPARSE
 from weft.lang.program.init import program
 from weft.lang.values.types import shape_tuple
 
-__all__ = ["FieldsBuilder", "Root", "SNode", "root", "shaped_node"]
+__all__ = ["FieldsBuilder", "Root", "SNode", "deactivate_all_snodes", "root", "shaped_node"]
+
+_CHUNK = 1024  # the most cells of a chunk of a list, if the program does not say how many
 
 
 class SNode:
@@ -34,10 +37,14 @@ class SNode:
         return self.node.shape()
 
     @property
+    def offset(self) -> tuple[int, ...]:
+        """The index of the first element along each axis, of the place of a field; 0 for other nodes."""
+        return self._first or (0,) * len(self.shape)
+
+    @property
     def bounds(self) -> list[tuple[int, int]]:
         """(begin, end) of a loop over the cells, for each axis."""
-        first = self._first or (0,) * len(self.shape)
-        return [(begin, begin + extent) for begin, extent in zip(first, self.shape, strict=True)]
+        return [(begin, begin + extent) for begin, extent in zip(self.offset, self.shape, strict=True)]
 
     def parent(self, levels: Any = 1) -> SNode | None:
         """The node `levels` above, or the node itself for 0. None above the root. Raises TypeMismatch if levels is
@@ -67,9 +74,8 @@ class SNode:
 
     @property
     def _num_dynamically_allocated(self) -> int:
-        """The number of cells that were created since the tree was allocated. Dense nodes have their cells from the
-        start."""
-        return 0
+        """The number of active cells of a sparse node. Dense nodes have their cells from the start: 0."""
+        return SPARSE.count(self.tree, self.node) if self.node.is_sparse and self.tree.in_use else 0
 
     def _path_from_root(self) -> list[SNode]:
         return [SNode(node, self.tree) for node in self.node.path()]
@@ -97,6 +103,39 @@ class SNode:
     def dense(self, axes: Any, dimensions: int | Iterable[int]) -> SNode:
         """Add a dense node to the cell of this one. `dimensions` is one number for all axes, or one for each of `axes`.
         The first axis varies slowest. Raises CompilationError if their numbers differ or an extent is not positive."""
+        return self._add("dense", axes, dimensions)
+
+    def pointer(self, axes: Any, dimensions: int | Iterable[int]) -> SNode:
+        """Add a node whose cells take memory only once they are active. Arguments and errors as for `dense`.
+
+        Writing an element below it, from a kernel or from Python, activates its cell. Reading an element of an inactive
+        cell gives 0. See the page about sparse fields."""
+        return self._add("pointer", axes, dimensions)
+
+    def bitmasked(self, axes: Any, dimensions: int | Iterable[int]) -> SNode:
+        """Add a node all of whose cells have memory, and a mark for each that says whether it is active. Loops visit
+        the active cells only. Arguments and errors as for `dense`."""
+        return self._add("bitmasked", axes, dimensions)
+
+    def dynamic(self, axis: Any, dimension: int, chunk_size: int | None = None) -> SNode:
+        """Add a list of up to `dimension` cells along one axis, for each cell of this node. It takes memory for
+        `chunk_size` cells at a time (None: a quarter of the dimension, but at most 1024 and at least 1).
+
+        A write to element j makes the list at least j + 1 long; `ti.append` makes it longer by one. Raises
+        CompilationError for several axes, for an axis that nodes above have, and for numbers that are not positive."""
+        if isinstance(dimension, Iterable):
+            raise CompilationError(f"dynamic takes the longest length of a list, not {dimension!r}")
+        size: Any = max(min(dimension // 4, _CHUNK), 1) if chunk_size is None else chunk_size
+        if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
+            raise CompilationError(f"chunk_size must be a positive integer, not {chunk_size!r}")
+        return self._add("dynamic", axis, dimension, int(min(size, dimension)))
+
+    def hash(self, *_: Any, **__: Any) -> SNode:
+        """A table of cells without bounds. Not implemented yet: raises CompilationError."""
+        raise CompilationError("'hash' is not implemented yet: use a pointer node, whose cells take memory when active")
+
+    def _add(self, kind: str, axes: Any, dimensions: int | Iterable[int], chunk: int = 0) -> SNode:
+        """Add a node of that kind to the cell of this one."""
         self.tree.check_open()
         numbers: tuple[Any, ...] = tuple(axes) if isinstance(axes, Iterable) else (axes,)
         if not isinstance(axes, Iterable) or not all(isinstance(number, int | np.integer) for number in numbers):
@@ -104,13 +143,25 @@ class SNode:
         if not set(numbers) <= set(range(MAX_AXES)):
             raise CompilationError(f"a field can have at most {MAX_AXES} axes, from 0 to {MAX_AXES - 1}, not {numbers}")
         extents = shape_tuple(dimensions)
-        if not isinstance(dimensions, Iterable):
+        if len(extents) == 1:
             extents = extents * len(numbers)
         if len(extents) != len(numbers):
             raise CompilationError(
-                f"dense takes one extent for each axis, but there are {len(numbers)} axes and {len(extents)} extents"
+                f"{kind} takes one extent for each axis, but there are {len(numbers)} axes and {len(extents)} extents"
             )
-        return SNode(self.node.add(Node("dense", numbers, extents)), self.tree)
+        self._check_lists(kind, numbers)
+        return SNode(self.node.add(Node(kind, numbers, extents, chunk=chunk)), self.tree)
+
+    def _check_lists(self, kind: str, axes: tuple[int, ...]) -> None:
+        """Raise CompilationError if a list would not be alone on its axis."""
+        above = self.node.path()
+        if kind == "dynamic" and len(axes) != 1:
+            raise CompilationError(f"a dynamic node is a list along one axis, not along {len(axes)}")
+        for node in above:
+            shared = set(axes) & set(node.axes)
+            if shared and "dynamic" in (kind, node.kind):
+                lists = "the new dynamic node" if kind == "dynamic" else f"the dynamic node above, {node.kind}"
+                raise CompilationError(f"{lists} is a list along axis {min(shared)}: no other node may have that axis")
 
     def place(self, *fields: Any, offset: int | Iterable[int] | None = None) -> SNode:
         """Put fields, or tuples of fields, into the cell of this node, one after another. `offset` is the index of the
@@ -127,24 +178,16 @@ class SNode:
                 raise CompilationError(f"place takes fields, not {type(field).__name__}{hint}")
         return self
 
-    def pointer(self, *_: Any, **__: Any) -> SNode:
-        """A sparse node. Not implemented yet: raises CompilationError."""
-        raise _not_yet("pointer", "sparse SNodes")
-
-    def bitmasked(self, *_: Any, **__: Any) -> SNode:
-        """A node with an activity mask. Not implemented yet: raises CompilationError."""
-        raise _not_yet("bitmasked", "sparse SNodes")
-
-    def dynamic(self, *_: Any, **__: Any) -> SNode:
-        """A list of variable length. Not implemented yet: raises CompilationError."""
-        raise _not_yet("dynamic", "sparse SNodes")
-
     def quant_array(self, *_: Any, **__: Any) -> SNode:
         """A node whose cells share words of memory. Not implemented yet: raises CompilationError."""
         raise _not_yet("quant_array", "quantized types")
 
     def deactivate_all(self) -> None:
-        """Zero the memory of a sparse tree. Dense nodes are always active, so this does nothing."""
+        """Deactivate all cells of this node and of the sparse nodes below it: their elements are 0 then, and take no
+        memory. Dense cells are always active, so dense elements that lie below no sparse node keep their values."""
+        nodes = [node for node in (self.node, *nodes_below(self.node)) if node.is_sparse]
+        if nodes and self.tree.in_use:
+            SPARSE.deactivate_all(self.tree, nodes)
 
     def lazy_grad(self) -> None:
         """Place the gradients of all fields of floats below this node that have no place yet. Fields that were made
@@ -205,17 +248,21 @@ class FieldsBuilder:
         """Place 0-D fields at the root."""
         return self.node.place(*fields, offset=offset)
 
-    def pointer(self, *args: Any, **keywords: Any) -> SNode:
+    def pointer(self, axes: Any, dimensions: int | Iterable[int]) -> SNode:
         """As `SNode.pointer`."""
-        return self.node.pointer(*args, **keywords)
+        return self.node.pointer(axes, dimensions)
 
-    def bitmasked(self, *args: Any, **keywords: Any) -> SNode:
+    def bitmasked(self, axes: Any, dimensions: int | Iterable[int]) -> SNode:
         """As `SNode.bitmasked`."""
-        return self.node.bitmasked(*args, **keywords)
+        return self.node.bitmasked(axes, dimensions)
 
-    def dynamic(self, *args: Any, **keywords: Any) -> SNode:
+    def dynamic(self, axis: Any, dimension: int, chunk_size: int | None = None) -> SNode:
         """As `SNode.dynamic`."""
-        return self.node.dynamic(*args, **keywords)
+        return self.node.dynamic(axis, dimension, chunk_size)
+
+    def deactivate_all(self) -> None:
+        """As `SNode.deactivate_all`, for the whole tree."""
+        self.node.deactivate_all()
 
     def quant_array(self, *args: Any, **keywords: Any) -> SNode:
         """As `SNode.quant_array`."""
@@ -247,6 +294,7 @@ class Root:
         current = program()
         if current.builder is None or current.builder.finalized:
             current.builder = FieldsBuilder()
+            current.builder.tree.of_root = True
         builder: FieldsBuilder = current.builder
         return builder
 
@@ -265,7 +313,10 @@ class Root:
         return self._open().empty
 
     def deactivate_all(self) -> None:
-        """As `SNode.deactivate_all`."""
+        """As `SNode.deactivate_all`, for all trees that were begun as `ti.root`."""
+        for tree in program().living():
+            if isinstance(tree, FieldTree) and tree.of_root:
+                SNode(tree.node, tree).deactivate_all()
 
     def _get_children(self) -> list[SNode]:
         return self._open().node._get_children()
@@ -286,6 +337,13 @@ class Root:
 
 
 root = Root()
+
+
+def deactivate_all_snodes() -> None:
+    """Deactivate all cells of all sparse nodes of the program, as `SNode.deactivate_all` does."""
+    for tree in program().living():
+        if isinstance(tree, FieldTree):
+            SNode(tree.node, tree).deactivate_all()
 
 
 def shaped_node(tree: FieldTree, shape: tuple[int, ...], order: str | None) -> SNode:

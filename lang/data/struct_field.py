@@ -14,6 +14,7 @@ from weft.lang.data.field_annotations import Subscripted
 from weft.lang.data.field_tree import FieldTree
 from weft.lang.data.slots import Slot, all_slots
 from weft.lang.data.snode_api import SNode
+from weft.lang.data.sparse_access import Active
 from weft.lang.values.struct import Struct, convert
 from weft.lang.values.types import StructType
 
@@ -93,7 +94,7 @@ class StructContainer:
         return {name: member.to_torch(device) for name, member in self.members.items()}
 
 
-class StructField(Subscripted, StructContainer):
+class StructField(Subscripted, StructContainer, Active):
     """A field of structs. `S[i]` is a struct whose writes go to the field. `S.a` (or `S.members["a"]`) is the field of
     member `a`. The members are stored together in each cell, or separately with `layout=Layout.SOA`. `S.grad` and
     `S.dual` are fields of structs with the gradients and duals of the members (`S.grad.a` is `S.a.grad`), or None."""
@@ -170,6 +171,16 @@ class StructField(Subscripted, StructContainer):
         """Place all members in the cell of `node`, for `SNode.place`."""
         for member in self.members.values():
             member.attach(node, tree, offset)
+
+    def _leader(self) -> Field:
+        return self._first
+
+    def _read_at(self, indices: Any) -> dict[str, Any]:
+        return {name: member._read_at(indices) for name, member in self.members.items()}
+
+    def _write_at(self, indices: Any, values: Any) -> None:
+        for name, member in self._matched(values):
+            member._write_at(indices, values[name])
 
     def __getitem__(self, key: Any) -> StructElement:
         self._first._position(key)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from weft.ir.storage.cell import Cell
 from weft.ir.storage.layout import PlaceLayout
 from weft.ir.storage.path import Path
+from weft.ir.storage.snode import SNode as Node
 from weft.ir.types import Type
 from weft.lang.data.field_tree import FieldTree
 
@@ -16,7 +17,8 @@ __all__ = ["FieldSymbolParts", "path_of"]
 
 @dataclass(frozen=True, eq=False)
 class FieldSymbolParts:
-    """The parts of a kernel's FieldSymbol for this field. The FieldSymbol has a number in place of `tree`."""
+    """The parts of a kernel's FieldSymbol for this field. The FieldSymbol has a number in place of `tree`. `node` is
+    the nearest sparse node above the field, `memory` the number of the memory of the tree in which its elements lie."""
 
     name: str
     shape: tuple[int, ...]
@@ -24,6 +26,8 @@ class FieldSymbolParts:
     offset: tuple[int, ...]
     order: tuple[int, ...]
     tree: FieldTree
+    node: Node | None = None
+    memory: int = 0
 
     @property
     def dtype(self) -> Type:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +20,7 @@ from weft.lang.functions.source import LIBRARY
 from weft.lang.library.linalg import METHODS as LINEAR_ALGEBRA
 from weft.lang.program.options import did_you_mean
 from weft.lang.translate.indexing import constant_element, dotted
+from weft.lang.translate.lists import LIST_METHODS, ListOf, method_of
 from weft.lang.translate.objects import attribute_of
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator, translates
@@ -56,6 +57,10 @@ def _what_it_has(kind: Tensor, name: str) -> str:
 @translates(ast.Attribute)
 def _attribute(t: Translator, node: ast.Attribute) -> Any:
     base = t.expr(node.value)
+    if isinstance(base, Field | StructField) and (method := method_of(base, node.attr)) is not None:
+        return method
+    if isinstance(base, ListOf):
+        return _of_list(t, base, node)
     if isinstance(base, Struct):
         if (known := known_member(base, node.attr)) is not None:
             return known
@@ -86,6 +91,12 @@ def _is_static(base: Any, name: str) -> bool:
     if isinstance(base, Matrix):
         return name in ("n", "m", "shape") or swizzle(name) is not None
     return name in ("keys", "struct_type", "methods")
+
+
+def _of_list(t: Translator, base: ListOf, node: ast.Attribute) -> ListOf:
+    if base.method or node.attr not in LIST_METHODS:
+        raise t.error(f"a list has no '{node.attr}'; it has {', '.join(LIST_METHODS)}", node, UnknownName)
+    return replace(base, method=node.attr)
 
 
 def _member(t: Translator, base: Record, node: ast.Attribute) -> Any:

@@ -15,12 +15,13 @@ from weft.ir.types import Prim, Tensor
 from weft.lang.data.field import Field
 from weft.lang.library.indices import fill_field
 from weft.lang.library.linalg import METHODS as LINEAR_ALGEBRA
-from weft.lang.translate import constructors, float_parts, functions, methods, simt
+from weft.lang.translate import constructors, float_parts, functions, methods, simt, sparse
 from weft.lang.translate.attributes import ValueMethod
 from weft.lang.translate.contract import Loss
 from weft.lang.translate.expressions import unpack_item
 from weft.lang.translate.functions import FUNCTIONS, Call
 from weft.lang.translate.inlining import inline
+from weft.lang.translate.lists import ListOf
 from weft.lang.translate.nested import NestedFunction
 from weft.lang.translate.objects import initialize, make, makes_objects
 from weft.lang.translate.operators import run_now
@@ -69,6 +70,8 @@ def call(t: Translator, function: Any, c: Call) -> Any:
         return _builtin(t, function.name, c)
     if isinstance(function, ValueMethod):
         return _method(t, function, c)
+    if isinstance(function, ListOf):
+        return sparse.call_list(t, function, c)
     if isinstance(function, MethodType):
         return _bound(t, function, c)
     if isinstance(function, NestedFunction):

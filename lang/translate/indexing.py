@@ -17,6 +17,7 @@ from weft.lang.data.field import Field
 from weft.lang.data.struct_field import StructField
 from weft.lang.errors import WrongIndex
 from weft.lang.library.triplets import HOW, is_builder
+from weft.lang.translate.lists import list_at
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.order import following
 from weft.lang.translate.translator import Translator, translates
@@ -24,7 +25,16 @@ from weft.lang.translate.values import Record, evaluated, has_effects, is_known,
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.types import StructType, to_ir
 
-__all__ = ["constant_element", "dotted", "element_of", "field_element", "keys_of", "sliced", "subscripts"]
+__all__ = [
+    "constant_element",
+    "dotted",
+    "element_of",
+    "field_element",
+    "keys_of",
+    "scalar_indices",
+    "sliced",
+    "subscripts",
+]
 
 
 @translates(ast.Subscript)
@@ -117,11 +127,12 @@ def _indices_of(t: Translator, node: ast.expr, alone: bool) -> list[tree.Expr]:
         return []
     found: list[tree.Expr] = []
     for item in value if isinstance(value, (list, tuple)) else [value]:
-        found.extend(following(t, found, _scalar_indices, t, item, node))
+        found.extend(following(t, found, scalar_indices, t, item, node))
     return found
 
 
-def _scalar_indices(t: Translator, value: Any, node: ast.AST) -> list[tree.Expr]:
+def scalar_indices(t: Translator, value: Any, node: ast.AST) -> list[tree.Expr]:
+    """The indices that a value is: an integer, or a vector of integers."""
     index = to_expr(t, value, node)
     if not isinstance(index.type, (Prim, Tensor)) or element(index.type).is_float:
         raise t.error(f"an index must be an integer, not {index.type}; cast it with int(...)", node, TypeMismatch)
@@ -131,6 +142,9 @@ def _scalar_indices(t: Translator, value: Any, node: ast.AST) -> list[tree.Expr]
 def field_element(t: Translator, over: Any, indices: list[tree.Expr], node: ast.Subscript) -> Any:
     """One element of a field. For a struct field, it is a Record."""
     name = dotted(node.value)
+    found = list_at(over, indices)
+    if found is not None:
+        return found
     if isinstance(over, StructField):
         indices = [t.frozen(index) for index in indices]
         parts: dict[str, Any] = {}
@@ -148,7 +162,9 @@ def _one(t: Translator, over: Any, indices: list[tree.Expr], node: ast.Subscript
     extents = len(symbol.shape)
     if len(indices) != extents:
         indices = _forgive(t, symbol.name, symbol.shape, indices, node)
-    return tree.FieldElement(symbol, indices, id(over) in t.unit.stopped, type=symbol.dtype, span=t.span(node))
+    activates = symbol.node is None or not t.dormant or t.dormant.isdisjoint(over.snode.node.path())
+    stopped = id(over) in t.unit.stopped
+    return tree.FieldElement(symbol, indices, stopped, activates, type=symbol.dtype, span=t.span(node))
 
 
 def _forgive(
@@ -258,7 +274,7 @@ def _element(t: Translator, base: tree.Expr, parts: list[Any], node: ast.Subscri
     """The element at these indices, which are scalars or vectors."""
     kind = base.type
     assert isinstance(kind, Tensor)
-    values = [index for part in parts for index in _scalar_indices(t, part, node.slice)]
+    values = [index for part in parts for index in scalar_indices(t, part, node.slice)]
     if len(values) != len(kind.shape):
         right = "v[i]" if len(kind.shape) == 1 else "m[i, j], or m[i, :] for a row"
         what = "a vector" if len(kind.shape) == 1 else "a matrix"
@@ -299,7 +315,7 @@ def sliced(
 
 def _beside(t: Translator, key: Any, kind: Tensor, axis: int, node: ast.expr) -> tree.Expr:
     """The index of an axis that has no slice, next to an axis that has one."""
-    found = _scalar_indices(t, key, node)
+    found = scalar_indices(t, key, node)
     if len(found) != 1 or shape_of(getattr(key, "type", i32)):
         raise t.error("an index beside a slice must be a single integer", node, TypeMismatch)
     index, extent = found[0], kind.shape[axis]

@@ -9,7 +9,7 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import range_of
-from weft.ir.symbols import FieldSymbol, LoopConfig
+from weft.ir.symbols import FieldSymbol, LoopConfig, NodeSymbol
 from weft.ir.types import Array, Prim, Tensor, i32, i64, tensor
 from weft.lang.data.field import Field
 from weft.lang.data.snode_api import Root, SNode
@@ -19,6 +19,7 @@ from weft.lang.translate.expressions import iterate, unpack
 from weft.lang.translate.functions import Grouped, RangeOf
 from weft.lang.translate.indexing import dotted
 from weft.lang.translate.operators import condition, run_now, tested
+from weft.lang.translate.sparse import visited
 from weft.lang.translate.statements import is_static_call
 from weft.lang.translate.translator import Loop, Translator, translates
 from weft.lang.translate.values import Record, evaluated, is_known, is_number, kind_of, to_expr
@@ -46,6 +47,7 @@ def _while(t: Translator, node: ast.While) -> None:
 def _fill(t: Translator, into: list[tree.Stmt], statements: list[ast.stmt], kind: str, prepare: Any = None) -> None:
     """Translate the body of a run-time loop. `prepare` binds its indices."""
     config, t.loop_config = t.loop_config, None
+    dormant, t.dormant, t.dormant_next = t.dormant, t.dormant | t.dormant_next, frozenset()
     with t.block() as out:
         t.loops.append(Loop(kind, t.depth))
         if prepare is not None:
@@ -53,7 +55,7 @@ def _fill(t: Translator, into: list[tree.Stmt], statements: list[ast.stmt], kind
         t.body(statements)
         t.loops.pop()
         into.extend(out)
-    t.loop_config = config
+    t.loop_config, t.dormant = config, dormant
 
 
 @translates(ast.For)
@@ -146,7 +148,7 @@ class _Runtime:
         elif isinstance(inner, ndrange):
             self.box(inner, grouped)
         elif isinstance(inner, SNode) and inner.shape:
-            self.box(ndrange(*inner.bounds), grouped)
+            self.cells(inner, grouped)
         elif isinstance(inner, (Field, StructField)):
             self.elements(run_now(t, node.iter, t.unit.symbol, *_first_field(inner, dotted(node.iter))), grouped)
         elif isinstance(inner, tree.Expr) and isinstance(inner.type, Array):
@@ -247,11 +249,21 @@ class _Runtime:
         self.t.emit(made)
         self.fill(made.body, lambda: self.bind(names, variables, grouped))
 
-    def elements(self, over: FieldSymbol | tree.Expr, grouped: bool) -> None:
-        """A loop over a field or an array, with one variable for each axis, or one vector."""
-        if isinstance(over, FieldSymbol):
+    def cells(self, node: SNode, grouped: bool) -> None:
+        """A loop over the cells of a node."""
+        over = visited(self.t, node, self.node.iter)
+        if over is None:
+            self.box(ndrange(*node.bounds), grouped)
+        else:
+            self.elements(over, grouped)
+
+    def elements(self, over: FieldSymbol | NodeSymbol | tree.Expr, grouped: bool) -> None:
+        """A loop over a field, the cells of a node or an array, with one variable for each axis, or one vector."""
+        if isinstance(over, FieldSymbol | NodeSymbol):
             axes = len(over.shape)
-            index = i64 if any(map(_beyond_i32, over.shape, over.offset or (0,) * axes)) else i32
+            offset = over.offset if isinstance(over, FieldSymbol) else ()
+            index = i64 if any(map(_beyond_i32, over.shape, offset or (0,) * axes)) else i32
+            self.list_is_outermost(over)
         else:
             assert isinstance(over.type, Array)
             axes, index = over.type.ndim, over.type.index
@@ -266,6 +278,18 @@ class _Runtime:
         made = tree.StructFor(variables, over, [], self.parallel, self.config, span=self.t.span(self.node))
         self.t.emit(made)
         self.fill(made.body, lambda: self.bind(names, variables, grouped))
+
+    def list_is_outermost(self, over: FieldSymbol | NodeSymbol) -> None:
+        """A loop over what is active runs over a list that is made before it. So it is one of the whole kernel."""
+        if isinstance(over, FieldSymbol) and over.node is None:
+            return
+        if not self.t.top:
+            raise self.t.error(
+                "a loop over a sparse field or node must be at the top level of the kernel: here, loop over "
+                "ti.ndrange(...) and test the elements",
+                self.node.iter,
+            )
+        self.parallel, self.kind = True, "parallel"
 
     def once(self, name: str) -> None:
         """A loop over a 0-D field or a box without axes: one iteration, whose index vector is empty."""

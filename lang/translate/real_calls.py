@@ -13,7 +13,7 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import CompilationError
 from weft.ir.symbols import FieldSymbol
-from weft.ir.transforms.lower_tree_facts import walk, writes_of
+from weft.ir.transforms.lower_tree_facts import emptied, walk, writes_of
 from weft.ir.types import VOID, Type, struct
 from weft.lang.functions.annotations import annotation_of, result_annotations
 from weft.lang.functions.source import Source, source_of
@@ -29,7 +29,8 @@ from weft.lang.values.types import to_ir
 __all__ = ["finish_functions", "invoke"]
 
 _SHARED = (
-    *("symbols", "trees", "kept", "fixed", "captures", "functions", "warned", "choices", "exposed", "mode", "stopped"),
+    *("symbols", "trees", "declared", "kept", "fixed", "captures", "functions", "warned", "choices", "exposed"),
+    *("mode", "stopped"),
 )
 
 
@@ -130,8 +131,10 @@ def finish_functions(unit: Unit) -> list[tree.KernelTree]:
     reached: dict[str, set[FieldSymbol]] = {}
     called: dict[str, set[str]] = {}
     for name, made in trees.items():
+        made.fields, made.nodes, made.called = unit.fields, tuple(unit.nodes), True
         nodes = [*walk(made)]
         reached[name] = {symbol for node in nodes for symbol in _fields(node)}
+        reached[name] |= {one for node in nodes if isinstance(node, tree.CellOp) for one in emptied(node, made.fields)}
         called[name] = {node.function for node in nodes if isinstance(node, tree.Invoke)}
     growing = True
     while growing:
@@ -142,7 +145,7 @@ def finish_functions(unit: Unit) -> list[tree.KernelTree]:
             growing |= len(reached[name]) > before
     written = writes_of(trees)
     for name, made in trees.items():
-        made.fields, made.called, instance = unit.fields, True, instances[name]
+        instance = instances[name]
         instance.touched += [symbol for symbol in made.fields if symbol in reached[name]]
         instance.only_read += [one for one in (*instance.touched, *range(len(made.params))) if one not in written[name]]
     return [*trees.values()]

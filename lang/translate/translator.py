@@ -8,19 +8,24 @@ struct. Handlers are registered by the class of the `ast` node."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from types import CodeType
 from typing import Any, TypeVar
 
 from weft.ir import tree
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError, Span
+from weft.ir.nodes import declare_nodes
 from weft.ir.storage.cell import SHADOWS, Shadow
-from weft.ir.symbols import FieldSymbol, LoopConfig, Param
+from weft.ir.storage.snode import SNode as Node
+from weft.ir.symbols import FieldSymbol, LoopConfig, NodeSymbol, Param
 from weft.ir.types import Type
 from weft.lang.data.derived import derived_fields, ir_mode
+from weft.lang.data.field_tree import FieldTree
+from weft.lang.data.snode_api import SNode
 from weft.lang.errors import UnsupportedSyntax
 from weft.lang.functions.source import Source
 from weft.lang.program.backends import BACKENDS
@@ -62,6 +67,7 @@ class Unit:
     symbols: dict[int, FieldSymbol] = field(default_factory=dict[int, FieldSymbol])
     hidden: list[FieldSymbol] = field(default_factory=list[FieldSymbol])  # see `data/shadows.py`
     trees: list[Any] = field(default_factory=list[Any])
+    declared: dict[Any, dict[Node, NodeSymbol]] = field(default_factory=dict[Any, Any])  # the sparse nodes, by tree
     # the fields behind `symbols`, kept so that no other object gets their ids
     kept: list[Any] = field(default_factory=list[Any])
     fixed: set[tree.Variable] = field(default_factory=set[tree.Variable])  # locals that are assigned once
@@ -108,6 +114,32 @@ class Unit:
             self.trees.append(tree)
         return next(k for k, other in enumerate(self.trees) if other is tree)
 
+    @property
+    def nodes(self) -> Iterator[NodeSymbol]:
+        """The sparse nodes of all trees, parents first."""
+        return chain.from_iterable(nodes.values() for nodes in self.declared.values())
+
+    def nodes_of(self, tree: FieldTree, place: Node | None = None, name: str = "") -> dict[Node, NodeSymbol]:
+        """The symbols of the sparse nodes of a tree. They are named after the field at `place`, which the program calls
+        `name`, and after other fields."""
+        if tree not in self.declared:
+            self.number(tree)
+            names = tree.names_of_nodes(place, name)
+            taken = {node.name for node in self.nodes}
+            for node, name in names.items():
+                number = 1
+                while names[node] in taken:
+                    number += 1
+                    names[node] = f"{name}.{number}"
+                taken.add(names[node])
+            self.declared[tree] = declare_nodes(tree.layout, lambda k: self.number(tree.memory(k)), names)
+        return self.declared[tree]
+
+    def node(self, of: SNode) -> NodeSymbol:
+        """The symbol of a sparse node."""
+        of.tree.check("this node")
+        return self.nodes_of(of.tree)[of.node]
+
     def _derived(self, of: Any) -> list[tuple[str, Any]]:
         """The gradient and the dual of a field that the mode of the kernel uses, each with its kind."""
         return derived_fields(of, self.mode) if self.mode else []
@@ -118,9 +150,10 @@ class Unit:
         if known is not None:
             return known
         parts = of.describe()
-        number = self.number(parts.tree)
         if not name.endswith(f".{parts.name}"):  # the field of a struct member has a name of its own
             name = parts.name or name
+        above = None if parts.node is None else self.nodes_of(parts.tree, of.snode.node, name)[parts.node]
+        number = self.number(parts.tree.memory(parts.memory))
         derived = {kind: self.symbol(one, f"{name}.{kind}") for kind, one in self._derived(of)}
         kept = {kind: parts.tree.shadow(kind) for kind in SHADOWS if of.shadowed}
         shadows = tuple(Shadow(k, f"{name}.{k}", self.number(tree)) for k, tree in kept.items() if tree is not None)
@@ -134,6 +167,7 @@ class Unit:
             self.exposed,
             grad=derived.get("grad"),
             dual=derived.get("dual"),
+            node=above,
         )
         for other in filter(made.shares_with, self.symbols.values()):
             for one in (made, other):  # a vector field, and the field of one of its components
@@ -178,6 +212,9 @@ class Translator:
         self.returns: list[Returned] = []
         self.jump = ""  # why the rest of the current block cannot be reached: "break", "continue" (static), or "ended"
         self.loop_config: LoopConfig | None = None
+        # the nodes that writes in the next loop, and in this one, do not activate
+        self.dormant_next: frozenset[Node] = frozenset()
+        self.dormant: frozenset[Node] = frozenset()
         self.counter = 0
         self._spans: dict[ast.AST, Span] = {}  # unrolled nodes are looked up repeatedly
 
@@ -293,10 +330,9 @@ class Translator:
     def finish(self, span: Span) -> tree.KernelTree:
         """Make the tree of the kernel."""
         results: tuple[Type, ...] = tuple(to_ir(result) for result in self.unit.results)
-        unit = self.unit
-        return tree.KernelTree(
-            unit.name, tuple(unit.params), results, unit.fields, self.out, mode=ir_mode(unit.mode), span=span
-        )
+        unit, mode = self.unit, ir_mode(self.unit.mode)
+        params, nodes = tuple(unit.params), tuple(unit.nodes)
+        return tree.KernelTree(unit.name, params, results, unit.fields, self.out, mode=mode, nodes=nodes, span=span)
 
     def bind(self, name: str, value: Any, role: str) -> None:
         """Bind `name` to `value` in the current scope. See `Binding` for roles."""

@@ -459,7 +459,7 @@ def contains(value: Any, wanted: Callable[[tree.Expr], bool], around: tuple[Any,
     return isinstance(value, tree.Expr) and not isinstance(value.type, Array) and wanted(value)
 
 
-EFFECTS = (tree.Call, tree.Invoke, tree.Atomic, tree.Random)
+EFFECTS = (tree.Call, tree.CellOp, tree.Invoke, tree.Atomic, tree.Random)
 
 
 def has_effects(value: tree.Expr) -> bool:

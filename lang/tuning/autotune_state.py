@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.lang.data.field import Field
 from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.reserved import ReservedMemory
 from weft.lang.data.struct_field import StructField
 from weft.lang.data.struct_ndarray import StructNdarray
 
@@ -49,6 +50,8 @@ def _trees(field: Field | StructField) -> list[Any]:
 
 def _tree(program: Any, tree: Any) -> Saved:
     """Save all fields of a tree."""
+    if isinstance(tree, ReservedMemory):
+        raise TypeError("the cells of sparse fields cannot be saved and restored: tune the kernel with dense fields")
     memory, buffer = program.device.memory, tree.buffer()
     held = memory.duplicate(buffer)
     return Saved(lambda: memory.assign(buffer, held))

@@ -409,4 +409,23 @@ cache_read_only = Builtin(
 assume_in_range = Builtin(
     "assume_in_range", lambda x, base, low, high: x, "Returns x; promises that it is in [base + low, base + high)."
 )
+
+
+def _in_kernels(name: str) -> Callable[..., Any]:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise CompilationError(f"{name} works only in a kernel")
+
+    return refuse
+
+
+def _on_cells(name: str, doc: str) -> Builtin:
+    return Builtin(name, _in_kernels(name), doc)
+
+
+activate = _on_cells("activate", "Activates a cell of a sparse node, and the cells above it.")
+deactivate = _on_cells("deactivate", "Deactivates a cell of a sparse node; of a dynamic node, a list. It reads 0 then.")
+is_active = _on_cells("is_active", "Whether a cell of a sparse node is active, or an element of a list exists: 1 or 0.")
+length = _on_cells("length", "The length of a list, which is a cell of a dynamic node.")
+append = _on_cells("append", "Makes a list longer by one element with that value; returns the index of the element.")
+no_activate = _on_cells("no_activate", "In the next loop, writes below these nodes change only what is active.")
 stop_grad = Builtin("stop_grad", lambda x: x, "x, without a derivative; for a field, its elements in this block.")

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     Constant: TypeAlias = Any
     FieldOf: TypeAlias = Any
     Cell: TypeAlias = Any
+    Cells: TypeAlias = Any
     Numbers: TypeAlias = Any
     Table: TypeAlias = Any
     Integers: TypeAlias = Any
     Longs: TypeAlias = Any
+    LongTable: TypeAlias = Any
     Vec2: TypeAlias = Any
     Vec3: TypeAlias = Any
     Vec4: TypeAlias = Any
@@ -28,15 +30,18 @@ else:
 
     Constant = FieldOf = Template()
     Cell, Numbers, Table = NdarrayType(ndim=0), NdarrayType(ndim=1), NdarrayType(ndim=2)
-    Integers, Longs = NdarrayType(i32, 1), NdarrayType(i64, 1)
+    Integers, Longs, LongTable = NdarrayType(i32, 1), NdarrayType(i64, 1), NdarrayType(i64, 2)
+    Cells = NdarrayType()  # of any number of axes, and with elements of any type
     Vec2, Vec3, Vec4 = (VectorType(n, f32) for n in (2, 3, 4))
     Mat3 = MatrixType(3, 3, f32)
 
 __all__ = [
     "Cell",
+    "Cells",
     "Constant",
     "FieldOf",
     "Integers",
+    "LongTable",
     "Longs",
     "Mat3",
     "Numbers",

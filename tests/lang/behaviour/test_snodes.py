@@ -110,10 +110,6 @@ def test_trees_end_once(ti):
         tree.destroy()
 
 
-@pytest.mark.parametrize("kind", ["pointer", "bitmasked", "dynamic"])
-def test_sparse_nodes_are_to_come(ti, kind):
-    for top in (ti.root, ti.root.dense(ti.i, 4), ti.FieldsBuilder()):
-        with pytest.raises(CompilationError, match=f"'{kind}' is not implemented yet, like all sparse SNodes"):
-            getattr(top, kind)(ti.j, 4)
+def test_quantized_nodes_are_to_come(ti):
     with pytest.raises(CompilationError, match="'quant_array' is not implemented yet, like all quantized types"):
         ti.root.quant_array(ti.i, 4, max_num_bits=32)

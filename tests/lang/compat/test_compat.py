@@ -44,10 +44,8 @@ def test_names_without_a_counterpart_raise_errors() -> None:
         taichi("taichi._kernels")
     with pytest.raises(ImportError, match=r"taichi\.aot yet: compilation ahead of time"):
         taichi("taichi.aot")
-    with pytest.raises(
-        AttributeError, match=r"'activate' yet: it is part of a feature that is not implemented \(sparse SNodes\)"
-    ):
-        _ = ti.activate
+    with pytest.raises(AttributeError, match=r"'Mesh' yet: it is part of a feature that is not implemented \(meshes\)"):
+        _ = ti.Mesh
     with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
         _ = ti.nonsense
 
@@ -95,7 +93,8 @@ def test_functions_that_programs_choose_their_arch_by() -> None:
     assert taichi("taichi._lib").core is core is ti._lib.core
     assert (core.GGUI_AVAILABLE, core.with_vulkan(), core.with_metal()) == (True, False, False)
     supported = taichi("taichi.lang.misc").is_extension_supported
-    assert [supported(ti.cpu, getattr(ti.extension, name)) for name in ("data64", "assertion", "sparse")] == [1, 1, 0]
+    assert [supported(ti.cpu, getattr(ti.extension, name)) for name in ("data64", "assertion", "quant")] == [1, 1, 0]
+    assert supported(ti.cpu, ti.extension.sparse)
     assert ti.f32.to_string() == "f32"
     assert ti.argpack.ArgPack is ti.ArgPack
 
@@ -217,7 +216,7 @@ def test_inner_names_are_mapped_or_raise_an_error() -> None:
         util.warning("old", DeprecationWarning)
     assert record[0].filename == __file__
     for module, name, why in (
-        (impl, "deactivate_all_snodes", r"yet: it is part of a feature that is not implemented \(sparse SNodes\)"),
+        (impl, "get_addr", r"yet: it is part of a feature that is not implemented \(addresses of elements\)"),
         (misc, "mesh_local", r"yet: it is part of a feature that is not implemented \(meshes\)"),
         (impl, "expr_init", "part of Taichi's compiler, and Weft has its own compiler"),
         (util, "nonsense", "has no attribute 'nonsense'$"),

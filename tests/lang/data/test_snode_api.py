@@ -104,8 +104,8 @@ def test_misplaced_fields():
         ti.field(ti.f32, 4, offset=1.5)
     with pytest.raises(CompilationError, match="1 axes and 2 extents"):
         ti.root.dense(ti.i, (2, 3))
-    with pytest.raises(CompilationError, match="'pointer' is not implemented yet"):
-        ti.root.pointer(ti.i, 4)
+    with pytest.raises(CompilationError, match="'quant_array' is not implemented yet"):
+        ti.root.quant_array(ti.i, 4)
     v = ti.Vector.field(2, float)
     ti.root.dense(ti.i, 4).place(v.get_scalar_field(0))
     with pytest.raises(FieldError, match="all be placed"):

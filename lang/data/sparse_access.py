@@ -1,0 +1,144 @@
+"""Elements of sparse fields in Python scope: a window that looks like the numpy array of a dense field.
+
+Only kernels know where an element of a sparse field lies. The functions of SPARSE launch such kernels.
+`lang/sparse_fields` sets them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.ir.scalar import cast_value
+from weft.lang.data.elements import FieldIndexError
+from weft.lang.values.numbers import array_of
+from weft.lang.values.types import cast_numbers
+
+__all__ = ["SPARSE", "Active", "SparseAccess", "SparseWindow"]
+
+
+class SparseAccess:
+    """Functions on sparse fields (x, y) and on nodes of a tree. An index counts from `x.offset`."""
+
+    load: Callable[[Any, tuple[int, ...]], Any]  # (x, index): the element as a numpy array
+    store: Callable[[Any, tuple[int, ...], Any], None]  # (x, index, numpy array): activates the element
+    gather: Callable[[Any], Any]  # (x): all elements as a numpy array
+    scatter: Callable[[Any, Any], None]  # (x, numpy array): sets all elements; activates those that are not 0
+    fill: Callable[[Any, Any], None]  # (x, numpy array of one element): sets the active elements
+    copy: Callable[[Any, Any], None]  # (x, y): sets x to y, and activates what is active in y
+    active: Callable[[Any], Any]  # (x): the indices (n, axes) of the active elements, in order
+    read: Callable[[Any, Any], Any]  # (x, indices): the elements with these indices as a numpy array
+    write: Callable[[Any, Any, Any], None]  # (x, indices, numpy array): sets them, which activates them
+    describe: Callable[[Any], str]  # (tree): its nodes, how many cells are active, and their bytes
+    deactivate_all: Callable[[Any, Sequence[Any]], None]  # (tree, its nodes)
+    count: Callable[[Any, Any], int]  # (tree, node): the number of active cells
+
+
+SPARSE = SparseAccess()
+
+
+class Active:
+    """What a field says about its active elements."""
+
+    shape: Any
+    offset: Any
+
+    def active(self) -> tuple[Any, Any]:
+        """The indices of the active elements, an int64 array of shape (n, axes), and their values, an array of shape
+        (n, *element shape); of a field of structs, a dict of such arrays by members. The order is that of the indices,
+        the last axis fastest. All elements of a dense field are active.
+
+            indices, values = x.active()
+        """
+        indices = SPARSE.active(self._leader())
+        return indices, self._read_at(indices)
+
+    def from_active(self, indices: Any, values: Any) -> None:
+        """Set the elements with these indices, which activates them. `indices` has shape (n, axes), and `values` what
+        `active` returns, or one value for all. Other elements keep their values. If an index occurs several times, one
+        of its values is stored. Raises ValueError for arrays of other shapes, and FieldIndexError for an index outside
+        of the field."""
+        places = np.asarray(indices)
+        axes = len(self.shape)
+        if places.ndim != 2 or places.shape[1] != axes or places.dtype.kind not in "iu":
+            raise ValueError(f"indices must be integers of shape (n, {axes}), not {places.dtype} of {places.shape}")
+        for axis, (low, extent) in enumerate(zip(self.offset, self.shape, strict=True)):
+            wrong = (places[:, axis] < low) | (places[:, axis] >= low + extent)
+            if wrong.any():
+                raise FieldIndexError(
+                    f"index {places[wrong, axis][0]} of axis {axis} is out of bounds: it must be in "
+                    f"[{low}, {low + extent})"
+                )
+        self._write_at(places, values)
+
+    def _leader(self) -> Any:
+        """The field whose elements are listed."""
+        return self
+
+    def _read_at(self, indices: Any) -> Any:
+        return SPARSE.read(self, indices)
+
+    def _write_at(self, indices: Any, values: Any) -> None:
+        given = np.asarray(cast_numbers(values, self.dtype, "this field") if np.ndim(values) == 0 else array_of(values))
+        shape: tuple[int, ...] = (len(indices), *self.element_shape)
+        if given.shape not in (shape, self.element_shape):
+            raise ValueError(f"values must have shape {shape}, not {given.shape}")
+        SPARSE.write(self, indices, np.broadcast_to(cast_value(given, self.dtype), shape))
+
+    dtype: Any
+    element_shape: Any
+
+
+class SparseWindow:
+    """The elements of a sparse field, indexed from 0. Reading does not activate, writing does. Assigning one element to
+    all of them (`window[...] = 1`) sets the active ones."""
+
+    def __init__(self, field: Any, shape: tuple[int, ...], inner: tuple[int, ...]) -> None:
+        self.field, self.outer, self.inner = field, shape, inner
+        self.dtype = np.dtype(field.dtype.np)
+        self.shape = (*shape, *inner)
+        self.ndim, self.size = len(self.shape), math.prod(self.shape)
+        self.nbytes = self.size * self.dtype.itemsize
+
+    def _index(self, position: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(int(at) + low for at, low in zip(position, self.field.offset, strict=True))
+
+    def __getitem__(self, position: tuple[int, ...]) -> Any:
+        value = SPARSE.load(self.field, self._index(position))
+        if not self.inner:
+            return value[()]
+        element = value.view(_Element)
+        element.home = self, position
+        return element
+
+    def __setitem__(self, position: Any, value: Any) -> None:
+        if position is not Ellipsis:
+            SPARSE.store(self.field, self._index(position), np.broadcast_to(value, self.inner))
+        elif isinstance(value, SparseWindow):
+            SPARSE.copy(self.field, value.field)
+        elif np.ndim(value) > len(self.inner):
+            SPARSE.scatter(self.field, np.broadcast_to(np.asarray(value), self.shape))
+        else:
+            SPARSE.fill(self.field, np.broadcast_to(value, self.inner))
+
+    def copy(self) -> Any:
+        """All elements as a numpy array."""
+        return SPARSE.gather(self.field)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        del copy
+        return np.asarray(self.copy(), dtype)
+
+
+class _Element(np.ndarray[Any, Any]):
+    """A vector or matrix that was read. Assigning to its elements writes the whole of it to the field."""
+
+    home: tuple[SparseWindow, tuple[int, ...]] | None = None
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        if self.home is not None:
+            window, position = self.home
+            window[position] = np.asarray(self)

@@ -1,0 +1,271 @@
+"""Kernels that read and write sparse fields for Python scope. They run on every arch, for every tree.
+
+Values go through ndarrays with elements of the field's type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from weft.ir.storage.snode import SNode as Node
+from weft.lang.data.field_tree import FieldTree
+from weft.lang.data.make_ndarray import ndarray
+from weft.lang.data.snode_api import SNode
+from weft.lang.functions.func import func
+from weft.lang.kernels.kernel import kernel
+from weft.lang.values.builtins import any as any_of
+from weft.lang.values.builtins import atomic_add, cast, deactivate, grouped, ndrange, static
+from weft.lang.values.kinds import Cells, Constant, FieldOf, Longs, LongTable, i64
+from weft.lang.values.matrix import Vector
+from weft.lang.values.types import MatrixType, VectorType
+from weft.runtime.memory import readable_size
+
+__all__ = ["active", "copy", "count", "deactivate_all", "fill", "gather", "load", "scatter", "store"]
+
+
+# ---- one element -----------------------------------------------------------------------------------------------------
+
+
+@func
+def _index(x: FieldOf, at: Longs) -> Any:
+    return Vector([at[axis] for axis in static(range(len(x.shape)))])
+
+
+@kernel
+def _load(x: FieldOf, at: Longs, out: Cells) -> None:
+    out[0] = x[_index(x, at)]
+
+
+@kernel
+def _store(x: FieldOf, at: Longs, values: Cells) -> None:
+    x[_index(x, at)] = values[0]
+
+
+def _array(x: Any, shape: Any) -> Any:
+    """An ndarray whose elements have the type of those of a field."""
+    inner = x.element_shape
+    if len(inner) == 2:
+        return ndarray(MatrixType(inner[0], inner[1], x.dtype), shape)
+    return ndarray(VectorType(inner[0], x.dtype) if inner else x.dtype, shape)
+
+
+def _cell(x: Any) -> Any:
+    """The array through which single elements of a field go."""
+    made = x.made.get("cell")
+    if made is None:
+        made = x.made["cell"] = _array(x, 1)
+    return made
+
+
+def load(x: Any, index: Sequence[int]) -> Any:
+    """Return an element as a numpy array."""
+    cell = _cell(x)
+    _load(x, np.array(index, np.int64), cell)
+    return cell.to_numpy()[0]
+
+
+def store(x: Any, index: Sequence[int], value: Any) -> None:
+    """Set an element, which activates it."""
+    cell = _cell(x)
+    cell.from_numpy(np.ascontiguousarray(value[None], x.dtype.np))
+    _store(x, np.array(index, np.int64), cell)
+
+
+# ---- all elements ----------------------------------------------------------------------------------------------------
+
+
+@func
+def _first(x: FieldOf) -> Any:
+    return Vector([x.offset[axis] for axis in static(range(len(x.shape)))])
+
+
+@kernel
+def _gather(x: FieldOf, out: Cells) -> None:
+    for at in grouped(x):
+        out[at - _first(x)] = x[at]
+
+
+@kernel
+def _scatter_active(x: FieldOf, values: Cells) -> None:
+    for at in grouped(x):
+        x[at] = values[at - _first(x)]
+
+
+@kernel
+def _scatter(x: FieldOf, values: Cells, inner: Constant) -> None:
+    for at in grouped(ndrange(*x.shape)):
+        value = values[at]
+        if static(inner):
+            if any_of(value != 0):
+                x[at + _first(x)] = value
+        elif value != 0:
+            x[at + _first(x)] = value
+
+
+@kernel
+def _fill(x: FieldOf, values: Cells) -> None:
+    for at in grouped(x):
+        x[at] = values[0]
+
+
+@kernel
+def _copy_active(x: FieldOf, y: FieldOf) -> None:
+    for at in grouped(x):
+        x[at] = y[at - _first(x) + _first(y)]
+
+
+@kernel
+def _copy(x: FieldOf, y: FieldOf) -> None:
+    for at in grouped(y):
+        x[at - _first(y) + _first(x)] = y[at]
+
+
+def _elements(x: Any) -> Any:
+    return _array(x, x.shape)
+
+
+def gather(x: Any) -> Any:
+    """Return all elements as a numpy array; 0 where nothing is active."""
+    out = _elements(x)
+    _gather(x, out)
+    return out.to_numpy().reshape(*x.shape, *x.element_shape)
+
+
+def scatter(x: Any, values: Any) -> None:
+    """Set all elements. Those that are not 0 become active."""
+    given = _elements(x)
+    given.from_numpy(np.ascontiguousarray(values, x.dtype.np))
+    _scatter_active(x, given)
+    _scatter(x, given, bool(x.element_shape))
+
+
+def fill(x: Any, value: Any) -> None:
+    """Set the active elements."""
+    cell = _cell(x)
+    cell.from_numpy(np.ascontiguousarray(value[None], x.dtype.np))
+    _fill(x, cell)
+
+
+def copy(x: Any, y: Any) -> None:
+    """Set x to the elements of the sparse field y. What is active in y becomes active in x."""
+    _copy_active(x, y)
+    _copy(x, y)
+
+
+# ---- what is active --------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _count(x: FieldOf) -> i64:
+    number: i64 = cast(0, i64)
+    for _ in grouped(x):
+        number += 1
+    return number
+
+
+@kernel
+def _list(x: FieldOf, indices: LongTable, counter: Longs) -> None:
+    for at in grouped(x):
+        place = atomic_add(counter[0], 1)
+        for axis in static(range(len(x.shape))):
+            indices[place, axis] = at[axis]
+
+
+@func
+def _row(x: FieldOf, indices: LongTable, place: i64) -> Any:
+    return Vector([indices[place, axis] for axis in static(range(len(x.shape)))])
+
+
+@kernel
+def _read(x: FieldOf, indices: LongTable, values: Cells) -> None:
+    for place in range(values.shape[0]):
+        values[place] = x[_row(x, indices, place)]
+
+
+@kernel
+def _write(x: FieldOf, indices: LongTable, values: Cells) -> None:
+    for place in range(values.shape[0]):
+        x[_row(x, indices, place)] = values[place]
+
+
+@kernel
+def _deactivate(node: Constant) -> None:
+    for at in grouped(node):
+        deactivate(node, at)
+
+
+@kernel
+def _deactivate_lists(node: Constant, axis: Constant) -> None:
+    for at in grouped(node):
+        if at[axis] == 0:
+            deactivate(node, [at[other] for other in static(range(len(node.shape))) if other != axis])
+
+
+def active(x: Any) -> Any:
+    """Return the indices (n, axes) of the active elements, in order."""
+    indices = np.zeros((int(_count(x)), len(x.shape)), np.int64)
+    if len(indices):
+        _list(x, indices, np.zeros(1, np.int64))
+    return indices[np.lexsort(indices.T[::-1])]
+
+
+def read(x: Any, indices: Any) -> Any:
+    """Return the elements with these indices."""
+    if not len(indices):
+        return np.zeros((0, *x.element_shape), x.dtype.np)
+    values = _array(x, len(indices))
+    _read(x, np.ascontiguousarray(indices, np.int64), values)
+    return values.to_numpy()
+
+
+def write(x: Any, indices: Any, values: Any) -> None:
+    """Set the elements with these indices."""
+    if len(indices):
+        given = _array(x, len(indices))
+        given.from_numpy(np.ascontiguousarray(values, x.dtype.np))
+        _write(x, np.ascontiguousarray(indices, np.int64), given)
+
+
+def deactivate_all(tree: FieldTree, nodes: Sequence[Node]) -> None:
+    """Deactivate all cells of these nodes. Those below another one of them are deactivated with its cells."""
+    for node in nodes:
+        if not any(above in nodes for above in node.path()[:-1]):
+            made = SNode(node, tree)
+            if node.kind == "dynamic":
+                _deactivate_lists(made, sorted({axis for one in node.path() for axis in one.axes}).index(node.axes[0]))
+            else:
+                _deactivate(made)
+
+
+def count(tree: FieldTree, node: Node) -> int:
+    """Return the number of active cells of a node; of a dynamic node, that of the elements of its lists."""
+    return int(_count(SNode(node, tree)))
+
+
+def describe(tree: FieldTree) -> str:
+    """Return the nodes of a tree as text: how many cells are active, and how many bytes they take."""
+    layout, lines = tree.layout, [f"an SNode tree with {readable_size(tree.layout.size)} that are always in memory"]
+
+    def told(node: Node) -> str:
+        if node.kind == "place":
+            return f"{node.name or 'a field'}: {node.dtype}"
+        text = f"{node.kind} {list(node.extents)}"
+        if not node.is_sparse:
+            return text
+        known = layout.nodes[node]
+        if node.kind == "dynamic":
+            return f"{text}, {count(tree, node) if tree.in_use else 0} elements"
+        number, all_of_them = count(tree, node) if tree.in_use else 0, prod(known.table.shape)
+        bytes = f", {readable_size(number * known.cell_bytes)}" if node.has_pool else ""
+        return f"{text}, {number} of {all_of_them} cells are active{bytes}"
+
+    def show(node: Node, depth: int) -> None:
+        for child in node.children:
+            lines.append("  " * depth + told(child))
+            show(child, depth + 1)
+
+    show(tree.node, 1)
+    return "\n".join(lines)

@@ -1,0 +1,50 @@
+"""Lists in kernels, that is the cells of dynamic nodes: `x[i]` and `x[i].append`, before the call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from weft.ir import tree
+from weft.lang.data.snode_api import SNode
+from weft.lang.data.struct_field import StructField
+from weft.lang.translate.values import Unfinished
+
+__all__ = ["LIST_METHODS", "ListOf", "list_at", "list_node", "method_of"]
+
+LIST_METHODS = ("append", "length", "deactivate")
+
+
+@dataclass(frozen=True, eq=False)
+class ListOf(Unfinished):
+    """A list of the field `over`: `x[i]`, if the last axis of x is that of a dynamic node. `method`: a method of it
+    that was not called yet."""
+
+    over: Any
+    indices: tuple[tree.Expr, ...]
+    method: str = ""
+
+    @property
+    def phrase(self) -> str:  # type: ignore[override]
+        """The name of this meaning in messages."""
+        return f"the method {self.method} of a list (without a call)" if self.method else "a list (a dynamic node)"
+
+
+def list_node(over: Any) -> SNode | None:
+    """The dynamic node in whose cell a field lies. None if there is none."""
+    while isinstance(over, StructField):
+        over = next(iter(over.members.values()))
+    above = over.snode.parent() if over.placed else None
+    return above if above is not None and above.node.kind == "dynamic" else None
+
+
+def list_at(over: Any, indices: list[tree.Expr]) -> ListOf | None:
+    """The meaning of `x[i]` with one index less than x has axes. None if it is no list."""
+    return ListOf(over, tuple(indices)) if len(indices) + 1 == len(over.shape) and list_node(over) is not None else None
+
+
+def method_of(over: Any, name: str) -> ListOf | None:
+    """The meaning of `x.append` and the like, where x is a field that is a list."""
+    is_member = isinstance(over, StructField) and name in over.members
+    node = list_node(over) if name in LIST_METHODS and not is_member else None
+    return ListOf(over, (), name) if node is not None and len(over.shape) == 1 else None
