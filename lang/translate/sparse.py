@@ -226,11 +226,11 @@ def visited(t: Translator, node: SNode, at: ast.expr) -> FieldSymbol | NodeSymbo
     if own.kind in _CELLS:
         found: NodeSymbol = run_now(t, at, t.unit.node, node)
         return found
-    if own.kind == "dense" and not any(one.is_sparse for one in own.path()):
+    if not any(one.is_sparse for one in own.path()):
         return None
     for child in own.children if own.kind != "place" else [own]:
         made = node.tree.fields.get(child)
-        if made is not None and not any(made.offset):
+        if made is not None and (own.kind == "place" or not any(made.offset)):
             symbol: FieldSymbol = run_now(t, at, t.unit.symbol, made, made.name or "it")
             return symbol
     raise t.error(f"this {own.kind} node holds no field without offset: loop over a field below it", at)
