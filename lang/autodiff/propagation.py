@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,7 +26,7 @@ from weft.lang.data.derived import derived, is_derived, with_siblings
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.values.types import to_ir
 
-__all__ = ["Propagation", "float_results", "owners_of"]
+__all__ = ["Again", "Propagation", "float_results", "owners_of"]
 
 
 class Propagation(Block):
@@ -93,6 +94,13 @@ class Propagation(Block):
             uses = uses_of(launch.instance)
             self._losses.follow(kernel.__name__, uses, partial(flow_of, uses, launch.flat))
         return self._split(kernel, given)
+
+    def again(self, kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """What makes such a launch again, with its duals. (Where none are computed, without.)"""
+        if self._plain:
+            return kernel.bind(args, keywords)
+        launch = self.derivative(kernel).bind(args, keywords)
+        return Again(launch, [(box, np.array(self.numbers[name])) for name, box in _boxes(launch).items()])
 
     def _split(self, kernel: Any, given: Any) -> Any:
         """The results of a kernel. Notes their duals."""
@@ -167,6 +175,24 @@ class Propagation(Block):
         if not is_derived(target) and memory_of(target).key in self._known:
             with suspended():
                 clear_element(derived(target, "dual"), index, part)
+
+
+@dataclass
+class Again:
+    """A launch that computes duals, to be made again. `boxes`: those of numbers, with their directions."""
+
+    launch: Any
+    boxes: list[tuple[Any, Any]]
+
+    def launched(self) -> None:
+        """It was made now: note its random numbers."""
+        self.launch.key = self.launch.instance.drawn
+
+    def __call__(self) -> None:
+        """Make it."""
+        for box, direction in self.boxes:
+            derived(box, "dual").from_numpy(direction)
+        self.launch()
 
 
 def owners_of(launch: Any) -> list[Any]:

@@ -44,7 +44,7 @@ class Recorder(Block):
         if loop not in self._loops:
             self._loops.append(loop)
         if self._series is None:
-            self._series = Series(self._versions)
+            self._series = Series(self._versions, checks=not self.has_duals)
             self._records.append(self._series)
         self._series.begin(self._loops)
 

@@ -21,7 +21,7 @@ from weft.lang.autodiff.cutting import AGAIN, Derivatives, plan_of
 from weft.lang.autodiff.lost import Losses, flow_of
 from weft.lang.autodiff.memory import Copy, Memory, memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of
-from weft.lang.autodiff.propagation import Propagation, float_results, owners_of
+from weft.lang.autodiff.propagation import Again, Propagation, float_results, owners_of
 from weft.lang.autodiff.recorder import Recorder
 from weft.lang.autodiff.selection import Number
 from weft.lang.autodiff.variables import clear_element
@@ -55,7 +55,7 @@ class Recording(Recorder):
         self.has_duals = duals is not None
         self._mode = "vjp*" if duals is None else "vjp.jvp*"
         self._paths = [path for path in kinds_of(self._mode) if path.startswith("grad")]
-        super().__init__(Versions(save=True), Losses(strict=True, results=True), bounds=duals is None)
+        super().__init__(Versions(save=True), Losses(strict=True, results=True), bounds=True)
         self._results = list[_Result]()
         self._boxes: dict[str, Any] = {}
         self._owners: dict[Hashable, Any] = {}  # the memory whose gradients are used
@@ -85,12 +85,14 @@ class Recording(Recorder):
             self.meet(owner)
         # the duals of all that a kernel reads may matter to the duals of its gradients
         needed = uses.reads if self._duals is None else uses.every_read
-        writes, reads = (self._touched(uses.touched(one, gradient.flat)) for one in (uses.writes, needed))
-        record, versions = Record(gradient, self._repeated(kernel.bind, args, keywords)), self._now
+        own = uses.touched(uses.writes, gradient.flat)
+        writes, reads = self._touched(own), self._touched(uses.touched(needed, gradient.flat))
+        record, versions = Record(gradient, self._repeated(self._bind(kernel), args, keywords)), self._now
+        self._check_again(name, own)
         versions.know([*writes, *reads])
         self._will_read(name, uses, gradient.flat)
         versions.keep(record, name, writes)
-        result = self._run(kernel, plan.run, args, keywords)
+        result = self._run(record, kernel, plan.run, args, keywords)
         if gradient.instance.facts is not None and gradient.instance.facts.draws:
             launched = plan.launched if self._duals is None else self._duals.derivative(kernel)
             gradient.key = last_key(launched, args, keywords)
@@ -101,10 +103,24 @@ class Recording(Recorder):
         self._note(kernel, gradient, result)
         return result
 
-    def _run(self, kernel: Any, call: Callable[..., Any], args: Any, keywords: Any) -> Any:
+    def _bind(self, kernel: Any) -> Callable[..., Any]:
+        """What gives a launch of a kernel, to be made again."""
+        return kernel.bind if self._duals is None else partial(self._duals.again, kernel)
+
+    def _check_again(self, name: str, touched: Sequence[Touch]) -> None:
+        """Raise ArgumentError if a loop cannot make a call again that touches this memory. (With duals, which are a
+        part of the state then.)"""
+        if self._duals is not None and self._repeats:
+            assert self._series is not None
+            self._series.check(name, touched)
+
+    def _run(self, record: Record, kernel: Any, call: Callable[..., Any], args: Any, keywords: Any) -> Any:
         if self._duals is None:
             return call(*args, **keywords)
-        return self._duals.launch(kernel, call, args, keywords)
+        result = self._duals.launch(kernel, call, args, keywords)
+        if isinstance(record.forward, Again):
+            record.forward.launched()
+        return result
 
     def _touched(self, touched: Sequence[Touch]) -> list[Touch]:
         """These touches, and those of the duals."""
@@ -131,6 +147,8 @@ class Recording(Recorder):
             self._boxes.update(boxes)
 
     def _will_read_again(self, name: str, reads: Sequence[Touch]) -> None:
+        self._check_again(name, reads)
+        reads = self._touched(reads)
         super()._will_read_again(name, reads)
         self._read.update({touch.memory.key: touch.memory for touch in reads})
 
@@ -174,12 +192,14 @@ class Recording(Recorder):
     def beside(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run a launch that is not recorded itself. What it overwrites may be needed. (A `Context`.)"""
         launch = kernel.bind(args, keywords)
-        record, uses, name = Record(None, launch), uses_of(launch.instance), f"kernel '{kernel.__name__}'"
+        record = Record(None, launch if self._duals is None else self._duals.again(kernel, args, keywords))
+        uses, name = uses_of(launch.instance), f"kernel '{kernel.__name__}'"
         writes = self._touched(uses.touched(uses.writes, launch.flat))
+        self._check_again(name, uses.touched(uses.writes, launch.flat))
         self._now.know(writes)
         self._will_read(name, uses, launch.flat)
         self._now.keep(record, name, writes)
-        result = self._run(kernel, call, args, keywords)
+        result = self._run(record, kernel, call, args, keywords)
         if self._series is not None or record.after:
             self._append(record)
         return result
@@ -188,7 +208,7 @@ class Recording(Recorder):
         """Record and run an operation. (A `Listener`.)"""
         if self._duals is not None:
             self._duals.refuse(operation, "no second derivative: differentiate the gradients by differences")
-            return run()
+            return self.operate_beside(operation, run)
         for one in (*operation.reads, *operation.writes):
             self.meet(one)
         return super().operate(operation, run)
@@ -227,7 +247,14 @@ class Recording(Recorder):
         if self._series is not None or record.gradient is not None or record.after:
             self._append(record)
         if self._duals is not None:
-            self._duals.write(target, source, again)
+            self._write_duals(record, partial(self._duals.write, target, source, again))
+
+    def _write_duals(self, record: Record, write: Callable[[], None]) -> None:
+        """Set the duals of what Python writes, now and when that is done again."""
+        assert self._duals is not None
+        write()
+        if self._duals.computes_duals:
+            record.forward = partial(_both, record.forward, write)
 
     def write_element(self, target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
         """Record that Python writes an element, if a launch has used that memory before. (A `Listener`.)"""
@@ -238,7 +265,7 @@ class Recording(Recorder):
         self._now.keep(record, "Python", self._touched([Touch(memory, () if memory.whole else index, None, False)]))
         self._append(record)
         if self._duals is not None:
-            self._duals.write_element(target, index, part, again)
+            self._write_duals(record, partial(self._duals.write_element, target, index, part, again))
 
     def _clear_element(self, target: Any, index: tuple[int, ...], part: Any) -> None:
         """The gradient of writing a number to an element, or to a part of it."""
@@ -293,3 +320,9 @@ class Recording(Recorder):
     def values(self) -> list[Copy]:
         """Copies of all memory that the gradients read, with the values at the end of the block."""
         return [Copy.of(memory) for memory in self._read.values()]
+
+
+def _both(first: Callable[[], Any] | None, second: Callable[[], Any]) -> None:
+    if first is not None:
+        first()
+    second()

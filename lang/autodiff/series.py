@@ -41,11 +41,12 @@ class MemoryTooSmall(WeftError):
 
 
 class Series(Record):
-    """A recorded loop. It takes the place of `outer`, the Versions of the tape, while the loop runs."""
+    """A recorded loop. It takes the place of `outer`, the Versions of the tape, while the loop runs. `checks`: whether
+    all that `read` and `keep` are told is checked. If not, the caller calls `check`."""
 
-    def __init__(self, outer: Versions) -> None:
+    def __init__(self, outer: Versions, checks: bool = True) -> None:
         super().__init__(None)
-        self._outer, self._limit = outer, 0  # bytes
+        self._outer, self._limit, self._checks = outer, 0, checks  # bytes
         self._total = 0  # how many steps are expected
         self.steps: list[list[Record]] = []
         self._budget = Budget()
@@ -97,15 +98,17 @@ class Series(Record):
             self._reads.setdefault(id(reads), (name, reads))
         else:
             self._outer.need_once(name, reads)
-        self._check(name, reads)
+        if self._checks:
+            self.check(name, reads)
 
     def keep(self, record: Record, writer: str, writes: Sequence[Touch]) -> None:
         """Copy what `writer` is about to overwrite. (Of `Versions`.)"""
-        self._check(writer, writes)
+        if self._checks:
+            self.check(writer, writes)
         record.name, record.writes, record.key = writer, writes, self._random.value
         self._keep(record, self._versions)
 
-    def _check(self, name: str, touches: Sequence[Touch]) -> None:
+    def check(self, name: str, touches: Sequence[Touch]) -> None:
         """Raise ArgumentError if a call of that name cannot be made again: because Python has changed an array, or
         because gradients have other values then."""
         if id(touches) in self._own:

@@ -68,9 +68,9 @@ def steps(n: int, memory: int | str | None = None) -> Iterator[int]:
     The body is Python. It runs once for each step. What is made again are its launches, with the same arguments and
     random numbers, and `fill`, `from_numpy`, `copy_from` and single elements that Python writes. So the body may
     compute arguments, read fields, branch, and end the loop with `break`. A kernel that prints, prints again. A loop
-    inside of such a loop has its steps counted with it, and the lesser memory holds for both. Without a tape, it is
-    `range(n)`. So it is under a tape with `grad_check` or
-    `save=False`, and in `ti.ad.hvp`.
+    inside of such a loop has its steps counted with it, and the lesser memory holds for both. In `ti.ad.grad`, `vjp`
+    and `hvp` it holds as under a tape; in `hvp`, the state has the duals too. Without a tape, it is `range(n)`. So it
+    is under a tape with `grad_check` or `save=False`, and in forward mode, which needs no old values.
 
     Raises MemoryTooSmall if `memory` is less than one step needs: twice the state, and what the gradients of the step
     read. Raises ArgumentError if Python has changed an array of numpy or torch that a kernel takes. Raises TypeMismatch
