@@ -120,6 +120,7 @@ SLOW = {
     "lang/behaviour/test_arguments.py::test_arguments_that_are_not_integers": 8,
     "lang/behaviour/test_arrays.py::test_types_and_orders": 3,
     "lang/behaviour/test_array_derivatives.py": 2,
+    "lang/behaviour/test_array_expressions.py::test_random_expressions_are_their_steps[emulated]": 0,
     "lang/behaviour/test_array_reductions.py::test_random_reductions_are_numpys[emulated]": 0,
     "lang/behaviour/test_atomics.py::test_kinds_and_old_values": 5,
     "lang/behaviour/test_control.py": 2,

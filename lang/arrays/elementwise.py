@@ -31,7 +31,9 @@ from weft.lang.errors import ArgumentError
 from weft.lang.kernels.kernel import Kernel
 from weft.lang.program.init import program
 
-__all__ = ["ElementwiseFunction", "elementwise"]
+__all__ = ["Casting", "ElementwiseFunction", "elementwise"]
+
+Casting = Literal["same_kind", "unsafe"]  # of numpy: which casts to the type of `out` are allowed
 
 
 class _Call(NamedTuple):
@@ -51,9 +53,9 @@ class _Call(NamedTuple):
 class ElementwiseFunction:
     """A function of arrays, made by `ti.elementwise`."""
 
-    def __init__(self, function: ScalarFunction, casting: Literal["same_kind", "unsafe"] = "same_kind") -> None:
+    def __init__(self, function: ScalarFunction, casting: Casting = "same_kind") -> None:
         self._function = function
-        self._casting: Literal["same_kind", "unsafe"] = casting
+        self._casting: Casting = casting
         self.__name__, self.__doc__ = function.name, function.__doc__
         self.label = f"elementwise '{function.name}'"
         self._generation = -1
@@ -81,6 +83,11 @@ class ElementwiseFunction:
             return out
         answer = [one[()] if type(one) is np.ndarray and not call.shape else call.given(one) for one in made]
         return tuple(answer) if call.results.several else answer[0]
+
+    def facts(self, values: Sequence[Any]) -> tuple[Prim, Shape]:
+        """Return the type and the shape of the result for these operands, without computing it."""
+        found = operands(self.label, [f"x{k}" for k in range(len(values))], values)
+        return self._results_for(found).prims[0], broadcast(self.label, found)
 
     def _prepared(self, found: Sequence[Operand], outs: Sequence[Any] | None) -> tuple[_Call, list[Any]]:
         """Return how such a call is made, and the views of `outs`."""

@@ -22,7 +22,7 @@ from weft.lang.program.init import program
 from weft.lang.values.builtins import Builtin, PyFunc
 from weft.lang.values.types import prim_of_numpy
 
-__all__ = ["Operand", "ScalarFunction", "broadcast", "operands"]
+__all__ = ["Operand", "ScalarFunction", "broadcast", "operands", "type_of_number"]
 
 
 class ScalarFunction:
@@ -113,17 +113,19 @@ def operands(label: str, names: Iterable[str], values: Iterable[Any]) -> list[Op
     wide = [one.prim for one in found if one.shape is not None]
     for one in found:
         if one.shape is None:
-            one.prim = _type_of_number(label, one, wide)
+            one.prim = type_of_number(label, one.value, wide, one.name)
     return found
 
 
-def _type_of_number(label: str, one: Operand, wide: Sequence[Prim]) -> Prim:
-    number, config = one.value, program().config
+def type_of_number(label: str, number: Any, wide: Sequence[Prim], name: str = "") -> Prim:
+    """The type of a number beside arrays of these types. Raises ArgumentError if no type can hold it; `name` is that of
+    the operand in messages."""
+    config, what = program().config, f"operand '{name}'" if name else "an operand"
     if isinstance(number, np.generic):
         try:
             return prim_of_numpy(number.dtype)
         except TypeMismatch as error:
-            raise ArgumentError(f"{label}: operand '{one.name}', {number!r}: {error.message}") from None
+            raise ArgumentError(f"{label}: {what}, {number!r}: {error.message}") from None
     if isinstance(number, bool):
         return u1
     if isinstance(number, float):
@@ -135,7 +137,7 @@ def _type_of_number(label: str, one: Operand, wide: Sequence[Prim]) -> Prim:
         low, high = range_of(candidate)
         if low <= number <= high:
             return candidate
-    raise ArgumentError(f"{label}: operand '{one.name}' is {number}, which does not fit any integer type")
+    raise ArgumentError(f"{label}: {what} is {number}, which does not fit any integer type")
 
 
 def broadcast(label: str, found: Sequence[Operand]) -> Shape:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -17,9 +18,11 @@ import numpy as np
 
 from weft.ir.errors import CompilationError, TypeMismatch, WeftError
 from weft.ir.types import PRIMS
-from weft.lang.arrays.elementwise import ElementwiseFunction
+from weft.lang.arrays.elementwise import Casting, ElementwiseFunction
+from weft.lang.arrays.expressions import Formula, Pending, formula_of, settled
 from weft.lang.arrays.generated_kernels import define
 from weft.lang.arrays.operands import ScalarFunction
+from weft.lang.data.array_operators import ArrayOperators
 from weft.lang.data.field import Field
 from weft.lang.data.libraries import Shape
 from weft.lang.data.ndarray import Ndarray
@@ -36,19 +39,28 @@ __all__ = ["apply_function", "compare", "copy_into", "operate", "readable", "sca
 _NUMBERS = (bool, int, float, np.number, np.bool_)
 
 
-def operate(text: str, operands: Sequence[Any]) -> Any:
-    """The value of an expression such as "{} + {}" for each element, as a new ndarray. NotImplemented if one of the
-    operands is none. Raises ArgumentError for shapes that do not fit."""
+def operate(text: str, operands: Sequence[Any], waits: bool = False) -> Any:
+    """The value of an operator such as "{0} + {1}" for each element, as a new ndarray. With `waits`, it is computed
+    when it is used. NotImplemented if one of the operands is none. Raises ArgumentError for shapes that do not fit."""
     values = [_operand(one) for one in operands]
     if any(one is NotImplemented for one in values):
         return NotImplemented
     inner = _element_shape(values)
-    return _with_elements(_computed(text, [_aligned(one, len(inner)) for one in values]), inner)
+    if not waits and not any(isinstance(one, Pending) for one in values):
+        return _with_elements(_computed(text, [_aligned(one, len(inner)) for one in values]), inner)
+    formula = formula_of(text, values, inner)
+    if not waits:
+        return _value(formula)
+    with _told(formula.text) as function:
+        prim, shape = function.facts([_aligned(one, len(inner)) for one in formula.leaves])
+    if shape[len(shape) - len(inner) :] != inner:
+        return _value(formula)  # which raises the error
+    return Pending(formula, prim, shape[: len(shape) - len(inner)], inner, _value)
 
 
 def update(text: str, target: Any, operand: Any) -> Any:
-    """Set `target` to the value of an expression of it and of `operand`, and return it. Raises ArgumentError if its
-    shape would change, or if its type cannot hold such values."""
+    """Set `target` to the value of an operator on it and on `operand`, and return it. Raises ArgumentError if its shape
+    would change, or if its type cannot hold such values."""
     value = _operand(operand)
     if value is NotImplemented:
         return NotImplemented
@@ -56,17 +68,31 @@ def update(text: str, target: Any, operand: Any) -> Any:
     if inner != target.element_shape:
         raise ArgumentError(f"{target!r} cannot be changed by {operand!r}, which has elements of another shape")
     source = readable(target)
-    _computed(text, [source, _aligned(value, len(inner))], out=source)
+    formula = formula_of(text, [source, value], inner)
+    _computed(formula.text, [_aligned(one, len(inner)) for one in formula.leaves], out=source)
     if source is not target:  # a field in nested blocks
         target.from_numpy(source.to_numpy())
     target._mark()
     return target
 
 
-def _computed(text: str, operands: Sequence[Any], out: Any = None) -> Any:
-    function = _function(text)
-    try:
+def _value(formula: Formula) -> Any:
+    """The value of a formula, as a new ndarray."""
+    inner = _element_shape(formula.leaves)
+    return _with_elements(_computed(formula.text, [_aligned(one, len(inner)) for one in formula.leaves]), inner)
+
+
+def _computed(text: str, operands: Sequence[Any], out: Any = None, casting: Casting = "same_kind") -> Any:
+    with _told(text, casting) as function:
         return function(*operands, out=out)
+
+
+@contextmanager
+def _told(text: str, casting: Casting = "same_kind") -> Generator[ElementwiseFunction]:
+    """The function that computes a formula. Errors of the block that have no place in the program name the formula."""
+    function = _function(text, casting)
+    try:
+        yield function
     except CompilationError as error:
         if error.span is not None:
             raise
@@ -76,9 +102,9 @@ def _computed(text: str, operands: Sequence[Any], out: Any = None) -> Any:
 def compare(sign: str, a: Any, b: Any) -> Any:
     """`a == b` or `a != b`. NotImplemented, so that Python asks whether they are one object, if b is no operand, or a
     field or ndarray whose elements or shape do not fit."""
-    own = isinstance(b, Field | Ndarray)
+    own = isinstance(b, ArrayOperators)
     try:
-        found = operate(f"{{}} {sign} {{}}", (a, b))
+        found = operate(f"{{0}} {sign} {{1}}", (settled(a), settled(b)))
     except ArgumentError:
         if own:
             return NotImplemented
@@ -91,7 +117,8 @@ def compare(sign: str, a: Any, b: Any) -> Any:
 def apply_function(name: str, operands: Sequence[Any]) -> Any:
     """A function of the language, such as `ti.sqrt`, for each element."""
     called = f"{name}_" if keyword.iskeyword(name) else name
-    found = operate(f"{called}({', '.join(['{}'] * len(operands))})", operands)
+    places = ", ".join(f"{{{place}}}" for place in range(len(operands)))
+    found = operate(f"{called}({places})", list(map(settled, operands)))
     if found is NotImplemented:
         wrong = next(one for one in operands if _operand(one) is NotImplemented)
         raise TypeMismatch(f"{name} takes numbers, vectors, matrices, fields and arrays, not {wrong!r}")
@@ -100,6 +127,14 @@ def apply_function(name: str, operands: Sequence[Any]) -> Any:
 
 def copy_into(view: Any, source: Any) -> None:
     """Copy the elements of a field or ndarray to a view, cast to its type. Raises ValueError if they do not fit."""
+    if isinstance(source, Pending):
+        if source.shape == view.shape and source.element_shape == view.element_shape and 0 not in view.shape:
+            axes, formula = len(view.element_shape), source.formula
+            leaves = [_aligned(one, axes) for one in formula.leaves]
+            _computed(formula.text, leaves, out=view, casting="unsafe")
+            view._mark()
+            return
+        source = source.made()
     value = readable(source)
     inner = _element_shape([view, value])
     if inner != view.element_shape:
@@ -140,6 +175,8 @@ def _operand(value: Any) -> Any:
     """The operand that a value is. NotImplemented if it is none."""
     if isinstance(value, Field | Ndarray):
         return readable(value)
+    if isinstance(value, Pending):
+        return value
     if isinstance(value, list | tuple):
         value = np.asarray(value)
     if isinstance(value, np.ndarray) and value.dtype.kind not in "biuf":
@@ -178,11 +215,12 @@ def _with_elements(made: Any, inner: Shape) -> Any:
 
 
 @cache
-def _function(text: str) -> ElementwiseFunction:
-    """The function of arrays that computes an expression, with {} for each operand."""
-    names = [f"x{k}" for k in range(text.count("{}"))]
+def _function(text: str, casting: Casting) -> ElementwiseFunction:
+    """The function of arrays that computes a formula."""
+    places = sorted({int(place) for place in re.findall(r"\{(\d+)\}", text)})
+    names = [f"x{place}" for place in places]
     shown = text.format(*names)
-    made = ElementwiseFunction(scalar_function("operator", names, shown))
+    made = ElementwiseFunction(scalar_function("operator", names, shown), casting)
     made.label = f"`{shown}`"
     return made
 

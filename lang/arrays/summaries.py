@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.types import Prim, f64, i64, u1, u64
+from weft.lang.arrays.expressions import settled
 from weft.lang.arrays.generated_kernels import AXES, make_kernel
 from weft.lang.arrays.operators import copy_into, operate, readable, scalar_function
 from weft.lang.arrays.reduction import Reduction
@@ -40,6 +41,7 @@ def reduced(name: str, owner: Any, axis: Any = None, keepdims: bool = False, **o
     """The reduction of that name of a field or ndarray (the methods of `ArrayOperators` describe them). Raises
     FieldIndexError for an axis that does not exist, and WeftError in a block of `ti.ad` that would lose a
     derivative."""
+    owner = settled(owner)
     for block in LISTENERS.get():
         block.take(f"the {name} of {owner!r}", owner)
     whole = (*owner.shape, *owner.element_shape)
@@ -97,7 +99,7 @@ def _var(x: Any, count: int, options: Any, **where: Any) -> Any:
 
 def _std(x: Any, count: int, options: Any, **where: Any) -> Any:
     prim, variance = _float_type(x, options), _var(x, count, {**options, "dtype": f64}, **where)
-    return _as_type(operate("sqrt({})", (variance,)) if isinstance(variance, Ndarray) else math.sqrt(variance), prim)
+    return _as_type(operate("sqrt({0})", (variance,)) if isinstance(variance, Ndarray) else math.sqrt(variance), prim)
 
 
 def _extreme(sign: str) -> Callable[..., Any]:
@@ -132,7 +134,7 @@ def _divided(total: Any, count: float) -> Any:
     if count == 0:
         warnings.warn("the mean of no numbers is NaN", RuntimeWarning, stacklevel=2)
     if isinstance(total, Ndarray):
-        return operate("{} / {}", (total, float(count)))
+        return operate("{0} / {1}", (total, float(count)))
     with np.errstate(all="ignore"):
         return (np.float64(total) / np.float64(count)).item()
 

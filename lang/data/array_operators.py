@@ -185,15 +185,15 @@ _BINARY = {
 
 
 def _forward(sign: str) -> Callable[[Any, Any], Any]:
-    return lambda self, other: MAKERS.arrays().operate(f"{{}} {sign} {{}}", (self, other))
+    return lambda self, other: MAKERS.arrays().operator(f"{{0}} {sign} {{1}}", (self, other))
 
 
 def _backward(sign: str) -> Callable[[Any, Any], Any]:
-    return lambda self, other: MAKERS.arrays().operate(f"{{}} {sign} {{}}", (other, self))
+    return lambda self, other: MAKERS.arrays().operator(f"{{0}} {sign} {{1}}", (other, self))
 
 
 def _in_place(sign: str) -> Callable[[Any, Any], Any]:
-    return lambda self, other: MAKERS.arrays().update(f"{{}} {sign} {{}}", self, other)
+    return lambda self, other: MAKERS.arrays().update(f"{{0}} {sign} {{1}}", self, other)
 
 
 for _name, _sign in _BINARY.items():
@@ -202,5 +202,5 @@ for _name, _sign in _BINARY.items():
     setattr(ArrayOperators, f"__i{_name}__", _in_place(_sign))
 for _name, _sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
     setattr(ArrayOperators, f"__{_name}__", _forward(_sign))
-for _name, _text in {"neg": "-{}", "pos": "+{}", "invert": "~{}", "abs": "abs({})"}.items():
-    setattr(ArrayOperators, f"__{_name}__", lambda self, _text=_text: MAKERS.arrays().operate(_text, (self,)))
+for _name, _text in {"neg": "-{0}", "pos": "+{0}", "invert": "~{0}", "abs": "abs({0})"}.items():
+    setattr(ArrayOperators, f"__{_name}__", lambda self, _text=_text: MAKERS.arrays().operator(_text, (self,)))

@@ -22,6 +22,7 @@ from weft.lang.data.slices import selected, selection
 from weft.lang.data.writes import LISTENERS, tell
 from weft.lang.values.makers import MAKERS
 from weft.lang.values.numbers import array_of
+from weft.lang.values.scope import is_whole
 from weft.lang.values.types import MatrixType, VectorType, prim_of_numpy
 
 __all__ = ["element_type_of", "part_of", "type_of_elements", "view_of_memory"]
@@ -81,11 +82,13 @@ def assign(view: Ndarray, value: Any) -> None:
     """Set the elements of a view from a number, a list, an array, a field or an ndarray. Their shape broadcasts as in
     numpy; values are cast. A source that shares memory with the view is read before it is overwritten. Raises
     ValueError for a shape that does not fit."""
-    if isinstance(value, Field | Ndarray):
-        if LISTENERS.get() or not isinstance(view.array(), np.ndarray):
-            MAKERS.arrays().copy_into(view, value)
-        elif not _is_same(view, value):
+    if is_whole(value):
+        if _is_same(view, value):
+            return
+        if isinstance(value, Field | Ndarray) and isinstance(view.array(), np.ndarray) and not LISTENERS.get():
             _copy(view, value)
+        else:
+            MAKERS.arrays().copy_into(view, value)
         return
     numbers = array_of(value)
     prim_of_numpy(numbers.dtype)  # raises TypeMismatch for what are no numbers
@@ -97,12 +100,13 @@ def assign(view: Ndarray, value: Any) -> None:
 
 def _is_same(view: Ndarray, source: Any) -> bool:
     """Whether a source is the view itself, as after `x[1:] += 1`."""
-    return view.dtype is source.dtype and isinstance(source, Ndarray) and _place(view) == _place(source)
+    return isinstance(source, Ndarray) and view.dtype is source.dtype and _place(view) == _place(source)
 
 
 def _place(view: Ndarray) -> Any:
     cells = view.array()
-    return cells.__array_interface__["data"], cells.shape, cells.strides
+    address = cells.__array_interface__["data"][0] if isinstance(cells, np.ndarray) else cells.address
+    return address, cells.shape, cells.strides
 
 
 def _copy(view: Ndarray, source: Any) -> None:
