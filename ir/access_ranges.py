@@ -375,8 +375,9 @@ def _axes(ptr: Value, build: Builder) -> Iterator[Axis]:
 
 
 def _indexed(ptr: Value) -> Iterator[FieldPtr | ArrayPtr | ElementPtr]:
-    """The steps of an address that have indices, last step first, then its root if that is an element."""
+    """The steps of an address that have indices, last step first, then its root if that is an element. (What sparse
+    nodes are kept in has no such steps: its indices are not the program's.)"""
     root, steps = element_steps(ptr)
     yield from (step for step in reversed(steps) if isinstance(step, ElementPtr))
-    if isinstance(root, FieldPtr | ArrayPtr):
+    if isinstance(root, ArrayPtr) or (isinstance(root, FieldPtr) and root.field.hidden != "sparse"):
         yield root

@@ -152,7 +152,7 @@ class FieldSymbol:
             slots = Term(0, 1, holder.capacity, holder.cell_bytes)
             terms = (slots, *(replace(term, axis=term.axis + 1) for term in level.terms))
             place = shape, self.tree, components, terms, (), (0, *(axis + 1 for axis in order))
-        return FieldSymbol.dense(name, self.dtype, *place, self.exposed)
+        return replace(FieldSymbol.dense(name, self.dtype, *place, self.exposed), hidden="sparse")
 
     def shares_with(self, other: FieldSymbol) -> bool:
         """Whether they have a component in common."""
@@ -230,12 +230,13 @@ class NodeSymbol:
         the cells), and those of its book."""
         own = {"table": self.table, "length": self.length, "seen": self.seen, "body": self.body}
         found = {role: part for role, part in own.items() if part is not None}
-        found["raw"] = self._raw()
+        found["raw"] = replace(self._raw(), hidden="sparse")
         if self.has_pool:
             rows = book_fields(self.capacity, len(self.shape), self.pieces)
             for role, (dtype, shape, start) in rows.items():
                 name = f"{self.name}.{role}"
-                found[role] = FieldSymbol.dense(name, dtype, shape, self.book, (start,), _rows(shape, dtype.size))
+                made = FieldSymbol.dense(name, dtype, shape, self.book, (start,), _rows(shape, dtype.size))
+                found[role] = replace(made, hidden="sparse")
         return found
 
     def part(self, role: str) -> FieldSymbol:

@@ -88,7 +88,8 @@ def stored_value(memory: Memory, symbol: FieldSymbol, index: Sequence[int]) -> A
         slot = int(stored_value(memory, node.table, [index[axis] // size for axis, size in block]))
         inside = dict(block)
         at = [slot, *(i % inside.get(axis, symbol.shape[axis]) for axis, i in enumerate(index))]
-    return memory.place(symbol.stored, at).load(symbol.dtype)
+    first = symbol.stored.space.first
+    return memory.place(symbol.stored, [i + start for i, start in zip(at, first, strict=True)]).load(symbol.dtype)
 
 
 def stored_values(memory: Memory, symbol: FieldSymbol) -> Any:

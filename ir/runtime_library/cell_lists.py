@@ -7,6 +7,9 @@ A list is in the order of the indices: first that of the cells of the node above
 depend on slots or threads. Its cells are counted per piece of the tables, the counts are added up, and each piece then
 fills its part of the list. The list of the node above must be up to date.
 
+Until `lower_sparse`, a write to a sparse field does not show that it may activate a cell. What activation changes is
+therefore read by `atomic_load`, which no pass merges with another load or replaces by a stored value.
+
 A cell whose parent was collected is collected too. Collection goes from parents to children: a parent's cells name the
 children's slots until they are cleared.
 """
@@ -58,7 +61,7 @@ _HEAD = """
 %piece = const {piece} : i32
 %local = const {local} : i32
 %changed = field_ptr @{name}.changed[] : *i32
-%is_changed = load %changed : i32
+%is_changed = atomic_load %changed : i32
 %old = binary ne %is_changed, %zero : u1
 {parents}
 %all = binary mul %parents, %chunks : i32
@@ -219,7 +222,7 @@ _COLLECT = """
 %words = const {words} : i32
 %nothing_left = const 0 : i64
 %freed_count = field_ptr @{name}.freed_count[] : *i64
-%freed_wide = load %freed_count : i64
+%freed_wide = atomic_load %freed_count : i64
 %freed = cast %freed_wide : i32
 """
 

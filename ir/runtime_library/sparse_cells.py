@@ -101,13 +101,23 @@ _ACTIVATE = """
   }}
 """
 
+# All chunks up to the element are made, so that a loop finds the gap too.
 _EXTEND = """
-  %slot = invoke function={name}_activate, [{index}] : u32
+  {above}
   %j = arg index={axes} : i64
   %short = cast %j : i32
   %one = const 1 : i32
   %needed = binary add %short, %one : i32
   %length = field_ptr @{name}.length[{lists}] : *i32
+  %known = atomic_load %length : i32
+  %known_wide = cast %known : i64
+  %chunk_size = const {chunk} : i64
+  %begin = binary raw_div %known_wide, %chunk_size : i64
+  %step = const 1 : i64
+  for %begin, {own}, %step ({c}: i64) {{
+    %gap = invoke function={name}_activate, [{each}] : u32
+  }}
+  %slot = invoke function={name}_activate, [{index}] : u32
   %old = atomic max %length, %needed : i32
   return [%slot]
 """
@@ -208,7 +218,13 @@ class SparseCells:
 
     @cached_property
     def _extend(self) -> Kernel:
-        return self._function("extend", "u32", _EXTEND, more=("j",))
+        node = self.node
+        assert node.length is not None
+        own = self.indices[node.axis]
+        each = ", ".join(f"{index}_gap" if index == own else index for index in self.indices)
+        above = self._above(node.length, self.lists)
+        given = {"own": own, "c": f"{own}_gap", "each": each, "above": above}
+        return self._function("extend", "u32", _EXTEND, None, ("j",), chunk=node.chunk, **given)
 
     @cached_property
     def _append(self) -> Kernel:

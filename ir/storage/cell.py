@@ -15,6 +15,7 @@ SHADOWS: dict[str, str] = {
         "written, else 0"
     ),
     "races": "the last access to each cell, and the loop that runs now (see `ir/races.py`)",
+    "sparse": "the cells, the book and the list of a sparse node; indices of them are never out of bounds",
 }
 
 

@@ -140,7 +140,7 @@ class _Loops:
         copy = Block([BlockArg(i32) for _ in now.shape])
         build = Builder(copy, None, self.span)
         value = build.add(Load(build.add(FieldPtr(now, list(copy.args)))))
-        build.add(Store(build.add(FieldPtr(guard.seen, list(copy.args))), value))
+        build.add(Store(build.add(FieldPtr(guard.seen, list(copy.args), False)), value))
         self.over(now, copy, LoopConfig(), None, {})
         return guard.seen
 
