@@ -8,7 +8,7 @@ comparisons before a row is tried.
 
 from __future__ import annotations
 
-from math import frexp, isfinite
+from math import frexp, inf, isfinite
 
 import numpy as np
 
@@ -124,6 +124,17 @@ def normal_product(m: Match) -> bool:
     return floating(m) and same_way and _normal(_combined("mul", m), m.elem)
 
 
+def shrinks_first(m: Match) -> bool:
+    """`c` shrinks, `d` grows, and both together do not grow: multiplying by both at once cannot overflow."""
+    left, right = abs(m.number("c")), abs(m.number("d"))
+    return floating(m) and bool(left <= 1 <= right) and _normal(_combined("mul", m), m.elem) and bool(left * right <= 1)
+
+
+def positive_float(m: Match) -> bool:
+    """Floats, and `c` is positive and finite."""
+    return floating(m) and bool(0 < m.number("c") < inf)
+
+
 def positive_product(m: Match) -> bool:
     """Two positive divisors whose product the type still holds."""
     left, right = m.number("c"), m.number("d")
@@ -195,6 +206,7 @@ _PRODUCTS = [
     Rule("mul-minus-one", x * -1, -x),
     Rule("mul-twice", (x * c) * d, x * (c * d), when=arithmetic_integer),
     Rule("mul-twice-fast", (x * c) * d, x * (c * d), when=normal_product, fast=True),
+    Rule("mul-shrunk-fast", (x * c) * d, x * (c * d), when=shrinks_first, fast=True),
     Rule("mul-neg-neg", -x * -y, x * y),
     Rule("mul-neg-constant", -x * c, x * (-c)),
     Rule("div-one", x / 1, x, when=floating),
@@ -277,6 +289,7 @@ _TRUTH = [
 _CHOICES = [
     Rule("select-same", apply("select", p, x, x), x),
     Rule("select-not", apply("select", apply("not", x), p, y), apply("select", x, y, p), when=truth_inside),
+    Rule("select-zero-scaled", apply("select", p, 0.0, x) * c, apply("select", p, 0.0, x * c), when=positive_float),
     Rule("select-truth", apply("select", p, true, false), p, when=truth),
     Rule("select-not-truth", apply("select", p, false, true), apply("not", p), when=truth),
     *[

@@ -19,6 +19,7 @@ from weft.ir.autodiff.products import pull_factor
 from weft.ir.autodiff.rules import apply_partial
 from weft.ir.core import Builder, Op, Value
 from weft.ir.registry import registers
+from weft.ir.rewrite import constant
 from weft.ir.types import element, flat_size, pointer, shape_of
 
 __all__ = ["PULLBACKS"]
@@ -70,7 +71,10 @@ def _operator(demand: Demand, frame: Frame, op: ops.Unary | ops.Binary) -> None:
         return
     parts = partials_of(op)
     if _is_square(op):  # 2 v a for each v: parts of a norm share 2 a
-        parts, adjoint = parts[:1], frame.build.add(ops.Binary("add", adjoint, adjoint, type=adjoint.type))
+        parts, adjoint = (
+            parts[:1],
+            frame.build.add(ops.Binary("mul", adjoint, constant(frame.build, 2.0, adjoint.type))),
+        )
     for value, part in parts:
         if value in demand.active:
             term = apply_partial(part, adjoint, _Operands(frame, op), frame.build)  # type: ignore[arg-type]

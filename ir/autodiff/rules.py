@@ -75,7 +75,7 @@ DERIVATIVES: dict[str, Derivative] = {
     ),
     "step": _rule(0.0, kinks=(Kink((0.0,), (0.0,), _STEP), Kink((0.5,), (0.0,), _STEP))),
     "sqrt": _analytic(
-        _where(apply("eq", x, 0.0), 0.0, 0.5 / r),
+        _where(apply("eq", x, 0.0), 0.0, apply("mul", 0.5, 1.0 / r)),
         kinks=(Kink((0.0,), (0.0,), "the slope is infinite; 0 makes the gradient of a norm 0 at the origin"),),
     ),
     "rsqrt": _analytic(apply("mul", -0.5, r * (r * r))),

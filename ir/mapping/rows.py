@@ -15,7 +15,7 @@ from weft.ir.uniform import Uniformity
 
 __all__ = ["WIDEST", "in_cell", "is_known_part", "is_row", "likely_bytes", "likely_stride"]
 
-WIDEST = 8  # the largest distance from lane to lane, in elements, for which moving a row is faster
+WIDEST = 9  # the largest distance from lane to lane, in elements, for which moving a row is faster: a 3 x 3 matrix
 
 
 def likely_stride(facts: Uniformity, ptr: Value) -> int:

@@ -125,10 +125,11 @@ class Repeat:
     def run_back(self) -> None:
         """Run the gradients of the launches that came, the last one first."""
         targets, contexts = self._targets, self._memory.contexts
-        which = self._memory.which[1].tolist()
-        for k in range(self.expected.done - 1, -1, -1):
-            target = targets[which[k]]
-            if watching.watches or target.epoch.value != target.right:
-                Replay(target, contexts[k], ())()
-            else:
-                target.replay(contexts[k])
+        which, last = self._memory.which[1].tolist(), self.expected.done - 1
+        if watching.watches or any(target.epoch.value != target.right for target in targets):
+            for k in range(last, -1, -1):
+                Replay(targets[which[k]], contexts[k], ())()
+            return
+        replays = [target.replay for target in targets]
+        for k in range(last, -1, -1):
+            replays[which[k]](contexts[k])

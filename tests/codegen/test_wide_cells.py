@@ -67,3 +67,29 @@ def test_vectors_of_sines_are_worth_gathers() -> None:
 
     turn()
     assert SCALAR not in str(turn.last.llvm)
+
+
+@pytest.mark.parametrize(("dtype", "n"), [(ti.f32, 1), (ti.f32, 16), (ti.f32, 47), (ti.f64, 17), (ti.i32, 15)])
+def test_matrices_of_neighbours_move_as_rows(dtype: type, n: int) -> None:
+    """Nine numbers for each lane: read, written as a whole and in part, cleared; and none beside them."""
+    x, y = (ti.Matrix.field(3, 3, dtype, (3, n)) for _ in range(2))
+
+    @ti.kernel
+    def step():
+        ti.loop_config(simd=16)
+        for i in range(n):
+            m = x[1, i]
+            y[1, i] = m @ m + m.transpose()
+            y[2, i][1, 2] = m[2, 1]
+            x[1, i] = ti.Matrix.zero(dtype, 3, 3)
+
+    values = np.random.default_rng(n).integers(-9, 9, (3, n, 3, 3)).astype(x.to_numpy().dtype)
+    x.from_numpy(values)
+    y.from_numpy(values[::-1].copy())
+    step()
+    wanted = values[::-1].copy()
+    wanted[1] = values[1] @ values[1] + values[1].swapaxes(1, 2)
+    wanted[2, :, 1, 2] = values[1, :, 2, 1]
+    np.testing.assert_array_equal(y.to_numpy(), wanted)
+    values[1] = 0
+    np.testing.assert_array_equal(x.to_numpy(), values)
