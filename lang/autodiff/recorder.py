@@ -56,12 +56,17 @@ class Recorder(Block):
         if loop in self._loops:
             self._loops.remove(loop)
         if not self._loops:
-            self._series = None
+            self._end_series()
 
     def end_loops(self) -> None:
         """What comes from now on is no part of a loop."""
         self._loops.clear()
-        self._series = None
+        self._end_series()
+
+    def _end_series(self) -> None:
+        if self._series is not None:
+            self._series.finish()
+            self._series = None
 
     @property
     def _repeats(self) -> bool:

@@ -187,11 +187,21 @@ class Series(Record):
             and step >= _TRIALS
             and self._all_tapes + (_SAFETY * ahead if fits else ahead) <= self._limit
         ):
-            self._checkpoints.clear()
-            self._checkpoints = None
-            self._reads.clear()
+            self._keep_all()
             return True
         return fits
+
+    def finish(self) -> None:
+        """The loop has ended."""
+        if self._versions is self._outer and self._checkpoints is not None:
+            self._keep_all()
+
+    def _keep_all(self) -> None:
+        """All steps have tapes, so no launch is made again."""
+        assert self._checkpoints is not None
+        self._checkpoints.clear()
+        self._checkpoints = None
+        self._reads.clear()
 
     def _split(self, steps: int) -> tuple[int, bool]:
         """How to reverse that many steps from the newest checkpoint on."""

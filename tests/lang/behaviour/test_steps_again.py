@@ -1,8 +1,9 @@
 """How launches of `ti.ad.steps` are made again, and what is kept if none has to be."""
 
+import numpy as np
 import pytest
 
-from tests.lang.behaviour.pendulums import STATE, Pendulums
+from tests.lang.behaviour.pendulums import START, STATE, Pendulums
 from weft.lang.kernels.launch import Replay, Target, replay_each
 from weft.lang.measure import watching
 from weft.runtime.launch import CpuKernel
@@ -22,6 +23,39 @@ def test_steps_that_all_fit_copy_what_a_plain_loop_copies(swing):
         return sum(copy.size for record in records for copy in (*record.before, *record.after))
 
     assert copied(swing.ti.ad.steps(30, memory="1 MB")) == copied(range(30)) > 0
+
+
+@pytest.mark.parametrize("count", [1, 3, 20])
+def test_gradients_run_twice_after_memory_has_changed_that_only_steps_read(swing, count):
+    """No gradient reads it, but the launches do, if they are made again."""
+    ti = swing.ti
+    shift = ti.field(ti.f64, len(START))
+
+    @ti.kernel
+    def push():
+        for i in shift:
+            swing.v[i] += shift[i]
+
+    def gradients(steps):
+        shift.fill(0.01)
+        swing.x.from_numpy(START)
+        swing.v.fill(0.0)
+        swing.u.fill(0.1)
+        swing.k.from_numpy(2.0 + START)
+        with ti.ad.Tape(swing.loss) as tape:
+            for _ in steps:
+                push()
+                swing.step(0.1)
+            swing.add()
+            shift.fill(5.0)
+        ti.ad.clear_all_gradients()
+        swing.loss.grad[None] = 1.0
+        tape.grad()
+        return swing.k.grad.to_numpy()
+
+    wanted = gradients(range(count))
+    for memory in ("1 MB", 8 * STATE, 5 * STATE):
+        np.testing.assert_array_equal(gradients(ti.ad.steps(count, memory=memory)), wanted)
 
 
 def test_launches_are_made_again_by_native_code(swing, monkeypatch):
