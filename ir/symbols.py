@@ -37,6 +37,7 @@ __all__ = [
     "Lost",
     "NodeSymbol",
     "Param",
+    "is_reverse",
     "places_of",
     "scopes_of",
     "shadow_of",
@@ -45,12 +46,19 @@ __all__ = [
 T = TypeVar("T")
 Block = tuple[tuple[int, int], ...]
 
-# What a kernel shall become: itself; forward mode, which computes the duals of its outputs of those of its inputs;
-# reverse mode, which computes the gradients of its inputs of those of its outputs; or forward mode of reverse mode.
-MODES = ("", "jvp", "vjp", "vjp.jvp")
+# What a field or parameter has in each mode beside its value. The second two are those of a derivative in which another
+# one of the same kind is computed: what the inner one calls a dual or a gradient is a value to the outer one.
+COMPANIONS = {"jvp": "dual", "vjp": "grad", "jvp2": "dual2", "vjp2": "grad2"}
 
-# What a field or parameter has in each mode beside its value.
-COMPANIONS = {"jvp": "dual", "vjp": "grad"}
+# What a kernel shall become: itself; forward mode, which computes the duals of its outputs of those of its inputs;
+# reverse mode, which computes the gradients of its inputs of those of its outputs; or a mode of one of these.
+MODES = ("", *COMPANIONS, "vjp.jvp", "vjp.vjp2", "jvp.vjp", "jvp.jvp2")
+
+
+def is_reverse(mode: str) -> bool:
+    """Whether a mode of COMPANIONS is reverse mode."""
+    return COMPANIONS[mode].startswith("grad")
+
 
 BOX = "box"  # the kind of a hidden parameter that holds a number of the program, see `autodiff/boxes.py`
 
@@ -68,10 +76,10 @@ class FieldSymbol:
     `path` leads from the base to the cell of an element, and describes the cell. `order` lists the axes from slowest to
     fastest varying in memory. Fields do not overlap one another, except a field and a field of one of its components
     (`shares_with`). An `exposed` field may overlap exposed arrays and fields. A `hidden` field is not part of the
-    program: an instrumentation uses it, and `hidden` is the row of SHADOWS that says for what. `grad` and `dual` are
-    the fields of its derivatives, of the same type and shape and with a layout of their own. A kernel lists them before
-    the field. A field without the one that a mode needs is a constant in that mode. `node` is the nearest sparse node
-    above the field. `tree` is then the number of the memory in which its elements lie.
+    program: an instrumentation uses it, and `hidden` is the row of SHADOWS that says for what. `grad` and the others of
+    COMPANIONS are the fields of its derivatives, of the same type and shape and with a layout of their own. A kernel
+    lists them before the field. A field without the one that a mode needs is a constant in that mode. `node` is the
+    nearest sparse node above the field. `tree` is then the number of the memory in which its elements lie.
     """
 
     name: str
@@ -84,6 +92,8 @@ class FieldSymbol:
     hidden: str = ""
     grad: FieldSymbol | None = None
     dual: FieldSymbol | None = None
+    grad2: FieldSymbol | None = None
+    dual2: FieldSymbol | None = None
     node: NodeSymbol | None = None
 
     @classmethod
@@ -304,14 +314,15 @@ def shadow_of(symbol: FieldSymbol, kind: str) -> FieldSymbol | None:
     if shadow is None:
         return None
     path = replace(symbol.path, cell=replace(symbol.path.cell, shadows=()))
-    return replace(symbol, name=shadow.field, tree=shadow.tree, path=path, hidden=kind, grad=None, dual=None)
+    alone = dict.fromkeys(COMPANIONS.values())
+    return replace(symbol, name=shadow.field, tree=shadow.tree, path=path, hidden=kind, **alone)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Param:
     """A kernel parameter: its name and type (primitive, tensor, struct or array). A `hidden` one is none of the
     program's: the first array with that row of SHADOWS tells of the first of the kernel's own arrays, and so on. A
-    hidden "dual" or "grad" belongs to the parameter whose name precedes its own, as in `x.dual`."""
+    hidden one of a kind in COMPANIONS belongs to the parameter whose name precedes its own, as in `x.dual`."""
 
     name: str
     type: Type

@@ -185,6 +185,7 @@ SLOW = {
     "lang/behaviour/test_tape_aliases.py": 2,
     "lang/behaviour/test_tape_launches.py": 3,
     "lang/behaviour/test_tape_saves.py": 3,
+    "lang/behaviour/test_nested_derivatives.py": 4,
     "lang/behaviour/test_torn_kernels.py": 3,
     "lang/behaviour/test_uninitialised.py": 3,
     "lang/behaviour/test_uninitialised.py::test_against_a_reference": 16,

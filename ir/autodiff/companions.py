@@ -27,7 +27,7 @@ class Companions:
     """The companions of a kernel's fields and parameters in the mode of the kernel."""
 
     def __init__(self, kernel: ops.Kernel) -> None:
-        self.kind = COMPANIONS[kernel.mode]
+        self.mode, self.kind = kernel.mode, COMPANIONS[kernel.mode]
         named = {param.name: index for index, param in enumerate(kernel.params) if param.hidden == self.kind}
         found = {index: named.get(f"{param.name}.{self.kind}") for index, param in enumerate(kernel.params)}
         self.params = {index: other for index, other in found.items() if other is not None}

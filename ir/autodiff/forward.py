@@ -293,7 +293,7 @@ def _invoke(forward: Forward, op: ops.Invoke) -> None:
             duals.append(build.add(ops.Arg(arrays[number], type=forward.companions.types[arrays[number]])))
     type = together([*results, *filter(carries, results)])
     touched, only_read = ((*names, *forward.companions.beside(names)) for names in (op.touched, op.only_read))
-    name, given = name_in(op, "jvp", forward.companions), [*op.values, *duals]
+    name, given = name_in(op, forward.companions), [*op.values, *duals]
     made = build.add(ops.Invoke(name, given, touched, only_read, stream=op.stream, type=type))
     if not results:
         op.erase()

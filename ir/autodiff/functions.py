@@ -27,15 +27,15 @@ from weft.ir import ops
 from weft.ir.autodiff.adjoints import Frame, filled
 from weft.ir.autodiff.companions import Companions, carries
 from weft.ir.core import Builder, Value
-from weft.ir.symbols import COMPANIONS, Param
+from weft.ir.symbols import COMPANIONS, Param, is_reverse
 from weft.ir.types import VOID, Array, Struct, Type, pointer, struct
 
 __all__ = ["Form", "arrays_in", "derived", "form_of", "mode_in", "name_in", "params_in", "parts_of", "together"]
 
 
-def name_in(op: ops.Invoke, mode: str, companions: Companions) -> str:
-    """The name of the derivative of a called function."""
-    return "_".join((f"{op.function}.{mode}", *(str(number) for number, _ in arrays_in(op, companions))))
+def name_in(op: ops.Invoke, companions: Companions) -> str:
+    """The name of the derivative of a called function, in the mode of its caller."""
+    return "_".join((f"{op.function}.{companions.mode}", *(str(number) for number, _ in arrays_in(op, companions))))
 
 
 def arrays_in(op: ops.Invoke, companions: Companions) -> list[tuple[int, int]]:
@@ -62,17 +62,30 @@ def mode_in(derivative: str) -> str:
 
 def params_in(params: Sequence[Param], results: Sequence[Type], derivative: str) -> tuple[Param, ...]:
     """The parameters of the derivative of a function."""
-    found = list(params)
+    found, given = list(params), list(results)
     for one in derivative.split("."):
         mode, *numbers = one.split("_")
         kind, arrays = COMPANIONS[mode], {found[int(number)] for number in numbers}
-        if mode == "vjp":
-            found += [Param(f"return.{k}.{kind}", type) for k, type in enumerate(results) if carries(type)]
+        if is_reverse(mode):
             paired = [param for param in found if param in arrays]
+            floats = [param.type for param in found if _is_given(param)]
+            found += [Param(_seed(k, kind), type) for k, type in enumerate(given) if carries(type)]
+            given = floats
         else:
             paired = [param for param in found if carries(param.type) or param in arrays]
+            given += [type for type in given if carries(type)]
         found += [Param(f"{param.name}.{kind}", param.type, kind) for param in paired]
     return tuple(found)
+
+
+def _seed(result: int, kind: str) -> str:
+    """The name of the parameter with the adjoint of a result."""
+    return f"return.{result}.{kind}"
+
+
+def _is_given(param: Param) -> bool:
+    """Whether it is a value of floats, which gets an adjoint."""
+    return carries(param.type) and not isinstance(param.type, Array)
 
 
 def parts_of(type: Type) -> tuple[Type, ...]:
@@ -124,13 +137,15 @@ def form_of(kernel: ops.Kernel) -> Form | None:
     """Let a function load its arguments from locals, and store its results to locals. None: it is no function."""
     if not kernel.called:
         return None
-    own = sum(not param.hidden for param in kernel.params) - sum(map(carries, kernel.results))
+    names = {param.name: number for number, param in enumerate(kernel.params)}
+    seeds = [names.get(_seed(k, COMPANIONS[kernel.mode])) for k in range(len(kernel.results))]
+    own = min(number for number in seeds if number is not None)  # they are behind what the function takes
     build = Builder(kernel.body, kernel.body.first, kernel.span)
     results = [build.add(ops.Alloca(type=pointer(type), name="result")) for type in kernel.results]
     locals: dict[int, Value] = {}
     args = kernel.all_of(ops.Arg)
     for index, param in enumerate(kernel.params[:own]):
-        if carries(param.type) and not isinstance(param.type, Array):
+        if _is_given(param):
             local = locals[index] = build.add(ops.Alloca(type=pointer(param.type), name=param.name))
             build.add(ops.Store(local, build.add(ops.Arg(index, type=param.type))))
     for arg in args:
@@ -141,6 +156,5 @@ def form_of(kernel: ops.Kernel) -> Form | None:
         for local, value in zip(results, end.values, strict=True):
             at.add(ops.Store(local, value))
         end.set_operands([], (0,))
-    floats = [local for local in results if carries(_pointee(local))]
     kernel.results = ()
-    return Form([*locals.values()], {local: own + k for k, local in enumerate(floats)})
+    return Form([*locals.values()], {one: number for one, number in zip(results, seeds) if number is not None})

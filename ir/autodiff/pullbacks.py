@@ -180,7 +180,7 @@ def _invoke(demand: Demand, frame: Frame, op: ops.Invoke) -> None:
     arrays = [ops.Arg(number, type=companions.types[number]) for _, number in arrays_in(op, companions)]
     values = [*(frame.value(value) for value in op.values), *given, *map(add, arrays)]
     type, touched = together([value.type for value in floats]), (*op.touched, *companions.beside(op.touched))
-    name = name_in(op, "vjp", companions)
+    name = name_in(op, companions)
     made = add(ops.Invoke(name, values, touched, op.only_read, stream=op.stream, type=type))
     for k, value in enumerate(floats):
         _give(demand, frame, value, add(ops.Member(made, k)))

@@ -9,6 +9,8 @@ cheaper than simplifying derivatives. Reverse mode begins with `autodiff/tensors
 
 from __future__ import annotations
 
+from time import perf_counter
+
 from weft.ir import ops
 from weft.ir.autodiff.boxes import use_boxes
 from weft.ir.autodiff.companions import Companions, carries
@@ -21,8 +23,8 @@ from weft.ir.autodiff.sinking import sink_into_branches
 from weft.ir.autodiff.tensors import assemble_tensors
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
-from weft.ir.passes import pass_
-from weft.ir.symbols import READING
+from weft.ir.passes import OBSERVER, pass_
+from weft.ir.symbols import READING, is_reverse
 from weft.ir.transforms.full_simplify import full_simplify
 from weft.ir.transforms.licm import move_out
 
@@ -33,18 +35,20 @@ __all__ = ["differentiate"]
 def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
     """Add the duals of forward mode to a kernel whose mode is "jvp", or replace a kernel whose mode is "vjp" by the one
     that computes its gradients, and clear the mode. In the mode "vjp.jvp", the kernel computes gradients, and the duals
-    of these. Without a mode it does nothing."""
+    of these; in the mode "vjp.vjp2", the gradients of a function of gradients. Without a mode it does nothing."""
     if not root.mode:
         return False
     _no_sparse_fields(root)
     modes = root.mode.split(".")
-    root.mode = modes[0]
     use_boxes(root)
     full_simplify(root, config)
-    for mode in modes:
+    for number, mode in enumerate(modes):
         root.mode = mode
         _no_lost_overlap(root)
-        if mode == "vjp":
+        if is_reverse(mode):
+            if number:
+                _told(root)
+                full_simplify(root, config)
             assemble_tensors(root)
             hoist_loads(root)
             if config.advanced_optimization:
@@ -73,6 +77,13 @@ def _reverse(root: ops.Kernel, fast_math: bool) -> None:
         Reverse(root, fast_math).run()
     else:
         record(root, fast_math, param[0])
+
+
+def _told(root: ops.Kernel) -> None:
+    """Let an observer see the first derivative, before passes change it."""
+    observe, now = OBSERVER.get(), perf_counter()
+    if observe is not None:
+        observe("differentiate", root, True, now, now)
 
 
 def _no_lost_overlap(root: ops.Kernel) -> None:

@@ -39,8 +39,8 @@ def gather_adjoints(root: ops.Kernel, config: CompileConfig) -> bool:
     checked = config.debug or config.boundary_check or config.check_nan or config.check_overflow
     if checked or not config.advanced_optimization or root.called:
         return False
-    gradients: set[object] = {symbol.grad for symbol in root.fields if symbol.grad is not None}
-    gradients.update(index for index, param in enumerate(root.params) if param.hidden == "grad")
+    gradients: set[object] = {one for symbol in root.fields for one in (symbol.grad, symbol.grad2) if one is not None}
+    gradients.update(index for index, param in enumerate(root.params) if param.hidden in ("grad", "grad2"))
     changed = False
     for loop in root.body if gradients else ():
         if isinstance(loop, (ops.ParallelFor, ops.StructFor)):

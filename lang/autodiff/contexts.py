@@ -3,7 +3,7 @@ sees a launch first, and hands it to the next one. Launches are watched while a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import Token
 from threading import Lock
@@ -21,8 +21,27 @@ __all__ = ["Block", "Context", "active", "seen_by", "suspended", "unrecorded"]
 
 
 class Context(Listener, Protocol):
-    """An open block. If it is a tape, `insert` records a call with this gradient. If it is `whole`, no other block may
-    be in it."""
+    """An open block. `records`: it is a tape, and `insert` records a call with this gradient. `has_duals`: launches in
+    it compute duals. `whole`: it differentiates a whole function, so that no other block may be in it, but blocks that
+    `nests` of functions that compute derivatives."""
+
+    records: bool
+    has_duals: bool
+    whole: bool
+    nests: bool
+
+    def enclose(self, kind: str) -> None:
+        """A function in the block begins to compute derivatives, in companions of that kind."""
+
+    def launch_derivative(self, launch: Any, run: Callable[[], Any]) -> Any:
+        """Run a launch of a derivative, which `run()` runs, or one that differentiates it in its place."""
+
+    def consume(self, values: Sequence[Any]) -> None:
+        """A function in the block has used these values, which kernels have returned."""
+
+    def note(self, value: Any, box: Any, memory: Any, told: str) -> None:
+        """A function in the block has given Python a value from memory. It is in a box, too, which is an ndarray.
+        `told`: a warning, if it is no output of the function."""
 
     def plainly(self, launch: Any) -> AbstractContextManager[None]:
         """In the block, launches compute no duals: a function that computes those of `launch` runs, or with None a
@@ -66,6 +85,7 @@ class Block(Context):
 
     has_duals = False
     whole = False
+    nests = False
     _token: Token[tuple[Listener, ...]] | None = None
 
     def plainly(self, launch: Any) -> AbstractContextManager[None]:
@@ -75,6 +95,20 @@ class Block(Context):
 
     def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
         """Nothing, since no launch is recorded. (A `Context`.)"""
+
+    def enclose(self, kind: str) -> None:
+        """Nothing. (A `Context`.)"""
+
+    def launch_derivative(self, launch: Any, run: Callable[[], Any]) -> Any:
+        """Run it. (A `Context`.)"""
+        del launch
+        return run()
+
+    def consume(self, values: Sequence[Any]) -> None:
+        """Nothing. (A `Context`.)"""
+
+    def note(self, value: Any, box: Any, memory: Any, told: str) -> None:
+        """Nothing. (A `Context`.)"""
 
     def operate(self, operation: Operation, run: Callable[[], Any]) -> Any:
         """Run an operation, and compute the duals of what it writes. Raises WeftError if it cannot do that, and duals
@@ -137,10 +171,10 @@ class Block(Context):
     def __enter__(self: _B) -> _B:
         if self._token is not None:
             raise WeftError(f"this {type(self).__name__} was already entered: create another one")
-        if any(one.whole for one in active()):
+        if any(one.whole for one in active()) and not self.nests:
             raise WeftError(
                 f"a {type(self).__name__} cannot be used in a function that ti.ad.grad or another one differentiates: "
-                "the derivative of its gradients would be lost. Second derivatives are those of ti.ad.hvp"
+                "the derivative of its gradients would be lost. Use ti.ad.grad or ti.ad.jvp there"
             )
         self.begin()
         _watch(1)
@@ -211,8 +245,9 @@ class _Beside:
     def __init__(self, tape: Context) -> None:
         self.launch = self.beside = tape.beside
         self.write, self.write_element = tape.overwrite, tape.write_element
-        self.operate = tape.operate_beside
+        self.operate, self.enclose, self.consume = tape.operate_beside, tape.enclose, tape.consume
         self.has_duals, self.plainly, self.whole = tape.has_duals, tape.plainly, tape.whole
+        self.nests = False  # what it would compute has no derivative
 
     def take(self, name: str, memory: Any) -> None:
         """Allow it: no derivative is wanted. (A `Listener`.)"""
@@ -222,6 +257,14 @@ class _Beside:
 
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Record nothing. (A `Context`.)"""
+
+    def launch_derivative(self, launch: Any, run: Callable[[], Any]) -> Any:
+        """Run it. (A `Context`.)"""
+        del launch
+        return run()
+
+    def note(self, value: Any, box: Any, memory: Any, told: str) -> None:
+        """Nothing. (A `Context`.)"""
 
 
 def _watch(more: int) -> None:

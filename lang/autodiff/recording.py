@@ -6,6 +6,8 @@ mode over reverse mode, which gives second derivatives."""
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -16,22 +18,45 @@ import numpy as np
 
 from weft.ir.artifact import Site
 from weft.ir.errors import WeftError
-from weft.lang.autodiff.contexts import seen_by, suspended
+from weft.ir.symbols import COMPANIONS, RECORDS
+from weft.lang.autodiff.contexts import active, seen_by
 from weft.lang.autodiff.cutting import AGAIN, Derivatives, plan_of
 from weft.lang.autodiff.lost import Losses, flow_of
 from weft.lang.autodiff.memory import Copy, Memory, memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of
-from weft.lang.autodiff.propagation import Again, Propagation, float_results, owners_of
+from weft.lang.autodiff.nesting import (
+    again,
+    hand_out,
+    heard_by,
+    lost_in_python,
+    memory_in,
+    needs_of,
+    rebound,
+    run_derivative,
+    writes_of,
+)
+from weft.lang.autodiff.propagation import Again, Propagation, carries_floats, float_results, owners_of
 from weft.lang.autodiff.recorder import Recorder
 from weft.lang.autodiff.selection import Number
 from weft.lang.autodiff.variables import clear_element
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.calls.gradient_warnings import warn_at
-from weft.lang.data.derived import at_path, derived, is_derived, kinds_of, with_siblings
+from weft.lang.data.derived import at_path, derived, kinds_of, with_siblings
 from weft.lang.data.operations import Operation
 from weft.lang.kernels.draws import last_key
+from weft.lang.kernels.launch import Launch
 
 __all__ = ["Recording"]
+
+
+@dataclass(eq=False)
+class _Gradient:
+    """A recorded gradient of a launch."""
+
+    launch: Launch
+
+    def __call__(self) -> None:
+        run_derivative(self.launch, active())
 
 
 @dataclass
@@ -42,6 +67,7 @@ class _Result:
     box: Any
     kernel: str
     site: Site | None
+    told: str = ""  # a warning, if the value is no output
 
 
 class Recording(Recorder):
@@ -49,27 +75,63 @@ class Recording(Recorder):
     of second derivatives."""
 
     whole = True
+    _own = "vjp"  # the mode of launches that are no derivatives
 
     def __init__(self, kernel: Any = None, numbers: Sequence[str] = (), duals: Propagation | None = None) -> None:
         self.kernel, self._numbers, self._duals = kernel, tuple(numbers), duals
-        self.has_duals = duals is not None
-        self._mode = "vjp*" if duals is None else "vjp.jvp*"
-        self._paths = [path for path in kinds_of(self._mode) if path.startswith("grad")]
-        super().__init__(Versions(save=True), Losses(strict=True, results=True), bounds=True)
+        self.has_duals, self.nests, self._outer = duals is not None, duals is None, active()
+        advice = "write to other elements, as a gradient in a function that is differentiated keeps no values"
+        versions = Versions(save=False, advice=advice) if self._outer else Versions(save=True)
+        super().__init__(versions, Losses(strict=True, results=True), bounds=not self._outer)
+        self._gradients = list[_Gradient]()
         self._results = list[_Result]()
-        self._boxes: dict[str, Any] = {}
+        self._boxes: dict[str, list[Any]] = {}
+        for one in self._outer:
+            one.enclose(self._kind)
         self._owners: dict[Hashable, Any] = {}  # the memory whose gradients are used
         self._read: dict[Hashable, Memory] = {}  # what the gradients read
+
+    @property
+    def _mode(self) -> str:
+        return f"{self._own}*" if self._duals is None else "vjp.jvp*"
+
+    @property
+    def _kind(self) -> str:
+        """The companion that holds gradients."""
+        return COMPANIONS[self._own]
+
+    @property
+    def _paths(self) -> list[str]:
+        return [path for path in kinds_of(self._mode) if path.startswith(self._kind)]
+
+    def _is_own(self, memory: Any) -> bool:
+        """Whether it holds gradients of this block, or duals of them."""
+        return memory.role == self._kind or (self.has_duals and memory.role == "dual")
+
+    def enclose(self, kind: str) -> None:
+        """A function in the block begins to compute gradients: leave it their memory. (A `Context`.)"""
+        if self._outer:
+            raise WeftError(
+                "a function of ti.ad is called in a function that another one differentiates, and that one in a third "
+                "one: derivatives of programs nest two deep"
+            )
+        if kind == self._kind:
+            self._own = "vjp2"
+            for one in self._gradients:
+                kernel = one.launch.kernel
+                if kernel._boxed and kernel._boxed[-1] in RECORDS:
+                    raise WeftError(
+                        f"the gradient of kernel '{kernel.primal.__name__}' needs recorded values, but a later "
+                        "function computes a gradient itself: call a function that computes a gradient first"
+                    )
+                one.launch = rebound(one.launch, kernel.primal.related(self._mode, kernel._boxed, kernel.piece))
 
     # -- recording -----------------------------------------------------------------------------------------------------
 
     def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Record and run a launch. (A `Context`.)"""
         if kernel.mode:
-            raise WeftError(
-                f"{kernel.__name__}() is launched in a function that is differentiated: launch the kernel, and let "
-                "ti.ad compute its gradient, or use @ti.ad.grad_replaced"
-            )
+            return self._launch_by_hand(kernel, call, args, keywords)
         numbers = self._numbers if kernel is self.kernel else ()
         boxed = (*numbers, *float_results(kernel))
 
@@ -81,13 +143,12 @@ class Recording(Recorder):
             return [self.launch(piece, run, args, keywords) for piece, run in plan.pieces][-1]
         gradient = plan.gradient
         uses, name = uses_of(gradient.instance), f"kernel '{kernel.__name__}'"
-        for owner in owners_of(gradient):
-            self.meet(owner)
+        self._meet_all(gradient)
         # the duals of all that a kernel reads may matter to the duals of its gradients
         needed = uses.reads if self._duals is None else uses.every_read
         own = uses.touched(uses.writes, gradient.flat)
         writes, reads = self._touched(own), self._touched(uses.touched(needed, gradient.flat))
-        record, versions = Record(gradient, self._repeated(self._bind(kernel), args, keywords)), self._now
+        record, versions = Record(self._kept(gradient), self._repeated(self._bind(kernel), args, keywords)), self._now
         self._check_again(name, own)
         versions.know([*writes, *reads])
         self._will_read(name, uses, gradient.flat)
@@ -113,6 +174,67 @@ class Recording(Recorder):
         if self._duals is not None and self._repeats:
             assert self._series is not None
             self._series.check(name, touched)
+
+    def _kept(self, gradient: Launch) -> _Gradient:
+        self._gradients.append(_Gradient(gradient))
+        return self._gradients[-1]
+
+    def _meet_all(self, gradient: Launch) -> None:
+        for one in memory_in(gradient, uses_of(gradient.instance)):
+            if not self._is_own(one):
+                self.meet(one)
+
+    def _launch_by_hand(self, kernel: Any, call: Callable[..., Any], args: Any, keywords: Any) -> Any:
+        """Record and run a derivative that the program itself launches."""
+        if not self.nests or kernel.mode != "vjp":
+            raise WeftError(
+                f"{kernel.__name__}() is launched in a function that is differentiated: launch the kernel, and let "
+                "ti.ad compute its gradient, or use @ti.ad.grad_replaced"
+            )
+        self.enclose("grad")
+        launch = kernel.bind(args, keywords)
+        if launch.instance.facts.draws:
+            launch.key = last_key(kernel.primal, args, keywords)
+        return self.launch_derivative(launch, lambda: call(*args, **keywords))
+
+    def launch_derivative(self, launch: Any, run: Callable[[], Any]) -> Any:
+        """Record and run a launch of a derivative. (A `Context`.)"""
+        primal = launch.kernel.primal
+        boxed = (*(self._numbers if primal is self.kernel else ()), *float_results(primal))
+        gradient = again(launch, self._own, boxed)
+        uses, name = uses_of(gradient.instance), f"the derivative of kernel '{primal.__name__}'"
+        self._meet_all(gradient)
+        writes, reads = writes_of(launch, gradient, uses), needs_of(gradient, uses)
+        record, versions = Record(self._kept(gradient), launch if self._repeats else None), self._now
+        versions.know([*writes, *reads])
+        if self._repeats:
+            self._will_read_again(name, [Touch(memory_of(one), (), None, False) for one in self._values(gradient)])
+        versions.keep(record, name, writes)
+        result = run()
+        versions.need(name, reads)
+        self._read.update({touch.memory.key: touch.memory for touch in reads})
+        self._append(record)
+        boxes = {} if gradient.kernel.boxes is None else gradient.kernel.boxes.found(gradient.flat)
+        self._note_results(primal, boxes, result, launch.kernel.mode)
+        if primal is self.kernel:
+            self._note_numbers(boxes)
+        return result
+
+    def _values(self, gradient: Launch) -> list[Any]:
+        return [one for one in memory_in(gradient, uses_of(gradient.instance)) if not self._is_own(one)]
+
+    def consume(self, values: Sequence[Any]) -> None:
+        """A function in the block has used results. (A `Context`.)"""
+        for one in self._results:
+            if any(one.value is value for value in values):
+                one.site = None
+
+    def note(self, value: Any, box: Any, memory: Any, told: str) -> None:
+        """A function in the block has given Python a value from memory. (A `Context`.)"""
+        self.meet(box)
+        self.meet(memory)
+        self._append(Record(partial(self._hand_on, box, memory)))
+        self._results.append(_Result(value, box, "", None, told))
 
     def _run(self, record: Record, kernel: Any, call: Callable[..., Any], args: Any, keywords: Any) -> Any:
         if self._duals is None:
@@ -144,7 +266,24 @@ class Recording(Recorder):
             if f"return.{k}" in boxes:
                 self._results.append(_Result(value, boxes[f"return.{k}"], kernel.__name__, site))
         if kernel is self.kernel:
-            self._boxes.update(boxes)
+            self._note_numbers(boxes)
+
+    def _note_numbers(self, boxes: dict[str, Any]) -> None:
+        for name, box in boxes.items():
+            self._boxes.setdefault(name, []).append(box)
+
+    def _note_results(self, primal: Any, boxes: dict[str, Any], result: Any, mode: str) -> None:
+        """Note the results of a launch of a derivative: values, and in forward mode then the duals of floats."""
+        if result is None or not mode.startswith("jvp"):
+            return
+        values = result if isinstance(result, tuple) else (result,)
+        duals = iter(values[len(primal.results) :])
+        for k, annotation in enumerate(primal.results):
+            dual = next(duals) if carries_floats(annotation) else None
+            box = boxes.get(f"return.{k}")
+            if box is not None:
+                self._results.append(_Result(values[k], box, primal.__name__, None))
+                self._results.append(_Result(dual, derived(box, "dual"), primal.__name__, None))
 
     def _will_read_again(self, name: str, reads: Sequence[Touch]) -> None:
         self._check_again(name, reads)
@@ -179,7 +318,7 @@ class Recording(Recorder):
     def insert(self, gradient: Callable[[], Any]) -> None:
         """Record a call that has this gradient. The launches in it are recorded by `beside`. (A `Context`.)"""
         if self._duals is None:
-            self._append(Record(gradient))
+            self._append(Record(partial(self._run_rule, gradient)))
             return
         duals = self._duals
 
@@ -188,6 +327,15 @@ class Recording(Recorder):
                 gradient()
 
         self._append(Record(differentiated))
+
+    def _run_rule(self, gradient: Callable[[], Any]) -> None:
+        """Run a gradient that the program has written. It names the companions of a gradient that is not nested."""
+        if self._own != "vjp":
+            raise WeftError(
+                "a function that is differentiated computes a gradient and calls a function with a gradient by hand: "
+                "its gradient names the memory of the inner gradient"
+            )
+        gradient()
 
     def beside(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run a launch that is not recorded itself. What it overwrites may be needed. (A `Context`.)"""
@@ -206,6 +354,11 @@ class Recording(Recorder):
 
     def operate(self, operation: Operation, run: Callable[[], Any]) -> Any:
         """Record and run an operation. (A `Listener`.)"""
+        if self._outer:
+            raise WeftError(
+                f"{operation.name} has no second derivative: its gradient is computed in a function that is "
+                "differentiated"
+            )
         if self._duals is not None:
             self._duals.refuse(operation, "no second derivative: differentiate the gradients by differences")
             return self.operate_beside(operation, run)
@@ -219,7 +372,7 @@ class Recording(Recorder):
 
     def gradient_of(self, memory: Any) -> Any:
         """The gradient of a field or ndarray. None if it has none. (Of `Gradients`.)"""
-        return derived(memory, "grad")
+        return derived(memory, self._kind)
 
     def gradient_kernel(self, kernel: Any) -> Any:
         """The kernel of the gradient."""
@@ -227,16 +380,16 @@ class Recording(Recorder):
 
     def write(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """Record what Python writes: the gradient of the source takes that of the target. (A `Listener`.)"""
-        if is_derived(target):
+        if self._is_own(target):
             return
         for one in (target, source):
-            if derived(one, "grad") is not None:
+            if derived(one, self._kind) is not None:
                 self.meet(one)
         self._overwrite(Record(partial(self._hand_on, target, source), again), target, source, again)
 
     def overwrite(self, target: Any, source: Any, again: Callable[[], None]) -> None:
         """Keep what Python overwrites, if gradients need it. (A `Context`.)"""
-        if not is_derived(target):
+        if not self._is_own(target):
             self._overwrite(Record(None, again), target, source, again)
 
     def _overwrite(self, record: Record, target: Any, source: Any, again: Callable[[], None]) -> None:
@@ -259,7 +412,7 @@ class Recording(Recorder):
     def write_element(self, target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
         """Record that Python writes an element, if a launch has used that memory before. (A `Listener`.)"""
         memory = memory_of(target)
-        if is_derived(target) or not (self._versions.knows(memory) or memory.key in self._owners):
+        if self._is_own(target) or not (self._versions.knows(memory) or memory.key in self._owners):
             return
         record = Record(partial(self._clear_element, target, index, part), again)
         self._now.keep(record, "Python", self._touched([Touch(memory, () if memory.whole else index, None, False)]))
@@ -291,8 +444,14 @@ class Recording(Recorder):
 
     def warn_of_results(self, used: Sequence[Any]) -> None:
         """Warn of the results of kernels that carry a derivative, and that Python took, except for these objects."""
+        for outer in self._outer:
+            outer.consume(used)
         for one in self._results:
-            if one.site is not None and not any(one.value is value for value in used):
+            if any(one.value is value for value in used):
+                continue
+            if one.told:
+                warn_at(None, one.told)
+            if one.site is not None:
                 warn_at(
                     one.site.span,
                     f"the result of kernel '{one.kernel}' carries a derivative, which is lost in Python: let the "
@@ -302,20 +461,27 @@ class Recording(Recorder):
     def pull(self, outputs: Sequence[tuple[Any, Any]]) -> None:
         """Compute the gradients of all memory, from those of `outputs`: memory, each with the gradient of it."""
         self.end_loops()
-        with suspended():
-            every = [*self._owners.values(), *(one.box for one in self._results), *self._boxes.values()]
-            for memory in every:
+        boxes = [*(one.box for one in self._results), *(box for found in self._boxes.values() for box in found)]
+        with heard_by(self._outer):
+            for memory in (*self._owners.values(), *boxes):
                 for path in self._paths:
                     with_siblings(at_path(memory, path)).fill(0)
             for memory, weights in outputs:
-                grad = derived(memory, "grad")
+                grad = derived(memory, self._kind)
                 grad.from_numpy(grad.to_numpy() + weights)
             run_back(self._records)
 
-    def gradient(self, variable: Any, path: str = "grad") -> Any:
+    def gradient(self, variable: Any, path: str = "") -> Any:
         """The gradient of a variable, or the dual of it, after `pull`: a Python number or a numpy array."""
-        memory = self._boxes.get(variable.name) if isinstance(variable, Number) else variable
-        return at_path(memory, path).to_numpy()
+        found = [at_path(one, path or self._kind) for one in self._memory_of(variable)]
+        value = functools.reduce(operator.add, [one.to_numpy() for one in found])
+        if len(found) == 1:
+            told = "" if isinstance(variable, Number) else lost_in_python(variable, self._kind)
+            return hand_out(value.item() if value.ndim == 0 else value, found[0], told)
+        return value.item() if value.ndim == 0 else value
+
+    def _memory_of(self, variable: Any) -> list[Any]:
+        return self._boxes[variable.name] if isinstance(variable, Number) else [variable]
 
     def values(self) -> list[Copy]:
         """Copies of all memory that the gradients read, with the values at the end of the block."""

@@ -21,7 +21,7 @@ from weft.lang.data.struct_field import StructField
 from weft.lang.errors import ArgumentError
 from weft.lang.values.matrix import Matrix
 
-__all__ = ["Call", "Number", "Selection", "direction_of", "is_memory", "numbers_of", "shape_of_memory"]
+__all__ = ["Call", "Made", "Number", "Selection", "direction_of", "is_memory", "numbers_of", "shape_of_memory"]
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,25 @@ class Number:
     shape: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Made:
+    """What a function such as `ti.ad.grad(f, wrt)` was made of. It takes the arguments of `function`, after so many
+    that come `first`."""
+
+    function: Any
+    first: int
+
+
 class Call:
-    """A call of the differentiated function, which is a kernel, a kernel of an object, or a function of Python."""
+    """A call of the differentiated function, which is a kernel, a kernel of an object, a function of Python, or one
+    that `ti.ad.grad` or another one made of these. `own`: what it was made of, which takes `own_args`."""
 
     def __init__(self, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         self.function, self.args, self.keywords = function, args, keywords
-        self.kernel = getattr(function, "kernel", function) if getattr(function, "is_kernel", False) else None
+        self.own, self.own_args = function, args
+        while isinstance(made := getattr(self.own, "made_of", None), Made):
+            self.own, self.own_args = made.function, self.own_args[made.first :]
+        self.kernel = getattr(self.own, "kernel", self.own) if getattr(self.own, "is_kernel", False) else None
 
     def run(self) -> Any:
         """Call the function."""
@@ -46,26 +59,26 @@ class Call:
     def argument(self, which: str | int) -> Any:
         """The memory or the number of the parameter of this name or position."""
         given = self._given()
-        name = _named(self.function, list(given), which)
+        name = _named(self.own, list(given), which)
         value = given[name]
         if is_memory(value):
             return value
         annotation = dict(self.kernel.params).get(name) if self.kernel is not None else None
         if annotation is not None and not _is_array(annotation) and can_box(annotation):
             return Number(name, getattr(annotation, "shape", ()))
-        raise TypeMismatch(_no_variable(self.function, name, value))
+        raise TypeMismatch(_no_variable(self.own, name, value))
 
     def _given(self) -> dict[str, Any]:
         """The arguments by name."""
         if self.kernel is not None:
-            owner = () if self.kernel is self.function else (self.function.class_instance,)
+            owner = () if self.kernel is self.own else (self.own.class_instance,)
             names = [name for name, _ in self.kernel.params]
-            ordered = matched(self.kernel, owner[0] if owner else None, self.args, self.keywords)
+            ordered = matched(self.kernel, owner[0] if owner else None, self.own_args, self.keywords)
             return dict(zip(names, ordered, strict=True))
         try:
-            bound = inspect.signature(self.function).bind(*self.args, **self.keywords)
+            bound = inspect.signature(self.own).bind(*self.own_args, **self.keywords)
         except TypeError as error:
-            raise ArgumentError(f"'{name_of(self.function)}': {error}") from None
+            raise ArgumentError(f"'{name_of(self.own)}': {error}") from None
         bound.apply_defaults()
         return dict(bound.arguments)
 

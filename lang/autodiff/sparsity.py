@@ -21,6 +21,7 @@ from weft.ir.transforms.lower_tree import lower_tree
 from weft.lang.autodiff.contexts import Block
 from weft.lang.autodiff.memory import Copy, memory_of
 from weft.lang.autodiff.memory_use import uses_of
+from weft.lang.autodiff.nesting import memory_in
 from weft.lang.data.field import Field
 from weft.lang.data.ndarray import Ndarray
 
@@ -46,7 +47,7 @@ class Tracing(Block):
     """A block that finds the bands of all memory that depends on `variable`, and copies what it overwrites, so that
     `restart` gives memory the values from before the block."""
 
-    records, whole = False, True
+    records, whole, nests = False, True, True
 
     def __init__(self, variables: Sequence[Any]) -> None:
         self._bands = [{memory_of(v).key: _same(len(v.shape))} for v in variables]
@@ -85,6 +86,13 @@ class Tracing(Block):
             for name in [one for one in bands if isinstance(one, str)]:  # locals of this kernel
                 del bands[name]
         return call(*args, **keywords)
+
+    def launch_derivative(self, launch: Any, run: Callable[[], Any]) -> Any:
+        """A launch of a derivative: nothing is known of it. (A `Context`.)"""
+        self._known = False
+        for one in memory_in(launch, uses_of(launch.instance)):
+            self._keep(memory_of(one))
+        return run()
 
     def plainly(self, launch: Any) -> Any:
         """A kernel with derivatives of its own: nothing is known of them. (A `Context`.)"""

@@ -19,10 +19,12 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch, WeftError
 from weft.lang.autodiff.contexts import active
+from weft.lang.autodiff.nesting import hand_out
 from weft.lang.autodiff.propagation import Propagation
 from weft.lang.autodiff.recording import Recording
 from weft.lang.autodiff.selection import (
     Call,
+    Made,
     Number,
     Selection,
     check_memory,
@@ -89,14 +91,14 @@ def value_and_grad(function: Callable[..., Any], wrt: Any, loss: Any = None) -> 
         _check_loss(loss)
 
     def value_and_gradient(*args: Any, **keywords: Any) -> Any:
-        with alone("grad"):
+        with alone("grad", nests=True):
             call, variables, recording = _prepared(function, chosen, loss, args, keywords)
             with recording:
                 returned = call.run()
             output = _output(recording, loss, returned, function)
             recording.warn_of_results([returned])
             recording.pull([(output, 1.0)])
-            return _value(loss, returned), chosen.joined([_number(recording.gradient(one)) for one in variables])
+            return _value(loss, returned), chosen.joined([recording.gradient(one) for one in variables])
 
     return named(value_and_gradient, function, "value and the gradient")
 
@@ -145,7 +147,7 @@ def vjp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
                 latest = [copy.put_back() for copy in kept]
                 try:
                     recording.pull(list(zip(memories, given, strict=True)))
-                    return chosen.joined([_number(recording.gradient(one)) for one in variables])
+                    return chosen.joined([recording.gradient(one) for one in variables])
                 finally:
                     for copy in reversed(latest):
                         copy.put_back()
@@ -176,16 +178,18 @@ def jvp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
     chosen, outputs = Selection(function, wrt), Outputs(out)
 
     def value_and_derivative(direction: Any, *args: Any, **keywords: Any) -> Any:
-        with alone("jvp"):
+        with alone("jvp", nests=True):
             call = Call(function, args, keywords)
             forward = _forward(call, chosen, direction)
             with forward:
                 returned = call.run()
             found, values = outputs.of(returned, forward.dual_of_result, function)
-            duals = [numbers_of(forward.dual(one)) if is_memory(one) else one for one in found]
+            for one in active():
+                one.consume(outputs.listed(returned))
+            duals = [_given(forward.dual(one)) if is_memory(one) else one for one in found]
             return outputs.joined(values, returned), outputs.joined(duals, returned)
 
-    return named(value_and_derivative, function, "derivative along a direction")
+    return named(value_and_derivative, function, "derivative along a direction", first=1)
 
 
 def hvp(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[..., Any]:
@@ -218,29 +222,30 @@ def hvp(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[..
             output = _output(recording, loss, returned, function)
             recording.warn_of_results([returned])
             recording.pull([(output, 1.0)])
-            return chosen.joined([_number(recording.gradient(one, "grad.dual")) for one in variables])
+            return chosen.joined([recording.gradient(one, "grad.dual") for one in variables])
 
-    return named(hessian_vector_product, function, "product of the Hessian and a direction")
+    return named(hessian_vector_product, function, "product of the Hessian and a direction", first=1)
 
 
 # ---- the parts -------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def alone(name: str) -> Generator[None]:
-    """Let no other call use the memory of derivatives. Raises WeftError in the block of a tape."""
-    if active():
-        raise WeftError(
-            f"a function of ti.ad.{name} is called in a block of ti.ad, or in a function that is differentiated: call "
-            "it outside"
-        )
+def alone(name: str, nests: bool = False) -> Generator[None]:
+    """Let no other call use the memory of derivatives. Raises WeftError in the block of a tape, and unless it `nests`
+    in a function that is differentiated."""
+    if not all(nests and one.nests for one in active()):
+        where = "" if nests else ", or in a function that is differentiated"
+        raise WeftError(f"a function of ti.ad.{name} is called in a block of ti.ad{where}: call it outside")
     with _lock:
         yield
 
 
-def named(made: Callable[..., Any], function: Any, what: str) -> Callable[..., Any]:
-    """Give a function that was made of another one its name."""
+def named(made: Callable[..., Any], function: Any, what: str, first: int = 0) -> Callable[..., Any]:
+    """Give a function that was made of another one its name. It takes the arguments of that one, after so many that
+    come `first`."""
     update_wrapper(made, function, assigned=("__name__", "__module__"), updated=())
+    made.made_of = Made(function, first)  # type: ignore[attr-defined]
     made.__doc__ = f"The {what} of {name_of(function)}."
     return made
 
@@ -308,15 +313,17 @@ def _output(recording: Recording, loss: Any, returned: Any, function: Any) -> An
 def _value(loss: Any, returned: Any) -> Any:
     if loss is None and _is_number(returned):
         return returned
-    return np.asarray((returned if loss is None else loss).to_numpy()).reshape(()).item()
+    memory = returned if loss is None else loss
+    return hand_out(np.asarray(memory.to_numpy()).reshape(()).item(), memory)
+
+
+def _given(memory: Any) -> Any:
+    """The numbers in memory, whose derivative the blocks around know."""
+    return hand_out(numbers_of(memory), memory)
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.generic, Matrix)) and not isinstance(value, bool)
-
-
-def _number(gradient: Any) -> Any:
-    return gradient.item() if gradient.ndim == 0 else gradient
+    return isinstance(value, (int, float, np.generic, np.ndarray, Matrix)) and not isinstance(value, bool)
 
 
 def _foreign(returned: Any, function: Any) -> TypeMismatch:

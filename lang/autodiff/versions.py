@@ -119,10 +119,12 @@ _NONE: Mapping[Key, Copy] = {}
 
 class Versions:
     """What the recorded gradients of a tape need. With `save`, values are copied before they are overwritten, otherwise
-    overwriting them raises Overwritten. With `all`, everything that is overwritten is copied."""
+    overwriting them raises Overwritten with this advice. With `all`, everything that is overwritten is copied."""
 
-    def __init__(self, save: bool, all: bool = False) -> None:
-        self._save, self._all = save, all
+    def __init__(
+        self, save: bool, all: bool = False, advice: str = "use Tape(save=True), or write to other elements"
+    ) -> None:
+        self._save, self._all, self._advice = save, all, advice
         self._needed: dict[Hashable, Boxes] = {}
         self._known: dict[Hashable, Memory] = {}
         self._seen = set[Hashable]()  # memory that a launch reads, also if no gradient needs its values
@@ -181,18 +183,18 @@ class Versions:
     ) -> None:
         """Copy what `writer` is about to overwrite. Raises Overwritten if copies are not allowed."""
         if not self._save:
-            raise Overwritten(_told(writer, write, who), write.span)
+            raise Overwritten(_told(writer, write, who, self._advice), write.span)
         copy = made.get(key_of(write.memory, write.box)) or write.memory.copy(write.box)
         if copy is not None:
             (record.before if write.saved else record.after).append(copy)
 
 
-def _told(writer: str, write: Touch, who: Who | None) -> str:
+def _told(writer: str, write: Touch, who: Who | None, advice: str) -> str:
     by, span = who or (writer, None)
     where = f" at {span.file}:{span.line}" if span is not None else ""
     return (
         f"{writer} overwrites {write.memory.name}, and the gradient of {by} needs the values that it "
-        f"reads{where}: use Tape(save=True), or write to other elements"
+        f"reads{where}: {advice}"
     )
 
 

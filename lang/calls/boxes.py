@@ -5,7 +5,7 @@ boxes by name: that of the parameter, or "return.0" for the first result. Each l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from weft.ir.types import Prim, Tensor, flatten, i64
 from weft.lang.calls.companions import Companion
 from weft.lang.calls.parameters import ArrayParameter, Compound, Parameter, Scalar
 from weft.lang.data.derived import at_path, kinds_of, suffix_of
+from weft.lang.data.operations import unheard
 from weft.lang.translate.entry import Argument
 from weft.lang.values.makers import MAKERS
 from weft.lang.values.types import NdarrayType, to_ir
@@ -87,18 +88,26 @@ class Boxes:
             made += [box, *(Companion(box, path) for path in self._paths)]
         return made if self._records is None else [*made, self._records]
 
-    def arguments(self, flat: Sequence[Any]) -> list[Any]:
-        """New boxes for a launch with these arguments, and their companions; room for one record."""
+    def arguments(self, flat: Sequence[Any], known: Mapping[str, Any]) -> list[Any]:
+        """The boxes for a launch with these arguments, and their companions; room for one record. New boxes are made,
+        except for those that are `known`, by what they are for."""
         made = list[Any]()
         for row in self._rows:
-            box = MAKERS.ndarray(row.annotation, ())
-            if row.position is not None:
-                box[None] = flat[row.position]
+            box = known.get(row.name)
+            if box is None:
+                box = MAKERS.ndarray(row.annotation, ())
+                if row.position is not None:
+                    with unheard():
+                        box[None] = flat[row.position]
             made += [box, *(at_path(box, path) for path in self._paths)]
         return made if self._records is None else [*made, MAKERS.ndarray(i64, 1)]
 
+    @property
+    def count(self) -> int:
+        """The number of arguments that they are."""
+        return (1 + len(self._paths)) * len(self._rows) + (self._records is not None)
+
     def found(self, flat: Sequence[Any]) -> dict[str, Any]:
         """The boxes among the arguments of a launch, by what they are for."""
-        step = 1 + len(self._paths)
-        own = flat[len(flat) - step * len(self._rows) - (self._records is not None) :]
+        step, own = 1 + len(self._paths), flat[len(flat) - self.count :]
         return {row.name: own[k * step] for k, row in enumerate(self._rows)}

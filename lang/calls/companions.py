@@ -18,7 +18,7 @@ import numpy as np
 
 from weft.lang.calls.parameters import ArrayParameter, Parameter
 from weft.lang.data.companions import KINDS
-from weft.lang.data.derived import at_path, is_full, kinds_of
+from weft.lang.data.derived import derived, is_full, kinds_of
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_ndarray import StructNdarray
 from weft.lang.errors import ArgumentError
@@ -67,11 +67,19 @@ def _attributes(function: Callable[..., Any]) -> Iterator[tuple[str, str]]:
 def with_companions(kernel: str, mode: str, flat: Sequence[Any], arrays: Sequence[tuple[int, str]]) -> list[Any]:
     """Append the hidden arguments to the arguments of a call: of the array at each position, the companion of that
     kind. Raises ArgumentError if one of those that a derivative computes is an argument, too."""
-    find = at_path if is_full(mode) else companion_of
-    found = [find(flat[k], kind) for k, kind in arrays]
+    found = [_along(flat[k], path, mode) for k, path in arrays]
     if mode and not {id(one) for one in found if one is not None}.isdisjoint(map(id, flat)):
         raise ArgumentError(f"a derivative of an argument of kernel '{kernel}' is an argument of it, too")
     return [*flat, *found]
+
+
+def _along(value: Any, path: str, mode: str) -> Any:
+    """The companion of an array argument at a path in a mode."""
+    for kind in path.split("."):
+        if value is None:
+            break
+        value = derived(value, kind) if is_full(mode, kind) else companion_of(value, kind)
+    return value
 
 
 def companion_of(value: Any, kind: str) -> Any:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from weft.ir.symbols import is_reverse
 from weft.ir.types import Prim, Tensor, flat_size, flatten
+from weft.lang.data.derived import ir_mode
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.struct import Struct as PyStruct
 from weft.lang.values.types import StructType, to_ir
@@ -20,10 +22,12 @@ _Make = Callable[[Sequence[Any]], Any]  # takes the scalars of all results, and 
 def results_of(results: Sequence[Any], mode: str) -> tuple[Any, ...]:
     """The annotations of what a kernel returns in a mode of MODES: in forward mode its results and then their duals, in
     reverse mode nothing."""
-    if mode.startswith("vjp"):
-        return ()
-    duals = [one for one in results if any(prim.is_float for prim in flatten(to_ir(one)))] if mode else []
-    return (*results, *duals)
+    found = list(results)
+    for one in ir_mode(mode).split(".") if mode else ():
+        if is_reverse(one):
+            return ()
+        found += [one for one in found if any(prim.is_float for prim in flatten(to_ir(one)))]
+    return tuple(found)
 
 
 def giver(results: Sequence[Any]) -> _Make:

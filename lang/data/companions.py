@@ -16,11 +16,10 @@ from typing import Any
 
 from weft.ir.errors import TypeMismatch
 from weft.ir.storage.snode import SNode as Node
-from weft.ir.symbols import COMPANIONS
 
 __all__ = ["KINDS", "Differentiable", "Waiting", "companions_of"]
 
-KINDS: tuple[str, ...] = tuple(sorted(COMPANIONS.values(), reverse=True))  # "grad", "dual"
+KINDS = ("grad", "dual")  # those that a program can ask for
 
 
 def companions_of(made: Any) -> Iterable[tuple[str, Any]]:

@@ -4,7 +4,8 @@ They differentiate by every field and ndarray of floats that a function uses, wh
 `needs_grad` or `needs_dual`. A gradient or dual that the program made is used as it is. One that is missing is made
 here, in a tree of its own, and stays with its field.
 
-A *mode* of a kernel ends with `*` in that case: "vjp*" for "vjp"."""
+A *mode* of a kernel ends with `*` in that case: "vjp*" for "vjp". A `-` in it says that a part of it uses only what the
+program made: "vjp-.vjp2*" is reverse mode of `kernel.grad`."""
 
 from __future__ import annotations
 
@@ -12,7 +13,6 @@ import weakref
 from typing import Any
 
 from weft.ir.symbols import COMPANIONS
-from weft.lang.data.companions import companions_of
 from weft.lang.data.field import Field, MatrixField, ScalarField
 from weft.lang.data.field_tree import FieldTree
 from weft.lang.data.ndarray import Ndarray
@@ -27,33 +27,37 @@ __all__ = [
     "is_derived",
     "is_full",
     "kinds_of",
+    "nested_mode",
     "suffix_of",
     "with_siblings",
 ]
 
-_FULL = "*"
-# The companions of memory in each mode, as paths: "grad.dual" is the dual of the gradient.
-_KINDS: dict[str, tuple[str, ...]] = {
-    "": (),
-    "jvp": ("dual",),
-    "vjp": ("grad",),
-    "vjp.jvp": ("grad", "dual", "grad.dual"),
-}
+_FULL, _DECLARED = "*", "-"
 
 
 def ir_mode(mode: str) -> str:
     """The mode of MODES (`ir/symbols.py`) for the mode of a kernel."""
-    return mode.removesuffix(_FULL)
+    return mode.replace(_FULL, "").replace(_DECLARED, "")
 
 
-def is_full(mode: str) -> bool:
-    """Whether all floats have companions in a mode."""
-    return mode.endswith(_FULL)
+def is_full(mode: str, kind: str = "") -> bool:
+    """Whether all floats have companions in a mode; of that kind, if one is given."""
+    parts = {COMPANIONS[ir_mode(part)]: not part.endswith(_DECLARED) for part in mode.split(".")} if mode else {}
+    return mode.endswith(_FULL) and parts.get(kind, True)
+
+
+def nested_mode(inner: str, outer: str) -> str:
+    """The mode in which all floats have companions for the mode `outer`, of a kernel in the mode `inner`."""
+    return f"{ir_mode(inner)}{'' if is_full(inner) else _DECLARED}.{outer}{_FULL}"
 
 
 def kinds_of(mode: str) -> tuple[str, ...]:
-    """The companions that memory has in a mode, as paths."""
-    return _KINDS[ir_mode(mode)]
+    """The companions that memory has in a mode, as paths: "grad.dual" is the dual of the gradient."""
+    found = list[str]()
+    for part in ir_mode(mode).split(".") if mode else ():
+        kind = COMPANIONS[part]
+        found += [kind, *(f"{path}.{kind}" for path in found)]
+    return tuple(found)
 
 
 def suffix_of(mode: str) -> str:
@@ -64,11 +68,9 @@ def suffix_of(mode: str) -> str:
 def derived_fields(of: Any, mode: str) -> list[tuple[str, Any]]:
     """The companions of a field in a mode, each with its kind. A gradient has a dual in the mode "vjp.jvp"."""
     kinds = [kind for kind in kinds_of(mode) if "." not in kind]
-    if not is_full(mode):
-        return [(kind, one) for kind, one in companions_of(of) if kind in kinds]
     if of.role in kinds:
         kinds = kinds[kinds.index(of.role) + 1 :]
-    found = [(kind, derived(of, kind)) for kind in kinds]
+    found = [(kind, derived(of, kind) if is_full(mode, kind) else of.companions.get(kind)) for kind in kinds]
     return [(kind, one) for kind, one in found if one is not None]
 
 

@@ -265,7 +265,7 @@ class Kernel(DirectCallable):
         if instance.plans_made < _MOST_PLANS:
             self._plan(program, instance, owner, ordered, flat)
         again = functools.partial(self.run, *args, **keywords) if self._interpreted else None
-        return Launch(self, program, instance, flat, again)
+        return Launch(self, program, instance, flat, again, owner)
 
     def bound(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """As `bind`, but if native code can bind the arguments, the pair of a weak reference to the instance and the
@@ -443,7 +443,7 @@ class Kernel(DirectCallable):
         flat = unpacked(self.params, args) if self._packs else args
         if self._arrays:
             flat = with_companions(self.__name__, self.mode, flat, self._arrays)
-        return flat if self.boxes is None else [*flat, *self.boxes.arguments(flat)]
+        return flat if self.boxes is None else [*flat, *self.boxes.arguments(flat, {})]
 
     def _compile(self, instances: Instances, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
         instance = self._make(program, self._arguments(owner, args, exposed=counts_on_nothing(program)))

@@ -16,12 +16,19 @@ __all__ = ["Launch", "Replay", "Target", "replay_each"]
 
 class Launch:
     """A launch of `instance` with these arguments. Numbers, vectors and structs have the values that they had when this
-    object was made. Fields and arrays have the values that they have when it is called. It keeps their memory."""
+    object was made. Fields and arrays have the values that they have when it is called. It keeps their memory.
+    `owner`: the object of a method."""
 
     def __init__(
-        self, kernel: Any, program: Any, instance: Instance, flat: Sequence[Any], python: Callable[[], Any] | None
+        self,
+        kernel: Any,
+        program: Any,
+        instance: Instance,
+        flat: Sequence[Any],
+        python: Callable[[], Any] | None,
+        owner: Any = None,
     ) -> None:
-        self.kernel, self.instance, self.flat = kernel, instance, flat
+        self.kernel, self.instance, self.flat, self.owner = kernel, instance, flat, owner
         self.program, self._values = program, instance.packed(flat)
         self.key: int | None = None  # of the launch whose random numbers this one draws again, if it does
         self._python = python  # with arch=python, what runs the kernel

@@ -154,7 +154,7 @@ class Unit:
             name = parts.name or name
         above = None if parts.node is None else self.nodes_of(parts.tree, of.snode.node, name)[parts.node]
         number = self.number(parts.tree.memory(parts.memory))
-        derived = {kind: self.symbol(one, f"{name}.{kind}") for kind, one in self._derived(of)}
+        derived: dict[str, Any] = {kind: self.symbol(one, f"{name}.{kind}") for kind, one in self._derived(of)}
         kept = {kind: parts.tree.shadow(kind) for kind in SHADOWS if of.shadowed}
         shadows = tuple(Shadow(k, f"{name}.{k}", self.number(tree)) for k, tree in kept.items() if tree is not None)
         made = FieldSymbol(
@@ -165,8 +165,7 @@ class Unit:
             tuple(parts.offset),
             tuple(parts.order),
             self.exposed,
-            grad=derived.get("grad"),
-            dual=derived.get("dual"),
+            **derived,
             node=above,
         )
         for other in filter(made.shares_with, self.symbols.values()):

@@ -45,21 +45,23 @@ def has_floats(type: Type) -> bool:
     return carries(type.elem) if isinstance(type, Array) else carries(type)
 
 
-def with_second(kernel: Kernel, trees: int) -> Kernel:
-    """The kernel in the mode of second derivatives. Fields and arrays have gradients and duals, and gradients have
-    duals. Those of fields are in trees of their own, numbered from `trees` on."""
+def with_second(kernel: Kernel, trees: int, mode: str = SECOND) -> Kernel:
+    """The kernel in a mode of second derivatives. Fields and arrays have the companions of both parts of the mode, and
+    those of the first part have those of the second. Those of fields are in trees of their own, numbered from `trees`
+    on."""
+    first, second = (COMPANIONS[one] for one in mode.split("."))
     made: dict[FieldSymbol, FieldSymbol] = {}
     fields: list[FieldSymbol] = []
     for symbol in kernel.fields:
         made[symbol] = symbol
         if carries(symbol.dtype) and not symbol.hidden:
-            both, grad, dual = (
+            both, inner, outer = (
                 replace(symbol, name=f"{symbol.name}.{kind}", tree=number * trees + symbol.tree)
-                for number, kind in ((3, "grad.dual"), (1, "grad"), (2, "dual"))
+                for number, kind in ((3, f"{first}.{second}"), (1, first), (2, second))
             )
-            grad = replace(grad, dual=both)
-            made[symbol] = replace(symbol, grad=grad, dual=dual)
-            fields += [both, grad, dual]
+            inner = replace(inner, **{second: both})
+            made[symbol] = replace(symbol, **{first: inner, second: outer})
+            fields += [both, inner, outer]
         fields.append(made[symbol])
     for op in ops_of(kernel.body):
         if isinstance(op, (FieldPtr, StructFor)):
@@ -67,8 +69,8 @@ def with_second(kernel: Kernel, trees: int) -> Kernel:
     arrays = [one for one in kernel.params if isinstance(one.type, Array) and carries(one.type.elem)]
     hidden = [
         Param(f"{one.name}.{kind}", one.type, kind.rpartition(".")[2])
-        for kind in ("grad", "dual", "grad.dual")
+        for kind in (first, second, f"{first}.{second}")
         for one in arrays
     ]
-    kernel.fields, kernel.params, kernel.mode = tuple(fields), (*kernel.params, *hidden), SECOND
+    kernel.fields, kernel.params, kernel.mode = tuple(fields), (*kernel.params, *hidden), mode
     return kernel

@@ -1,0 +1,135 @@
+"""Derivatives of functions that compute derivatives themselves.
+
+    ti.ad.grad(f, "x")              launches f, and then the gradient of f
+    ti.ad.grad(ti.ad.grad(f, "x"), "x")
+
+What the inner function computes are values to the outer one: it differentiates the launches of derivatives as those of
+all other kernels, in a mode of two parts such as "vjp.vjp2*". If both are reverse mode, or both forward mode, the outer
+one uses companions of its own ("grad2"), which it begins to use when the inner function begins."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from weft.ir.errors import WeftError
+from weft.ir.symbols import COMPANIONS
+from weft.lang.autodiff.contexts import Context, active
+from weft.lang.autodiff.memory import memory_of
+from weft.lang.autodiff.memory_use import Touch, Uses
+from weft.lang.autodiff.variables import called
+from weft.lang.calls.companions import with_companions
+from weft.lang.data.derived import ir_mode, nested_mode
+from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.operations import unheard
+from weft.lang.data.writes import LISTENERS
+from weft.lang.kernels.launch import Launch
+from weft.lang.values.makers import MAKERS
+
+__all__ = ["again", "hand_out", "heard_by", "lost_in_python", "memory_in", "needs_of", "run_derivative", "writes_of"]
+
+
+@contextmanager
+def heard_by(contexts: Sequence[Context]) -> Generator[None]:
+    """Let these blocks hear what this thread does, and no others."""
+    token = LISTENERS.set(tuple(contexts))
+    try:
+        yield
+    finally:
+        LISTENERS.reset(token)
+
+
+def run_derivative(launch: Launch, contexts: Sequence[Context]) -> Any:
+    """Run a launch of a derivative. These blocks differentiate it, the innermost, which is the last one, first."""
+    if not contexts:
+        with unheard():
+            return launch()
+    *outer, innermost = contexts
+    return innermost.launch_derivative(launch, lambda: run_derivative(launch, outer))
+
+
+def again(launch: Launch, outer: str, boxed: Sequence[str] = ()) -> Launch:
+    """The launch of the derivative in the mode `outer` of a derivative, with the same arguments. `boxed`: numbers that
+    have derivatives, besides those that have one in the launch."""
+    kernel = launch.kernel
+    inner = ir_mode(kernel.mode)
+    if "." in inner:
+        raise WeftError(
+            f"{kernel.__name__}() is launched in a function that is differentiated, but third derivatives of programs "
+            "do not exist: nest ti.ad.derivative in a kernel"
+        )
+    names = tuple(dict.fromkeys((*kernel._boxed, *boxed)))
+    return rebound(launch, kernel.primal.related(nested_mode(kernel.mode, outer), names, kernel.piece))
+
+
+def rebound(launch: Launch, kernel: Any) -> Launch:
+    """A launch of another derivative of the same kernel, with the same arguments and boxes."""
+    program, boxes = kernel._program(), launch.kernel.boxes
+    count = len(launch.flat) - len(launch.kernel.hidden)
+    flat: Sequence[Any] = launch.flat[: count - (0 if boxes is None else boxes.count)]
+    if kernel._arrays:
+        flat = with_companions(kernel.__name__, kernel.mode, flat, kernel._arrays)
+    if kernel.boxes is not None:
+        flat = [*flat, *kernel.boxes.arguments(flat, {} if boxes is None else boxes.found(launch.flat))]
+    instance = kernel._instance(program, launch.owner, flat)
+    if instance.overlap(flat, True):
+        instance = kernel._careful(program, instance, launch.owner, flat)
+    made = Launch(kernel, program, instance, flat, None, launch.owner)
+    made.key = launch.key
+    return made
+
+
+def memory_in(launch: Launch, uses: Uses) -> list[Any]:
+    """The fields and arrays of floats that a launch of a derivative uses, with those that hold derivatives."""
+    every = [*uses.fields(), *(one for one in launch.flat if isinstance(one, Ndarray))]
+    return [one for one in every if one.dtype.is_float]
+
+
+def writes_of(launch: Launch, made: Launch, uses: Uses) -> list[Touch]:
+    """What a launch of a derivative writes: a gradient the gradients, forward mode the duals, too. `made`: the launch
+    of the derivative of it, and its uses."""
+    kind = COMPANIONS[ir_mode(launch.kernel.mode)]
+    found = {memory_of(one).key: one for one in memory_in(made, uses) if one.role == kind}
+    if kind.startswith("dual"):
+        found |= {(one := uses.memory(place, made.flat)).key: one.owner for place in {w.place for w in uses.writes}}
+    return [Touch(memory_of(one), (), None, memory_of(one).key in _saved(made, uses)) for one in found.values()]
+
+
+def needs_of(made: Launch, uses: Uses) -> list[Touch]:
+    """What the derivative of a derivative reads."""
+    facts = made.instance.facts
+    assert facts is not None
+    places = [uses.memory(place, made.flat) for place in facts.reads]
+    return [Touch(one, (), None, one.key in _saved(made, uses)) for one in {one.key: one for one in places}.values()]
+
+
+def _saved(made: Launch, uses: Uses) -> set[Any]:
+    return {uses.memory(place, made.flat).key for place in uses.saved}
+
+
+def hand_out(value: Any, memory: Any, told: str = "") -> Any:
+    """Give a value that was read from memory to Python. The blocks around know that the object carries its
+    derivative. `told`: a warning, if it is no output of the function."""
+    contexts = active()
+    if contexts:
+        box = MAKERS.ndarray(memory.dtype, np.shape(value))
+        with unheard():
+            box.from_numpy(np.asarray(value))
+        for one in contexts:
+            one.note(value, box, memory, told)
+    return value
+
+
+def lost_in_python(variable: Any, kind: str) -> str:
+    """What to tell if Python drops the gradient by a field or an array, and no kernel can read it. "" if one can."""
+    if kind in variable.companions:
+        return ""
+    kind = "an array" if isinstance(variable, Ndarray) else "a field"
+    what = called(variable) if getattr(variable, "name", "") else kind
+    return (
+        f"the gradient by {what} is lost in Python, where its derivative ends: make it with needs_grad=True and let "
+        "kernels read x.grad, or return the gradient"
+    )
