@@ -11,8 +11,9 @@ values to an array, its *records*. The gradient kernel loads them from there.
                                                }
 
 Each value has a place for each iteration of the loops around it, if the bounds of all these loops are known before the
-launch: they are computed from constants, parameters, shapes, and memory that the kernel does not write. Those of
-parallel loops must be.
+launch: they are computed from constants, parameters, shapes, and memory that the kernel does not write. Before a *late*
+parallel loop, of which this does not hold, the recording kernel takes places from the rest of the array. One place,
+known before the launch, says where these begin.
 
 A value in another serial loop is *loose*. Loose values have numbers: each iteration of the parallel loop counts those
 that it records, in a local. Their words are in chunks, which the recording kernel takes from the rest of the array as
@@ -56,12 +57,12 @@ def record_param(kernel: ops.Kernel) -> tuple[int, str] | None:
     return next(found, None)
 
 
-def is_recordable(kernel: ops.Kernel, value: Value) -> bool:
+def is_recordable(value: Value) -> bool:
     """Whether a launch can record a value."""
     if not isinstance(value, Op) or not isinstance(value.type, (Prim, Tensor, Struct)):
         return False
     loop = _parallel_around(value)
-    return loop is None or _is_counted(kernel, loop)
+    return not isinstance(loop, ops.StructFor) or not any(any(pair) for pair in loop.field.path.cell.halo)
 
 
 def number_loose(kernel: ops.Kernel, values: Iterable[Op]) -> dict[Op, ops.Load]:
@@ -69,7 +70,7 @@ def number_loose(kernel: ops.Kernel, values: Iterable[Op]) -> dict[Op, ops.Load]
     counts: dict[Block, Value] = {}
     numbers: dict[Op, ops.Load] = {}
     for value in values:
-        loops = [outer for outer in value.around() if isinstance(outer, _LOOPS)]
+        loops = [outer for outer in value.around() if isinstance(outer, (ops.For, ops.While))]
         if all(_is_counted(kernel, loop) for loop in loops):
             continue
         loop = _parallel_around(value)
@@ -91,8 +92,6 @@ def _parallel_around(value: Op) -> ops.ParallelFor | ops.StructFor | None:
 
 def _is_counted(kernel: ops.Kernel, loop: Op) -> bool:
     """Whether the number of iterations is known before the launch."""
-    if isinstance(loop, ops.StructFor):
-        return not any(any(pair) for pair in loop.field.path.cell.halo)
     if isinstance(loop, ops.For) and not literal(loop.step):
         return False
     return not isinstance(loop, ops.While) and all(_is_known(kernel, bound) for bound in loop.operands)
@@ -120,17 +119,19 @@ def _space(op: Op) -> Any:
 
 @dataclass(frozen=True)
 class _Axis:
-    """The iterations of a loop along an axis: `index` in `begin`, `begin + step`, ..., of which there are `count`."""
+    """The iterations of a loop along an axis: `index` in `begin`, `begin + step`, ..., of which there are `count`. A
+    late loop has no count: `begin` and `end` are values of the kernel."""
 
     index: BlockArg
     begin: Value
     step: int
-    count: Value
+    count: Value | None
+    end: Value | None = None
 
 
 class Records:
     """The records of a kernel, in its parameter `param`: those values of it that are needed and recorded. The first
-    word says where the rest of the array begins, if there are loose values."""
+    word says where the rest of the array begins, if places are taken from it."""
 
     def __init__(self, demand: Demand, param: int) -> None:
         self.kernel, self.param = demand.kernel, param
@@ -138,21 +139,28 @@ class Records:
         self.numbers = {op: number for op in self.values if (number := demand.recorded[op]) is not None}
         self.axes: dict[Op | None, list[_Axis]] = {}  # of a value, and of a parallel loop with loose values
         self.bases: dict[Op | None, Value] = {}
+        self.widths: dict[Op | None, int] = {}
+        self.late: dict[
+            Op | None, ops.ParallelFor | ops.StructFor
+        ] = {}  # of what is in a late loop: the loop. Its base is in memory
         self.total: Value | None = None
         self._known: dict[Value, Value] = {}  # what was computed before all else
+        loops = {loop for value in self.values if (loop := _parallel_around(value)) is not None}
+        self._lates = {loop for loop in loops if not _is_counted(self.kernel, loop)}
+        self.grows = bool(self.numbers or self._lates)  # whether the launch finds out how many records there are
 
     @property
     def text(self) -> str:
-        """The number of places, "?" if it is no constant, "+" if there are loose values, and the types of all."""
+        """The number of places, "?" if it is no constant, "+" if the launch takes more, and the types of all."""
         assert self.total is not None
         number = literal(self.total)
-        words = ["?" if number is None else str(number), *["+"][: len(self.numbers)]]
+        words = ["?" if number is None else str(number), *(["+"] if self.grows else [])]
         return " ".join([*words, *(value.type.text for value in self.values)])
 
     def begin(self, build: Builder, stores: bool = False) -> None:
         """Compute where the places of each value begin. `stores`: the kernel stores to them."""
         self._loops: dict[Op, list[_Axis]] = {}
-        self.total = build.add(ops.Const(int(bool(self.numbers)), type=i64))
+        self.total = build.add(ops.Const(int(self.grows), type=i64))
         for value in self.values:
             if value not in self.numbers:
                 self._reserve(build, value, value, flat_size(value.type))
@@ -160,8 +168,10 @@ class Records:
             self._reserve(
                 build, loop, next(value for value in self.numbers if _parallel_around(value) is loop), _CHUNKS
             )
-        if stores and self.numbers:
+        if stores and self.grows:
             self._put(build, build.add(ops.Const(0, type=i64)), self.total)
+        for key, late in self.late.items() if stores else ():
+            self._make_room(key, late)
 
     def _reserve(self, build: Builder, key: Op | None, value: Op, width: int) -> None:
         """Reserve places for a value, or for the chunks of the iterations of the loop around it."""
@@ -173,9 +183,15 @@ class Records:
             if loop not in self._loops:
                 self._loops[loop] = self._axes(build, loop)
             axes += self._loops[loop]
-        for axis in axes:
-            size = _binary(build, "mul", size, axis.count)
-        self.bases[key] = self.total
+        outermost = _parallel_around(value)
+        if outermost is not None and outermost in self._lates:
+            self.late[key] = outermost
+            size = _const(build, 1)
+        else:
+            for axis in axes:
+                assert axis.count is not None
+                size = _binary(build, "mul", size, axis.count)
+        self.bases[key], self.widths[key] = self.total, width
         self.total = _binary(build, "add", self.total, size)
 
     def _axes(self, build: Builder, loop: Op) -> list[_Axis]:
@@ -192,8 +208,11 @@ class Records:
         else:
             assert isinstance(loop, ops.For)
             ranges = [(loop.begin, loop.end, int(literal(loop.step) or 1))]
+        args = loop.regions[0].args
+        if loop in self._lates:
+            return [_Axis(arg, begin, step, None, end) for arg, (begin, end, step) in zip(args, ranges, strict=True)]
         made = list[_Axis]()
-        for arg, (begin, end, step) in zip(loop.regions[0].args, ranges, strict=True):
+        for arg, (begin, end, step) in zip(args, ranges, strict=True):
             first, last = (self._wide(build, self._before(build, value)) for value in (begin, end))
             made.append(_Axis(arg, first, step, _count(build, first, last, step)))
         return made
@@ -220,7 +239,7 @@ class Records:
             if value in self.numbers:
                 place = self._chunk_place(build, value, part, lambda own: own, grows=True)
             else:
-                place = self._place(build, value, part, flat_size(value.type), lambda own: own)
+                place = self._place(build, value, part, lambda own: own)
             self._put(build, place, word)
 
     def load(self, build: Builder, value: Op, given: Callable[[Value], Value]) -> Value:
@@ -230,7 +249,7 @@ class Records:
             if value in self.numbers:
                 place = self._chunk_place(build, value, part, given)
             else:
-                place = self._place(build, value, part, flat_size(value.type), given)
+                place = self._place(build, value, part, given)
             words.append(self._get(build, place))
         return _from_words(build, iter(words), value.type)
 
@@ -239,19 +258,19 @@ class Records:
         assert self.total is not None
         self._put(build, build.add(ops.Const(0, type=i64)), self.total)
 
-    def _place(
-        self, build: Builder, key: Op | None, part: Value | int, width: int, given: Callable[[Value], Value]
-    ) -> Value:
+    def _place(self, build: Builder, key: Op | None, part: Value | int, given: Callable[[Value], Value]) -> Value:
         """The place of a part of what was reserved, in the iteration that is built."""
         number: Value | None = None
         for axis in self.axes[key]:
-            moved = _binary(build, "sub", self._wide(build, given(axis.index)), axis.begin)
+            begin, count = self._bounds(build, axis, given)
+            moved = _binary(build, "sub", self._wide(build, given(axis.index)), begin)
             moved = _binary(build, "floordiv", moved, _const(build, axis.step)) if axis.step != 1 else moved
-            scaled = None if number is None else _binary(build, "mul", number, axis.count)
+            scaled = None if number is None else _binary(build, "mul", number, count)
             number = moved if scaled is None else _binary(build, "add", scaled, moved)
-        first = self.bases[key]
+        first = self._get(build, self.bases[key]) if key in self.late else self.bases[key]
         if number is not None:
-            first = _binary(build, "add", first, _binary(build, "mul", number, _const(build, width)))
+            width = _const(build, self.widths[key])
+            first = _binary(build, "add", first, _binary(build, "mul", number, width))
         return _binary(build, "add", first, _const(build, part) if isinstance(part, int) else part)
 
     def _chunk_place(
@@ -264,15 +283,31 @@ class Records:
         first = _binary(build, "shl", _const(build, 1), _binary(build, "mul", exponent, _const(build, 2)))
         offset = _binary(build, "sub", moved, first)
         chunk = _binary(build, "sub", exponent, _const(build, 1))
-        begin = self._place(build, _parallel_around(value), chunk, _CHUNKS, given)
+        begin = self._place(build, _parallel_around(value), chunk, given)
         if grows:
             branch = build.add(ops.If(build.add(ops.Binary("eq", offset, _const(build, 0)))))
-            self._take(Builder(branch.then, None, build.span), begin, first)
+            inner = Builder(branch.then, None, build.span)
+            self._take(inner, begin, _binary(inner, "mul", first, _const(inner, 3)))
         return _binary(build, "add", self._get(build, begin), offset)
 
-    def _take(self, build: Builder, begin: Value, first: Value) -> None:
-        """Take the next chunk from the rest of the array, and note where it begins."""
-        size = _binary(build, "mul", first, _const(build, 3))
+    def _bounds(self, build: Builder, axis: _Axis, given: Callable[[Value], Value]) -> tuple[Value, Value]:
+        """The first index of an axis, and the number of its iterations."""
+        if axis.count is not None:
+            return axis.begin, axis.count
+        assert axis.end is not None
+        begin, end = (self._wide(build, given(bound)) for bound in (axis.begin, axis.end))
+        return begin, _count(build, begin, end, axis.step)
+
+    def _make_room(self, key: Op | None, loop: Op) -> None:
+        """Before a late loop: take places for its iterations, and note where they begin."""
+        build = Builder.at(loop)
+        size = _const(build, self.widths[key])
+        for axis in self.axes[key]:
+            size = _binary(build, "mul", size, self._bounds(build, axis, lambda own: own)[1])
+        self._take(build, self.bases[key], size)
+
+    def _take(self, build: Builder, begin: Value, size: Value) -> None:
+        """Take places from the rest of the array, and note where they begin."""
         taken = build.add(ops.Atomic("add", self._at(build, _const(build, 0)), size))
         room = self._wide(build, build.add(ops.ArrayShape(self._array(build), 0)))
         fits = build.add(ops.Binary("le", _binary(build, "add", taken, size), room))

@@ -46,4 +46,4 @@ def _missing(demand: Demand, clobbers: Clobbers) -> set[Op]:
     # (in the sweep of an atomic on a local, the value of the atomic is what the local holds after the loop)
     wanted |= {op for op in demand.ops if gives_lost(demand, op) and not (op in demand.acts and updates_local(op))}
     wanted |= {op.value for op in demand.ops if isinstance(op, ops.Atomic) and is_inexact(demand, op)}  # type: ignore[misc]
-    return {op for op in wanted if is_recordable(demand.kernel, op)}
+    return {op for op in wanted if is_recordable(op)}

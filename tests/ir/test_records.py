@@ -67,7 +67,7 @@ BODIES: dict[str, tuple[str, str]] = {
     ),
     "a branch": (_loop(f"{_TEST} if %t then {{ {TWICE} }}"), "8 f64 f64"),
     "bounds in memory": (_READ + _loop(TWICE, end="%n"), "? f64 f64"),
-    "bounds in memory that the kernel writes": (_READ + f"{_loop(TWICE, end='%n')} store %l, %c1", ""),
+    "bounds in memory that the kernel writes": (_READ + f"{_loop(TWICE, end='%n')} store %l, %c1", "3 + f64 f64"),
     "bounds from another loop": (_loop(f"for %c0, %i, %c1 (%r: i32) {{ {TWICE} }}"), "61 + f64 f64"),
     "a while": (_loop(f"{_COUNT} {TWICE} }}"), "61 + f64 f64"),
     "a while beside other values": (_loop(f"{_COUNT} {TWICE} }} {_AFTER}"), "69 + f64 f64 f64 f64"),

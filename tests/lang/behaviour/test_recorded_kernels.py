@@ -161,6 +161,26 @@ def test_loops_whose_length_is_not_known_before(ti, memory):
     memory.hold(until, 0)
 
 
+def test_the_kernel_computes_the_bounds_of_its_loop(ti, memory):
+    x, y, at, count = memory.x, memory.y, memory.at, memory.count
+
+    @ti.kernel
+    def later(first: ti.i32):
+        for i in x:
+            if x[i] > 0.6:
+                count[None] += 1
+        last = count[None]
+        for i, k in ti.ndrange((first, last), (last - 1, last)):
+            for _ in range(k):
+                x[at[i]] = ti.sin(x[at[i]]) * 1.4
+            x[at[i]] += y[i] * x[at[i]]
+        count[None] += 1
+
+    memory.hold(later, 0)
+    memory.hold(later, 2)
+    memory.hold(later, 5)
+
+
 def test_a_loop_in_serial_code(ti, memory):
     x, at, total = memory.x, memory.at, memory.total
 
