@@ -45,7 +45,9 @@ from weft.runtime.forks import forkable
 
 __all__ = ["Reduction", "reduce"]
 
-_LINE = 16384  # elements that one iteration reduces on the CPU
+# Elements that one iteration reduces on the CPU. If SIMD lanes take an iteration each, they read at this distance. At a
+# multiple of a page, they would compete for the same lines of the cache.
+_LINE = 16400
 _CHUNK = 1024  # adjacent columns of one iteration
 
 

@@ -26,6 +26,7 @@ from weft.lang.data.views import type_of_elements, view_of_memory
 from weft.lang.data.writes import LISTENERS
 from weft.lang.errors import ArgumentError
 from weft.lang.kernels.kernel import Kernel
+from weft.lang.program.init import program
 from weft.lang.values.builtins import BUILTINS
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.types import primitive
@@ -84,7 +85,9 @@ def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
 def _sum(x: Any, count: int, options: Any, **where: Any) -> Any:
     wanted = options["dtype"] and primitive(options["dtype"])
     prim = wanted or (x.dtype if x.dtype.is_float else i64 if x.dtype.is_signed or x.dtype is u1 else u64)
-    return _as_type(_reduction("a + b", 0)(x, dtype=f64 if prim.is_float else prim, **where), prim)
+    # Sums of integers below 2^53 are exact in f64, and lanes add these several times as fast.
+    exact = wanted is None and not x.dtype.is_float and count << x.dtype.bits <= 2**53 and not program().backend.blocks
+    return _as_type(_reduction("a + b", 0)(x, dtype=f64 if prim.is_float or exact else prim, **where), prim)
 
 
 def _mean(x: Any, count: int, options: Any, **where: Any) -> Any:
@@ -102,9 +105,15 @@ def _std(x: Any, count: int, options: Any, **where: Any) -> Any:
     return _as_type(operate("sqrt({0})", (variance,)) if isinstance(variance, Ndarray) else math.sqrt(variance), prim)
 
 
-def _extreme(sign: str) -> Callable[..., Any]:
+def _extreme(name: str) -> Callable[..., Any]:
     def run(x: Any, count: int, options: Any, **where: Any) -> Any:
-        return _reduction(f"a if a {sign} b or a != a else b", None)(x, **where)  # NaN comes before all numbers
+        made = _reduction(f"{name}(a, b)", None)(x, **where)  # ignores NaN
+        if not x.dtype.is_float:
+            return made
+        has_nan = _reduction("a | b", False, "a != a")(x, dtype=u1, **where)
+        if isinstance(made, Ndarray):
+            return operate("select({0}, {1}, {2})", (has_nan, made.dtype.np.type(np.nan), made))
+        return math.nan if has_nan else made
 
     return run
 
@@ -118,7 +127,7 @@ def _truth(join: str, identity: bool) -> Callable[..., Any]:
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "sum": _sum, "mean": _mean, "var": _var, "std": _std, "min": _extreme("<"), "max": _extreme(">"),
+    "sum": _sum, "mean": _mean, "var": _var, "std": _std, "min": _extreme("min"), "max": _extreme("max"),
     "any": _truth("|", False), "all": _truth("&", True),
 }  # fmt: skip
 _PLACES = {"argmin": "min", "argmax": "max"}
@@ -146,7 +155,7 @@ def _float_type(x: Any, options: Any) -> Prim:
 def _as_type(made: Any, prim: Prim) -> Any:
     """A result, as an array of that type. (Numbers are those of Python.)"""
     if not isinstance(made, Ndarray):
-        return made if prim.is_float or isinstance(made, int) else int(made)
+        return float(made) if prim.is_float else int(made)
     if made.dtype is prim:
         return made
     cast = new_array(prim, made.shape)

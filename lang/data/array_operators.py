@@ -154,7 +154,7 @@ class ArrayOperators:
 
     def _elements(self) -> Iterator[Matrix]:
         cells = self._window()
-        rows = cells if isinstance(cells, np.ndarray) else cells.fetched()
+        rows = cells.fetched() if hasattr(cells, "fetched") else cells  # from a GPU, all at once
         first = self.offset[0] if hasattr(self, "offset") else 0
         return (self._element(rows, self._position(i), i) for i in range(first, first + self.shape[0]))
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.ir.storage.snode import SNode as Node
+from weft.lang.data.elements import FieldIndexError, SliceGiven
 from weft.lang.data.field import Field
 from weft.lang.data.field_annotations import Subscripted
 from weft.lang.data.field_tree import FieldTree
@@ -183,7 +184,10 @@ class StructField(Subscripted, StructContainer, Active):
             member._write_at(indices, values[name])
 
     def __getitem__(self, key: Any) -> StructElement:
-        self._first._position(key)
+        try:
+            self._first._position(key)
+        except SliceGiven:
+            raise FieldIndexError(f"{self!r} has no slices, but its members have: x.{self.keys[0]}[1:]") from None
         return StructElement(self, key)
 
     load = __getitem__

@@ -56,6 +56,13 @@ def test_types(ti):
     assert big[:1].sum(axis=0, dtype=ti.i32).dtype is ti.i32
     assert u8[None, :].sum(axis=0).dtype is ti.u64
     assert u8[None, :].max(axis=0).dtype is ti.u8
+    most = ti.ndarray(ti.u32, 2**11)  # 2^11 numbers of 32 bits: the sum is exact in f64
+    most.fill(2**32 - 1)
+    most[7] = 2**32 - 2
+    assert most.sum() == 2**11 * (2**32 - 1) - 1
+    wide = ti.ndarray(ti.i64, 3)
+    wide.from_numpy(np.array([2**62, 2**61 + 1, -1]))
+    assert (wide.sum(), wide[::-1].sum()) == (2**62 + 2**61,) * 2
     half = ti.field(ti.f16, 3000)
     half.fill(1)
     assert (half.sum(), half.mean()) == (3000, 1)  # numbers of f16 beyond 2048 are even

@@ -181,8 +181,21 @@ def test_fields_that_have_no_slices(ti):
     with pytest.raises(FieldError, match="nested blocks"):
         blocks[1:]
     particles = ti.types.struct(a=ti.f32).field(shape=3)
-    with pytest.raises(FieldIndexError, match="slice"):
+    with pytest.raises(FieldIndexError, match=r"no slices, but its members have: x\.a\[1:\]"):
         particles[1:]
+    assert particles.a[1:].shape == (2,)
+
+
+def test_sparse_fields_are_copied(ti):
+    if ti.cfg.arch == "python":
+        pytest.skip("arch=ti.python has no sparse fields")
+    sparse, vectors = ti.field(ti.f32), ti.Vector.field(2, ti.f32)
+    ti.root.pointer(ti.i, 4).dense(ti.i, 2).place(sparse, vectors)
+    sparse[3], vectors[3] = 2, [1, 2]
+    with pytest.raises(FieldError, match="is sparse"):
+        sparse[1:]
+    assert (sparse + 1).to_numpy().tolist() == [1, 1, 1, 3, 1, 1, 1, 1]
+    assert (sparse.sum(), max(sparse), [one.x for one in vectors]) == (2, 2, [0, 0, 0, 1, 0, 0, 0, 0])
 
 
 def test_a_view_ends_with_its_memory(ti):
