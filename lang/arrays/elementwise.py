@@ -84,9 +84,10 @@ class ElementwiseFunction:
         answer = [one[()] if type(one) is np.ndarray and not call.shape else call.given(one) for one in made]
         return tuple(answer) if call.results.several else answer[0]
 
-    def facts(self, values: Sequence[Any]) -> tuple[Prim, Shape]:
-        """Return the type and the shape of the result for these operands, without computing it."""
-        found = operands(self.label, [f"x{k}" for k in range(len(values))], values)
+    def facts(self, kinds: Sequence[tuple[Prim, Shape | None]]) -> tuple[Prim, Shape]:
+        """Return the type and the shape of the result for operands of these types and shapes (None: a number), without
+        computing it."""
+        found = [Operand(f"x{k}", None, prim, shape, None) for k, (prim, shape) in enumerate(kinds)]
         return self._results_for(found).prims[0], broadcast(self.label, found)
 
     def _prepared(self, found: Sequence[Operand], outs: Sequence[Any] | None) -> tuple[_Call, list[Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -92,12 +93,15 @@ def formula_of(text: str, operands: Sequence[Any], inner: Shape) -> Formula:
             formula = Formula(f"({one.formula.text})", one.formula.leaves) if small else Formula("{0}", [one.made()])
         elif type(one) in _NUMBERS:
             formula = Formula("{0}", [cast_value(one, type_of_number("an operator", one, prims))])
-        places = [f"{{{_place(leaf, leaves)}}}" for leaf in formula.leaves]
-        parts.append(_filled(formula.text, places))
-    return Formula(_filled(text, parts), leaves)
+        parts.append(_filled(formula.text, tuple(_SPELT[_place(leaf, leaves)] for leaf in formula.leaves)))
+    return Formula(_filled(text, tuple(parts)), leaves)
 
 
-def _filled(text: str, parts: Sequence[str]) -> str:
+_SPELT = [f"{{{place}}}" for place in range(4 * _MOST)]
+
+
+@lru_cache(1024)
+def _filled(text: str, parts: tuple[str, ...]) -> str:
     """A text with `parts` in the places of {0}, {1} ..."""
     return re.sub(r"\{(\d+)\}", lambda found: parts[int(found[1])], text)
 

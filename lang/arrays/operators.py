@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import CompilationError, TypeMismatch, WeftError
-from weft.ir.types import PRIMS
+from weft.ir.types import PRIMS, Prim
 from weft.lang.arrays.elementwise import Casting, ElementwiseFunction
 from weft.lang.arrays.expressions import Formula, Pending, formula_of, settled
 from weft.lang.arrays.generated_kernels import define
 from weft.lang.arrays.operands import ScalarFunction
 from weft.lang.data.array_operators import ArrayOperators
 from weft.lang.data.field import Field
-from weft.lang.data.libraries import Shape
+from weft.lang.data.libraries import Shape, prim_of
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.slices import selected
 from weft.lang.data.views import element_type_of, type_of_elements, view_of_memory
@@ -52,7 +52,7 @@ def operate(text: str, operands: Sequence[Any], waits: bool = False) -> Any:
     if not waits:
         return _value(formula)
     with _told(formula.text) as function:
-        prim, shape = function.facts([_aligned(one, len(inner)) for one in formula.leaves])
+        prim, shape = function.facts([_kind(one, len(inner)) for one in formula.leaves])
     if shape[len(shape) - len(inner) :] != inner:
         return _value(formula)  # which raises the error
     return Pending(formula, prim, shape[: len(shape) - len(inner)], inner, _value)
@@ -193,6 +193,15 @@ def _element_shape(values: Sequence[Any]) -> Shape:
         listed = " and ".join(map(str, sorted(shapes)))
         raise ArgumentError(f"the elements of the operands have the shapes {listed}, which must be equal")
     return shapes.pop() if shapes else ()
+
+
+def _kind(value: Any, axes: int) -> tuple[Prim, Shape | None]:
+    """The type and the shape of `_aligned(value, axes)`."""
+    if isinstance(value, Field | Ndarray):
+        return value.dtype, (*value.shape, *(value.element_shape or (1,) * axes))
+    if isinstance(value, Matrix):
+        return value.dtype, value.shape
+    return prim_of(value), None if isinstance(value, np.generic) else tuple(value.shape)
 
 
 def _aligned(value: Any, axes: int) -> Any:
