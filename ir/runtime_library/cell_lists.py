@@ -36,9 +36,13 @@ def list_text(node: NodeSymbol) -> str:
         f"%axis{k} = const {k} : i32\n%where{k} = field_ptr @{node.name}.where[%at, %axis{k}] : *i32" for k in axes
     ]
     stores = "\n".join(f"{line}\nstore %where{k}, %c{k}" for k, line in enumerate(where))
+    if home is None and count <= PIECE:  # one piece, which needs no other threads
+        head = _HEAD.format(name=node.name, parents=_ONE, chunks=1, piece=PIECE, local=count)
+        filled = scan.replace("FIRST", "%zero").replace("FOUND", f"{_ENTER.format(name=node.name)}{stores}")
+        return f"{head}{_SMALL.format(name=node.name, scan=filled)}"
     counted = scan.replace("FIRST", "%zero").replace("FOUND", "")
     filled = scan.replace("FIRST", "%first").replace("FOUND", f"{_ENTER.format(name=node.name)}{stores}")
-    parents = "%parents = const 1 : i32"
+    parents = _ONE
     if home is not None:
         parents = f"%home_count = field_ptr @{home.name}.count[] : *i32\n%parents = load %home_count : i32"
     head = _HEAD.format(name=node.name, parents=parents, chunks=-(-count // PIECE), piece=PIECE, local=count)
@@ -53,6 +57,8 @@ def _again(text: str) -> str:
     return re.sub(r"%(?!(?:zero|one|none|chunks|piece|local|pieces)\b)(\w+)", r"%\1_2", text)
 
 
+_ONE = "%parents = const 1 : i32"
+
 _HEAD = """
 %zero = const 0 : i32
 %one = const 1 : i32
@@ -66,6 +72,17 @@ _HEAD = """
 {parents}
 %all = binary mul %parents, %chunks : i32
 %pieces = select %old, %all, %zero : i32
+"""
+
+_SMALL = """
+if %old then {{
+  %t = const 0 : i32
+  {scan}
+  %count = field_ptr @{name}.count[] : *i32
+  %whole = load %total : i32
+  store %count, %whole
+  store %changed, %zero
+}}
 """
 
 # The entries of one piece of a table: `%total` counts those that are not 0.
@@ -97,7 +114,7 @@ _ENTER = """
 """
 
 _COUNT = """
-parallel_for begins=[%zero], ends=[%pieces] (%t: i32) {{
+parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
   {scan}
   %sum = field_ptr @{name}.sums[%t] : *i32
   %found = load %total : i32
@@ -125,7 +142,7 @@ if %old then {{
 """
 
 _FILL = """
-parallel_for begins=[%zero], ends=[%pieces] (%t: i32) {{
+parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
   %sum = field_ptr @{name}.sums[%t] : *i32
   %first = load %sum : i32
   {scan}
@@ -178,7 +195,7 @@ def tables_of(node: NodeSymbol, nodes: Sequence[NodeSymbol]) -> list[NodeSymbol]
 
 
 _FREED_CHILDREN = """
-parallel_for begins=[%zero, %zero], ends=[%freed, %local], (%f: i32, %e: i32) {{
+parallel_for begins=[%zero, %zero], ends=[%freed, %local], config={{simd=1}} (%f: i32, %e: i32) {{
   %place = field_ptr @{name}.freed[%f] : *u32
   %cell = load %place : u32
   {digits}
@@ -198,14 +215,14 @@ parallel_for begins=[%zero, %zero], ends=[%freed, %local], (%f: i32, %e: i32) {{
 """
 
 _CLEAR = """
-parallel_for begins=[%zero, %zero], ends=[%freed, %words] (%f: i32, %w: i32) {{
+parallel_for begins=[%zero, %zero], ends=[%freed, %words], config={{simd=1}} (%f: i32, %w: i32) {{
   %place = field_ptr @{name}.freed[%f] : *u32
   %slot = load %place : u32
   %word = field_ptr @{name}.raw[%slot, %w] : *{type}
   %nothing = const 0 : {type}
   store %word, %nothing
 }}
-parallel_for begins=[%zero], ends=[%freed] (%f2: i32) {{
+parallel_for begins=[%zero], ends=[%freed], config={{simd=1}} (%f2: i32) {{
   %place2 = field_ptr @{name}.freed[%f2] : *u32
   %slot2 = load %place2 : u32
   %wide = cast %slot2 : i64

@@ -58,13 +58,18 @@ def enumerate_cells(root: Kernel, config: CompileConfig) -> bool:
     not deactivate cells, because its callers do not collect them."""
     if not root.nodes:
         return False
-    changed = False
+    changed, listed = False, set[NodeSymbol]()  # nodes whose lists are known to be up to date
     for op in list(root.body):
         frees = [inner for inner in op.walk() if isinstance(inner, Deactivate)]
         after = op.next
         if isinstance(op, StructFor) and (op.cells or op.field.node is not None):
-            _Loops(root, op).run()
+            changes = _changes(op.body, op)
+            _Loops(root, op, listed).run()
             changed = True
+            if changes:
+                listed.clear()
+        elif _changes(op, None):
+            listed.clear()
         if frees:
             _collect(root, frees, after)
             changed = True
@@ -112,9 +117,8 @@ Watched = dict[NodeSymbol, FieldSymbol]
 class _Loops:
     """Replaces one loop."""
 
-    def __init__(self, kernel: Kernel, loop: StructFor) -> None:
-        self.kernel, self.loop, self.span = kernel, loop, loop.span
-        self.listed: set[NodeSymbol] = set()
+    def __init__(self, kernel: Kernel, loop: StructFor, listed: set[NodeSymbol]) -> None:
+        self.kernel, self.loop, self.span, self.listed = kernel, loop, loop.span, listed
 
     def run(self) -> None:
         loop, symbol = self.loop, self.loop.field
@@ -236,22 +240,22 @@ def _quotient(build: Builder, value: Value, size: int) -> Value:
     return value if size == 1 else build.add(Binary("raw_div", value, build.add(Const(size, type=value.type))))
 
 
-def _changes(body: Block, loop: StructFor) -> bool:
-    """Whether the loop may activate or deactivate an element that it has not visited yet. A write to the own element of
-    an iteration does not: the element is active."""
-    args = body.args
-    for op in ops_of(body):
+def _changes(inside: Block | Op, loop: StructFor | None) -> bool:
+    """Whether ops may activate or deactivate something. In the body of a loop, a write to the own element of an
+    iteration does not: the element is active."""
+    args = inside.args if isinstance(inside, Block) else []
+    for op in ops_of(inside) if isinstance(inside, Block) else inside.walk():
         if isinstance(op, Activate | Append | Deactivate | Invoke):
             return True
         if is_access(op) and op.writes and not isinstance(op, AtomicLoad):
             root = root_of(op.ptr)
-            if isinstance(root, FieldPtr) and root.field.node is not None:
-                other = root.field
-                same = (other.shape, other.space.first, other.node) == (
-                    loop.field.shape,
-                    loop.field.space.first,
-                    loop.field.node,
-                )
-                if not same or loop.cells or list(root.indices) != list(args):
-                    return True
+            if not isinstance(root, FieldPtr) or root.field.node is None:
+                continue
+            if loop is None or loop.cells or list(root.indices) != list(args) or not _alike(root.field, loop.field):
+                return True
     return False
+
+
+def _alike(a: FieldSymbol, b: FieldSymbol) -> bool:
+    """Whether elements of the same indices are in the same cell."""
+    return (a.shape, a.space.first, a.node, a.block) == (b.shape, b.space.first, b.node, b.block)

@@ -49,14 +49,19 @@ def compare(made: Declared, bodies: list[tuple[str, str]], config: CompileConfig
         wanted = evaluate(kernel_of(made, body, results), [], meant, config)
         kernel, functions = lower(kernel_of(made, body, results), config)
         assert evaluate(kernel, [], stored, config, functions=functions) == wanted
-        for symbol in made.fields:
-            assert np.array_equal(stored_values(stored, symbol), meant.read(symbol)), symbol.name
-        for node in made.nodes:
-            if node.length is None:
-                assert stored_cells(stored, node) == meant.sparse.cells(node), node.name
-            else:
-                lengths = meant.sparse.lengths.get(node.name, {})
-                assert stored_lengths(stored, node) == {at: n for at, n in lengths.items() if n}
+        agree(made, meant, stored)
+
+
+def agree(made: Declared, meant: Memory, stored: Memory) -> None:
+    """Compare the memory of kernels as they are with that of lowered ones."""
+    for symbol in made.fields:
+        assert np.array_equal(stored_values(stored, symbol), meant.read(symbol)), symbol.name
+    for node in made.nodes:
+        if node.length is None:
+            assert stored_cells(stored, node) == meant.sparse.cells(node), node.name
+        else:
+            lengths = meant.sparse.lengths.get(node.name, {})
+            assert stored_lengths(stored, node) == {at: n for at, n in lengths.items() if n}
 
 
 def mixed() -> SNode:
