@@ -28,6 +28,7 @@ from weft.ir.ops import (
     StructFor,
     Task,
     TempPtr,
+    VisitedSlot,
     Warn,
     Yield,
 )
@@ -180,9 +181,9 @@ def private_spaces(
 
     A space is private if every access contains every loop index in the same position and in the same way: all are `x[i,
     j]`, or `x[i, 0]` and `x[i, k + 1]` in a loop over `i`. An exposed array may overlap another one, so it must be the
-    only exposed array that is written. Reads of others are no obstacle, because such a read may see the old or the new
-    value in any case. What a called function may access (without `readers`: write) is not private.
-    """
+    only exposed array that is written. A slot of a visited cell stands for its entry in the list. Reads of others are
+    no obstacle, because such a read may see the old or the new value in any case. What a called function may access
+    (without `readers`: write) is not private."""
     touches = accesses(task)
     written = {memory_space(op.ptr) for op in touches if not isinstance(op, Load)}
     roots = [root_of(op.ptr) for op in touches if not isinstance(op, Load)]
@@ -225,6 +226,8 @@ def _slots(root: Value, loop_indices: Sequence[Value]) -> list[set[Slot]]:
     for position, index in enumerate(root.indices):
         form = affine(index)
         single = form.single()
+        if single is not None and isinstance(single[0], VisitedSlot):  # two entries have different slots
+            single = single[0].entry, single[1]
         if single is not None and single[0] in number and _tells_apart(single[1], loop_indices[number[single[0]]]):
             slots[number[single[0]]].add((array, position, single[1], form.constant))
     return slots

@@ -13,8 +13,10 @@ from tests.sparse_trees import I, J, branch, declare, lower, place
 from weft.ir.errors import CompilationError
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.interleaving import Schedule
+from weft.ir.ops import Atomic, FieldPtr
 from weft.ir.pipeline import TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
+from weft.ir.tasks import tasks_of
 from weft.ir.text import print_ir
 
 QUICK = replace(PLAIN, verify=False, threads=3)
@@ -194,3 +196,62 @@ def test_what_the_pass_makes(golden: Callable[[str, str], None]) -> None:
     before = print_ir(kernel)
     run_passes(kernel, TO_TASKS[TO_TASKS.index("offload") :], PLAIN, level="chi")
     golden("enumerate_cells.txt", before + print_ir(kernel))
+
+
+def test_an_iteration_reads_0_after_it_has_deactivated_its_cell() -> None:
+    """The list has the slot of the cell, but the table has not."""
+    fill = """
+      parallel_for begins=[%0], ends=[%9] (%i: i32) {
+        %p = field_ptr @x[%i, %i] : *f32
+        store %p, %v
+      }"""
+    drop = """
+      struct_for @x (%a: i32, %b: i32) {
+        %ca = binary raw_div %a, %3 : i32
+        %cb = binary raw_div %b, %3 : i32
+        deactivate @P1[%ca, %cb]
+        %p = field_ptr @x[%a, %b] : *f32
+        %w = load %p
+        %whole = cast %w : i32
+        %q = field_ptr @z[%0, %0] : *i32
+        %old = atomic add %q, %whole
+      }"""
+    compare(declare(mixed()), [(fill, ""), (drop, "")], QUICK)
+
+
+def test_own_cells_need_neither_tables_nor_atomics() -> None:
+    body = """
+      struct_for @x (%a: i32, %b: i32) {
+        %p = field_ptr @x[%a, %b] : *f32
+        %old = atomic add %p, %v
+      }"""
+    kernel, functions = lower(kernel_of(declare(mixed()), body), QUICK)
+    task = tasks_of(kernel)[-1]
+    assert not functions
+    assert not task.all_of(Atomic)
+    assert (task.read_set, task.write_set) == (("x.cells",), ("x.cells",))
+
+
+def test_atomics_stay_where_iterations_share_elements() -> None:
+    body = """
+      struct_for @x (%a: i32, %b: i32) {
+        %p = field_ptr @x[%a, %0] : *f32
+        %old = atomic add %p, %v
+      }"""
+    kernel, _ = lower(kernel_of(declare(mixed()), body), QUICK)
+    assert tasks_of(kernel)[-1].all_of(Atomic)
+
+
+def test_loops_share_a_list_unless_something_comes_or_goes_between_them() -> None:
+    loop = "struct_for @x (%aN: i32, %bN: i32) { %pN = field_ptr @x[%aN, %bN] : *f32\nstore %pN, %v }\n"
+    far = "%p = field_ptr @x[%0, %0] : *f32\nstore %p, %v\n"
+    one, two = loop.replace("N", "1"), loop.replace("N", "2")
+
+    def lists(body: str) -> int:
+        kernel = kernel_of(declare(mixed()), body)
+        run_passes(kernel, ["enumerate_cells"], QUICK)
+        return sum(op.field.name == "P1.sums" for op in kernel.all_of(FieldPtr))
+
+    assert lists(one + two) == lists(one) > 0
+    assert lists(one + far + two) == 2 * lists(one)
+    assert lists(one + "deactivate @P0[%0, %0]\n" + two) == 2 * lists(one)
