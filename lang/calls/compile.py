@@ -227,14 +227,15 @@ def _compile(program: Any, translation: Translation, trace: Trace, entry: Entry 
     """Compile a kernel, and return what launches it and its code. Store it in the disk cache if `entry` is given."""
     tree = translation.tree
     with ScopedProfiler("generate code", COMPILE):
-        if program.verifies_results and not _watches(program):
+        if program.verifies_results and not (_watches(program) or tree.nodes):
             return _verified(tree, program, trace)
         config = replace(program.config, arch=program.backend.lowered_as)
         artifact = make_artifact(tree, config, program.device, trace, _helpers(program, trace))
         with program.lock:
             run = _instrumented(program, load_artifact(artifact, config, program.device, trace), artifact)
         if program.verifies_results:
-            run = skipped(tree.name, run, "with checks of races or of uninitialised elements")
+            why = "sparse fields" if tree.nodes else "checks of races or of uninitialised elements"
+            run = skipped(tree.name, run, f"with {why}")
     if entry is not None:
         began = perf_counter()
         entry.keep(artifact)

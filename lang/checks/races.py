@@ -50,7 +50,8 @@ class Checked:
         self.program, self.inner, self.table = program, run, artifact.races
         if self.table.unchecked:
             logger.warning(
-                "kernel %s is not checked for races, because its threads use shared memory of a block, or synchronize",
+                "kernel %s is not checked for races, because its threads use sparse fields or shared memory of a "
+                "block, or synchronize",
                 artifact.name,
             )
 

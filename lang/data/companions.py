@@ -85,8 +85,10 @@ class Differentiable:
 
     @property
     def shadowed(self) -> bool:
-        """Whether instrumentations watch it. Gradients and duals are not watched: they are 0 from the start."""
-        return self._owner is None
+        """Whether instrumentations watch it. Gradients and duals are not watched: they are 0 from the start. Nor are
+        sparse fields: what is not active is 0."""
+        node = self._slots[0].node
+        return self._owner is None and not (node is not None and any(one.is_sparse for one in node.path()))
 
 
 class Waiting:

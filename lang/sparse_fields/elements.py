@@ -48,8 +48,11 @@ def _array(x: Any, shape: Any) -> Any:
     """An ndarray whose elements have the type of those of a field."""
     inner = x.element_shape
     if len(inner) == 2:
-        return ndarray(MatrixType(inner[0], inner[1], x.dtype), shape)
-    return ndarray(VectorType(inner[0], x.dtype) if inner else x.dtype, shape)
+        made = ndarray(MatrixType(inner[0], inner[1], x.dtype), shape)
+    else:
+        made = ndarray(VectorType(inner[0], x.dtype) if inner else x.dtype, shape)
+    made._mark()  # it is 0 from the start
+    return made
 
 
 def _cell(x: Any) -> Any:
