@@ -18,6 +18,7 @@ from weft.lang.data.borrow import view_of
 from weft.lang.data.direct_tensors import is_packed
 from weft.lang.data.field_annotations import FieldAnnotation
 from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.snode_api import SNode
 from weft.lang.data.struct_ndarray import StructNdarray, current_layout
 from weft.lang.errors import ArgumentError
 from weft.lang.functions.annotations import is_template
@@ -346,6 +347,8 @@ def _parts(value: Any) -> Iterable[Any] | None:
         return value
     if isinstance(value, dict):
         return chain.from_iterable(value.items())
+    if isinstance(value, SNode):  # an object for each look at a node
+        return (value.node, value.offset)
     return (value.struct_type, *value.entries.values()) if isinstance(value, PyStruct) else None
 
 

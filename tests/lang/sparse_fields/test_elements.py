@@ -11,6 +11,7 @@ import pytest
 import weft as ti
 from weft.ir.errors import CompilationError, TypeMismatch
 from weft.lang.data.elements import FieldIndexError
+from weft.lang.sparse_fields import elements
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -124,6 +125,21 @@ def test_all_of_a_dense_field_is_active() -> None:
     indices, values = x.active()
     assert indices.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
     assert values.tolist() == [0, 0, 4, 0]
+
+
+def test_nodes_that_are_looked_up_again_compile_nothing_again() -> None:
+    x = sparse()
+
+    def look() -> None:
+        x[3] = 1
+        assert x.parent(2)._num_dynamically_allocated == 1
+        x.parent(2).deactivate_all()
+        assert x.parent(2)._num_dynamically_allocated == 0
+
+    look()
+    compiled = [len(kernel._instances) for kernel in (elements._deactivate, elements._count)]
+    look()
+    assert [len(kernel._instances) for kernel in (elements._deactivate, elements._count)] == compiled
 
 
 def test_grids() -> None:
