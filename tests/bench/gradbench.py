@@ -257,6 +257,85 @@ def ba(ti):
     return f, [given], out
 
 
+@differentiated
+def det(ti):
+    """The determinant of a matrix with 9 rows, by minors: a function that calls itself a million times."""
+    n = 9
+    a, loss = held(ti, inputs.reals(n, n)), result(ti)
+
+    @ti.real_func
+    def minors(row: ti.i32, used: ti.i32) -> ti.f64:
+        total = ti.cast(0.0, ti.f64)
+        if row == n:
+            total = 1.0
+        else:
+            sign = ti.cast(1.0, ti.f64)
+            for column in range(n):
+                if used >> column & 1 == 0:
+                    total += sign * a[row, column] * minors(row + 1, used | 1 << column)
+                    sign = -sign
+        return total
+
+    @ti.kernel
+    def f():
+        loss[None] = minors(0, 0)
+
+    return f, [a], loss
+
+
+@differentiated
+def particle(ti):
+    """A particle that the gradient of a potential pushes until it crosses an axis, for 1024 places w of a charge: each
+    is the least in the square of where it crosses. Forward mode inside of reverse mode."""
+    n, dt = 1024, 0.1
+    w, loss = held(ti, 0.1 * inputs.reals(n)), result(ti)
+    vec = ti.types.vector(2, ti.f64)
+
+    @ti.func
+    def potential(x, y):
+        below = x - vec(10.0, 0.0)
+        above = x - vec(10.0, 10.0 - y)
+        return 1.0 / ti.sqrt(above.dot(above)) + 1.0 / ti.sqrt(below.dot(below))
+
+    @ti.kernel
+    def f():
+        loss[None] = 0.0
+        for i in range(n):
+            x, v, y = vec(0.0, 8.0), vec(0.75, 0.0), w[i]
+            while x[1] > 0.0:
+                push = ti.ad.derivative(potential, x, y)
+                x += dt * v
+                v -= dt * push
+            back = x[1] / v[1]
+            loss[None] += (x[0] - back * v[0]) ** 2
+
+    return f, [w], loss
+
+
+@differentiated
+def saddle(ti):
+    """The largest over y of |x|^2 - |y|^2 + x y / 2, by 40 steps along its derivative, for 4096 places x. Forward mode
+    inside of reverse mode."""
+    n = 4096
+    x, loss = held(ti, inputs.reals(n, 2)), result(ti)
+    vec = ti.types.vector(2, ti.f64)
+
+    @ti.func
+    def value(y, at):
+        return at.dot(at) - y.dot(y) + 0.5 * at.dot(y)
+
+    @ti.kernel
+    def f():
+        loss[None] = 0.0
+        for i in range(n):
+            at, y = vec(x[i, 0], x[i, 1]), vec(1.0, 1.0)
+            for _ in range(40):
+                y += 0.1 * ti.ad.derivative(value, y, at)
+            loss[None] += value(y, at)
+
+    return f, [x], loss
+
+
 def _rows_of_ba(ti):
     """Two reverse launches, one for each residual."""
     kernel, (given,), out = ba(ti)

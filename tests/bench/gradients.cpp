@@ -76,9 +76,98 @@ void cross(const double *a, const double *b, double *c) {
 
 double dot(const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
+double minors(const double *a, int n, int row, int used) {
+    if (row == n) return 1;
+    double total = 0, sign = 1;
+    for (int j = 0; j < n; j++)
+        if (!(used >> j & 1)) total += sign * a[row * n + j] * minors(a, n, row + 1, used | 1 << j), sign = -sign;
+    return total;
+}
+
+// The same, and what an adjoint adds to that of the matrix.
+double minors_back(const double *a, double *da, int n, int row, int used, double adjoint) {
+    if (row == n) return 1;
+    double total = 0, sign = adjoint;
+    for (int j = 0; j < n; j++)
+        if (!(used >> j & 1)) {
+            double part = minors_back(a, da, n, row + 1, used | 1 << j, sign * a[row * n + j]);
+            da[row * n + j] += sign * part, total += sign / adjoint * a[row * n + j] * part, sign = -sign;
+        }
+    return total;
+}
+
+// One over the cube of the root.
+double cubed(double square) { return 1 / (square * std::sqrt(square)); }
+
+// The push of two charges in (10, 10 - w) and (10, 0) at x.
+void push(const double *x, double w, double *f) {
+    const double dx = x[0] - 10, up = x[1] - 10 + w, down = x[1];
+    const double a = cubed(dx * dx + up * up), b = cubed(dx * dx + down * down);
+    f[0] = -dx * (a + b), f[1] = -up * a - down * b;
+}
+
+// What an adjoint of the push adds to those of x and w.
+void push_back(const double *x, double w, const double *df, double *dx_, double *dw) {
+    const double dx = x[0] - 10, up = x[1] - 10 + w, down = x[1];
+    const double r = dx * dx + up * up, s = dx * dx + down * down;
+    const double a = cubed(r), b = cubed(s);
+    const double da = 3 * a / r * (dx * df[0] + up * df[1]), db = 3 * b / s * (dx * df[0] + down * df[1]);
+    dx_[0] += dx * (da + db) - (a + b) * df[0];
+    dx_[1] += up * da - a * df[1] + down * db - b * df[1];
+    *dw += up * da - a * df[1];
+}
+
 }  // namespace
 
 extern "C" {
+
+void det(const double *a, double *value, double *grad, int n) {
+    if (grad) std::memset(grad, 0, n * n * sizeof(double)), *value = minors_back(a, grad, n, 0, 0, 1);
+    else *value = minors(a, n, 0, 0);
+}
+
+void particle(const double *w, double *value, double *grad, int n) {
+    const double dt = 0.1;
+    double total = 0;
+#pragma omp parallel for reduction(+ : total)
+    for (int i = 0; i < n; i++) {
+        double x[2] = {0, 8}, v[2] = {0.75, 0}, f[2], path[2000];
+        int steps = 0;
+        while (x[1] > 0) {
+            push(x, w[i], f);
+            path[2 * steps] = x[0], path[2 * steps + 1] = x[1], steps++;
+            for (int j = 0; j < 2; j++) x[j] += dt * v[j], v[j] -= dt * f[j];
+        }
+        double back = x[1] / v[1], at = x[0] - back * v[0];
+        total += at * at;
+        if (!grad) continue;
+        double dback = -2 * at * v[0], dw = 0;
+        double dx[2] = {2 * at, dback / v[1]}, dv[2] = {-2 * at * back, -dback * back / v[1]};
+        for (int t = steps - 1; t >= 0; t--) {
+            double df[2] = {-dt * dv[0], -dt * dv[1]};
+            for (int j = 0; j < 2; j++) dv[j] += dt * dx[j];
+            push_back(path + 2 * t, w[i], df, dx, &dw);
+        }
+        grad[i] = dw;
+    }
+    *value = total;
+}
+
+void saddle(const double *x, double *value, double *grad, int n) {
+    double total = 0;
+#pragma omp parallel for reduction(+ : total)
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < 2; j++) {
+            double at = x[2 * i + j], y = 1;
+            for (int k = 0; k < 40; k++) y += 0.1 * (0.5 * at - 2 * y);
+            total += at * at - y * y + 0.5 * at * y;
+            if (!grad) continue;
+            double dx = 2 * at + 0.5 * y, dy = 0.5 * at - 2 * y;
+            for (int k = 0; k < 40; k++) dx += 0.05 * dy, dy -= 0.2 * dy;
+            grad[2 * i + j] = dx;
+        }
+    *value = total;
+}
 
 void lse(const double *x, double *value, double *grad, int n) {
     double largest = x[0], total = 0;

@@ -168,6 +168,9 @@ PROGRAMS = {
 
 def _gradbench() -> None:
     """The problems of `gradbench.py`."""
+    differentiated("det", [inputs.reals(9, 9)], [9], 1, 81)
+    differentiated("particle", [0.1 * inputs.reals(1024)], [1024], 1, 1024)
+    differentiated("saddle", [inputs.reals(4096, 2)], [4096], 1, 8192)
     differentiated("lse", [inputs.reals(1_000_000)], [1_000_000], 1, 1_000_000)
     differentiated("llsq", [inputs.reals(32)], [100_000, 32], 1, 32)
     differentiated("kmeans", [*inputs.clouds(100_000, 25, 8)], [100_000, 25, 8], 1, 200)

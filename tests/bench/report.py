@@ -42,7 +42,7 @@ SECTIONS = {
     ],
 }
 _DIFFERENTIATED = {
-    "GradBench": ("lse", "llsq", "kmeans", "gmm", "ode", "lstm", "ba"),
+    "GradBench": ("lse", "llsq", "kmeans", "gmm", "ode", "lstm", "ba", "det", "particle", "saddle"),
     "cells and pixels": ("heat_step_4096", "newton_1024", "rays_1024"),
     "simulations": ("wave_256", "springs_4096", "elastic_8192", "billiards_256"),
     "more simulations": (
