@@ -10,7 +10,7 @@ from weft.lang.arrays.intermediates import is_intermediate
 from weft.lang.arrays.operators import apply_function, compare, copy_into, operate, update
 from weft.lang.arrays.summaries import reduced
 
-__all__ = ["apply_function", "compare", "copy_into", "operator", "reduced", "update"]
+__all__ = ["apply_function", "compare", "copy_into", "operate", "operator", "reduced", "update"]
 
 
 def operator(text: str, operands: Sequence[Any]) -> Any:

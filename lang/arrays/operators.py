@@ -24,6 +24,7 @@ from weft.lang.arrays.generated_kernels import define
 from weft.lang.arrays.operands import ScalarFunction
 from weft.lang.data.array_operators import ArrayOperators
 from weft.lang.data.field import Field
+from weft.lang.data.field_tree import FieldError
 from weft.lang.data.libraries import Shape, prim_of
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.slices import selected
@@ -33,6 +34,7 @@ from weft.lang.errors import ArgumentError
 from weft.lang.values.builtins import BUILTINS
 from weft.lang.values.makers import MAKERS
 from weft.lang.values.matrix import Matrix
+from weft.lang.values.types import primitive
 
 __all__ = ["apply_function", "compare", "copy_into", "operate", "readable", "scalar_function", "update"]
 
@@ -103,9 +105,11 @@ def compare(sign: str, a: Any, b: Any) -> Any:
     """`a == b` or `a != b`. NotImplemented, so that Python asks whether they are one object, if b is no operand, or a
     field or ndarray whose elements or shape do not fit."""
     own = isinstance(b, ArrayOperators)
+    if not own and _operand(b) is NotImplemented:
+        return NotImplemented
     try:
         found = operate(f"{{0}} {sign} {{1}}", (settled(a), settled(b)))
-    except ArgumentError:
+    except (ArgumentError, FieldError):  # (one of them may have no place, or no memory any more)
         if own:
             return NotImplemented
         raise
@@ -117,12 +121,19 @@ def compare(sign: str, a: Any, b: Any) -> Any:
 def apply_function(name: str, operands: Sequence[Any]) -> Any:
     """A function of the language, such as `ti.sqrt`, for each element."""
     called = f"{name}_" if keyword.iskeyword(name) else name
-    places = ", ".join(f"{{{place}}}" for place in range(len(operands)))
-    found = operate(f"{called}({places})", list(map(settled, operands)))
+    values = [settled(one) for one in operands if not _is_type(one)]
+    numbers = iter(range(len(values)))
+    parts = [primitive(one).text if _is_type(one) else f"{{{next(numbers)}}}" for one in operands]
+    found = operate(f"{called}({', '.join(parts)})", values)
     if found is NotImplemented:
-        wrong = next(one for one in operands if _operand(one) is NotImplemented)
+        wrong = next(one for one in values if _operand(one) is NotImplemented)
         raise TypeMismatch(f"{name} takes numbers, vectors, matrices, fields and arrays, not {wrong!r}")
     return found
+
+
+def _is_type(operand: Any) -> bool:
+    """Whether an operand is the type of a result, as in `ti.cast(x, ti.i32)`."""
+    return isinstance(operand, Prim) or any(operand is one for one in (int, float, bool))
 
 
 def copy_into(view: Any, source: Any) -> None:
@@ -179,7 +190,7 @@ def _operand(value: Any) -> Any:
         return value
     if isinstance(value, list | tuple):
         value = np.asarray(value)
-    if isinstance(value, np.ndarray) and value.dtype.kind not in "biuf":
+    if isinstance(value, type) or (isinstance(value, np.ndarray) and value.dtype.kind not in "biuf"):
         return NotImplemented
     is_array = hasattr(value, "dtype") and hasattr(value, "shape") and not hasattr(value, "members")
     return value if is_array or isinstance(value, _NUMBERS) else NotImplemented

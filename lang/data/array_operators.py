@@ -15,6 +15,7 @@ from weft.ir.types import Prim, u1
 from weft.lang.atomic_files import replacing
 from weft.lang.values.makers import MAKERS
 from weft.lang.values.matrix import Matrix
+from weft.lang.values.scope import is_whole
 
 __all__ = ["ArrayOperators"]
 
@@ -29,7 +30,6 @@ class ArrayOperators:
 
     is_whole_array = True  # operators of vectors, and functions such as `ti.sqrt`, leave these objects to the rest here
     is_equal: bool | None = None  # the truth value of `x == y`, for arrays that such a comparison made
-    __array_priority__ = 1000.0  # numpy's operators leave these objects to the operators here
 
     if TYPE_CHECKING:  # the loop below defines these methods
 
@@ -69,6 +69,17 @@ class ArrayOperators:
         return MAKERS.arrays().compare("!=", self, other)
 
     __hash__ = object.__hash__
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        """What numpy's functions do with these objects: they take them as arrays. An operator of a numpy array and a
+        field, `a + x`, is that of the field."""
+        if any(map(is_whole, out or ())):
+            raise TypeMismatch(f"np.{ufunc.__name__} cannot write to a field or ndarray: use np.asarray(x) for out=")
+        sign = _UFUNCS.get(ufunc.__name__)
+        if sign and method == "__call__" and out is None and not options and not is_whole(inputs[0]):
+            return MAKERS.arrays().operate(f"{{0}} {sign} {{1}}", inputs)
+        arrays = [np.asarray(one) if is_whole(one) else one for one in inputs]
+        return getattr(ufunc, method)(*arrays, **({} if out is None else {"out": out}), **options)
 
     def __bool__(self) -> bool:
         if self.is_equal is not None:
@@ -181,6 +192,14 @@ class ArrayOperators:
 _BINARY = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
     "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+}  # fmt: skip
+
+# Operators of numpy arrays, by the functions that compute them.
+_UFUNCS = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//", "remainder": "%",
+    "power": "**", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<",
+    "right_shift": ">>", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
+    "equal": "==", "not_equal": "!=",
 }  # fmt: skip
 
 

@@ -211,7 +211,7 @@ class Ndarray(Recorded, ArrayOperators, Marked, Lender):
         self._mark()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Ndarray:
-        made = memo[id(self)] = MAKERS.ndarray(self.element_type, self.shape, **_needs(self))
+        made = memo[id(self)] = _made(self.element_type, self.shape, _needs(self))
         made.copy_from(self)
         for kind, companion in companions_of(self):
             getattr(made, kind).copy_from(companion)
@@ -319,8 +319,14 @@ def _needs(array: Ndarray) -> dict[str, bool]:
     return {f"needs_{kind}": True for kind, _ in companions_of(array)}
 
 
+def _made(dtype: Any, shape: tuple[int, ...], needed: dict[str, bool]) -> Any:
+    """A new ndarray; a part of one if it has no elements, as views may."""
+    made = MAKERS.ndarray(dtype, tuple(max(1, extent) for extent in shape), **needed)
+    return made[tuple(map(slice, shape))] if 0 in shape else made
+
+
 def _unpickled(dtype: Any, shape: tuple[int, ...], values: Any, derived: Mapping[str, Any]) -> Any:
-    made = MAKERS.ndarray(dtype, shape, **{f"needs_{kind}": True for kind in derived})
+    made = _made(dtype, shape, {f"needs_{kind}": True for kind in derived})
     made.from_numpy(values)
     for kind, numbers in derived.items():
         getattr(made, kind).from_numpy(numbers)

@@ -30,7 +30,9 @@ __all__ = ["BUILTINS", "Builtin", "PyFunc", "apply_binary", "apply_unary", "ndra
 
 BUILTINS: dict[str, Builtin] = {}
 # The functions of numbers that work on fields and ndarrays element by element.
-ELEMENTWISE: frozenset[str] = frozenset((*UNARY, *BINARY, "select", "isnan", "isinf", "logical_and", "logical_or"))
+ELEMENTWISE: frozenset[str] = frozenset(
+    (*UNARY, *BINARY, "select", "cast", "isnan", "isinf", "logical_and", "logical_or")
+)
 _USUAL = frozenset((bool, int, float))
 
 

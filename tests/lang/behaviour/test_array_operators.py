@@ -125,6 +125,8 @@ def test_functions(ti):
         (ti.math.clamp(x, -1.0, 2.0), a.clip(-1, 2)),
         (ti.atan2(x, 2.0), np.arctan2(a, np.float32(2))),
         (np.sin(x), np.sin(a)),
+        (ti.cast(x * 0.4, ti.i32), np.trunc(a * np.float32(0.4))),
+        (ti.floor(x * 0.4, ti.i32), np.floor(a * np.float32(0.4))),
     ):
         np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-5)
     with pytest.raises(TypeMismatch, match="max takes numbers"):
@@ -143,6 +145,10 @@ def test_truth(ti):
     assert x not in [y, other]
     assert {x: 1, y: 2}[y] == 2
     assert not x == other  # noqa: SIM201
+    unplaced = ti.field(ti.f32)
+    assert unplaced not in [x, None, "a", ti.Matrix, x.__class__]
+    assert unplaced in [x, unplaced]
+    assert x not in [unplaced, ti.Matrix, int]
     assert x != None  # noqa: E711
     assert x is not None
     assert bool(x)
@@ -163,6 +169,29 @@ def test_what_does_not_fit(ti):
     for wrong in ("text", None, object(), np.array(["a"]), {"a": 1}):
         with pytest.raises(TypeError):
             x + wrong
+
+
+def test_numpy(ti):
+    x, a = filled(ti.field, ti.f32, (3, 4), np.random.default_rng(10))
+    b = same = np.ones((3, 4), np.float32)
+    b += x  # changes the numpy array
+    assert b is same
+    np.testing.assert_array_equal(b, a + 1)
+    for got in (b - x, np.float32(2) * x, b > x, np.subtract(b, x)):
+        assert isinstance(got, ti.Ndarray)
+    np.testing.assert_array_equal((b - x).to_numpy(), b - a)
+    for got, wanted in (
+        (np.add(x, 1), a + 1),
+        (np.hypot(x, b), np.hypot(a, b)),
+        (np.add.reduce(x, axis=1), a.sum(axis=1)),
+        (np.multiply(x, b, out=np.zeros((3, 4), np.float32)), a * b),
+        (np.where(x > 3, x, 0), np.where(a > 3, a, 0)),
+        (np.concatenate([x, x[1:]]), np.concatenate([a, a[1:]])),
+    ):
+        assert type(got) is np.ndarray
+        np.testing.assert_allclose(got, wanted)
+    with pytest.raises(TypeMismatch, match="cannot write to a field"):
+        np.add(b, b, out=x)
 
 
 def test_other_libraries(ti, torch):

@@ -142,6 +142,8 @@ def test_views_of_views_and_copies(ti):
             made.fill(-1)
             np.testing.assert_array_equal(x.to_numpy(), a)
             assert made.shape == part.shape
+        for made in (copy.deepcopy(x[2:2]), pickle.loads(pickle.dumps(x[:, 6:]))):
+            assert 0 in made.shape
         copy.copy(part).fill(4)
         assert x[3, 3] == x[5, 3] == 4
 
