@@ -384,3 +384,20 @@ def test_records_that_do_not_fit_raise_an_error(ti, memory, monkeypatch):
         until()
     monkeypatch.undo()
     memory.hold(until)
+
+
+def test_old_values_of_an_extreme_on_a_local_are_refused(ti, memory):
+    """Its gradient needs what the local holds after the loop, and the old value, by one name."""
+    x, y, total, loss = memory.x, memory.y, memory.total, memory.loss
+
+    @ti.kernel
+    def steps():
+        most = ti.cast(0, ti.f64)
+        for i in x:
+            if ti.atomic_max(most, x[i]) < 0.9:
+                y[i] = x[i] ** 2
+        total[None] = most
+
+    memory.fill(START)
+    with pytest.raises(CompilationError, match="needs the old value of an atomic max"), ti.ad.Tape(loss):
+        steps()
