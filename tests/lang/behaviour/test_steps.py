@@ -311,7 +311,7 @@ def test_steps_that_alternate(ti):
 
     for memory in (10000, 300, 150, 120):
         for found, wanted in zip(gradient(ti.ad.steps(9, memory=memory)), gradient(range(9)), strict=True):
-            np.testing.assert_array_equal(found, wanted)
+            np.testing.assert_allclose(found, wanted, rtol=1e-14)  # threads add up gradients in any order
 
 
 def test_time_as_an_axis_copies_nothing_that_lasts(ti):
