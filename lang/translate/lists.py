@@ -40,7 +40,9 @@ def list_node(over: Any) -> SNode | None:
 
 def list_at(over: Any, indices: list[tree.Expr]) -> ListOf | None:
     """The meaning of `x[i]` with one index less than x has axes. None if it is no list."""
-    return ListOf(over, tuple(indices)) if len(indices) + 1 == len(over.shape) and list_node(over) is not None else None
+    if list_node(over) is None or len(indices) + 1 != len(over.shape):
+        return None
+    return ListOf(over, tuple(indices))
 
 
 def method_of(over: Any, name: str) -> ListOf | None:

@@ -94,8 +94,7 @@ def test_mistake(name: str, golden: Callable[[str, str], None]) -> None:
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("sparse", "sparse SNodes"),
-        ("activate", "sparse SNodes"),
+        ("get_addr", "addresses of elements"),
         ("aot", "compilation ahead of time"),
         ("Mesh", "meshes"),
         ("Texture", "textures"),
