@@ -129,6 +129,7 @@ SLOW = {
     "lang/behaviour/test_decompositions.py::test_svd_is_exact": 2,
     "lang/behaviour/test_derivative_in_kernels.py": 2,
     "lang/behaviour/test_elementwise.py::test_shapes_broadcast_as_numpys": 3,
+    "lang/behaviour/test_expected_launches.py": 2,
     "lang/behaviour/test_fields.py::test_element_types": 2,
     "lang/behaviour/test_fields.py::test_fields_of_more_elements_than_an_i32_counts": 4,
     "lang/behaviour/test_fields.py::test_fields_of_more_elements_than_an_i32_counts[emulated]": 0,

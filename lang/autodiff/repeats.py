@@ -80,9 +80,9 @@ def remember(loss: Any, traced: Sequence[Traced]) -> None:
 def expect(loss: Any) -> Repeat | None:
     """What the last tape with that loss recorded, to come again in the block that was just entered. None: nothing can
     be expected."""
-    found, memory = _known.get(id(loss), (None, None))
-    if found is None or memory is None or found() is not loss:
+    if id(loss) not in _known:
         return None
+    memory = _known[id(loss)][1]
     if len(LISTENERS.get()) != 1 or len(watching.watches) != 1:
         return None
     program = program_state.program()

@@ -143,9 +143,7 @@ class Tape(Recorder):
         if self._traced is None:
             return
         gradient, uses = record.gradient, site.uses
-        if isinstance(gradient, Replay) and not (
-            uses.arrays or uses.draws or uses.lost or record.before or record.after
-        ):
+        if isinstance(gradient, Replay) and not (uses.arrays or uses.lost or record.before or record.after):
             self._traced.append(Traced(kernel, gradient.target.instance.token, gradient.context))
         else:
             self._end_trace()

@@ -1,14 +1,13 @@
 """Tapes that record what the last tape with the same loss recorded: native code runs these launches, Python others."""
 
-import gc
+import random
 import threading
-import weakref
 
 import numpy as np
 import pytest
 
-import weft
 from tests.lang.behaviour.derivatives import close
+from tests.sampling import every
 from weft.lang.autodiff.repeats import Repeat
 from weft.lang.autodiff.tape import Tape
 from weft.lang.measure import watching
@@ -161,9 +160,11 @@ EVENTS = {
     "a copy": lambda o: o.scale.copy_from(o.scale),
     "an overwriting kernel": lambda o: o.double(),
     "names": lambda o: o.move(t=2),
+    "a name behind the expected argument": lambda o: o.move(3, rate=0.25),
     "a gradient": lambda o: o.move.grad(1),
     "another tape": lambda o: _inner(o),
     "an unrecorded kernel": lambda o: o.ti.ad.no_grad(o.double)(),
+    "the expected kernel, unrecorded": lambda o: o.ti.ad.no_grad(lambda: o.move(3))(),
     "a kernel in another context": lambda o: _elsewhere(o),
     "steps": lambda o: [o.move(4) for _ in o.ti.ad.steps(2)],
 }
@@ -175,7 +176,7 @@ def _inner(orbit):
 
 
 def _elsewhere(orbit):
-    thread = threading.Thread(target=lambda: orbit.move(2))
+    thread = threading.Thread(target=lambda: orbit.move(3))
     thread.start()
     thread.join()
 
@@ -196,108 +197,27 @@ def test_what_else_happens(orbit, name):
         orbit.gradient(change)
 
 
-def test_random_numbers(ti):
-    """Each launch draws its own. What comes before it is expected."""
-    x, loss = ti.field(ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
-
-    @ti.kernel
-    def add(weight: ti.f64):
-        for i in x:
-            loss[None] += weight * x[i]
-
-    @ti.kernel
-    def draw():
-        for i in x:
-            loss[None] += ti.random(ti.f64) * x[i]
-
-    x.fill(2.0)
-    losses = set()
-    for _ in range(4):
-        with ti.ad.Tape(loss):
-            add(1.5)
-            draw()
-            add(0.5)
-        close((x.grad.to_numpy() * 2.0).sum(), loss[None])
-        losses.add(loss[None])
-    assert len(losses) == 4
+ACTIONS = [*EVENTS.values(), *[lambda o, t=t: o.move(t) for t in range(STEPS)] * 3, lambda o: o.total(1.0)]
 
 
-def test_a_name_that_means_something_else(ti, monkeypatch):
-    """The kernel is compiled anew, and so is its gradient."""
-    x, loss = ti.field(ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
-    factor = 2.0
+@pytest.mark.parametrize("seed", every(3, range(9)))
+def test_random_blocks(orbit, seed):
+    """Blocks that change a little from round to round, with all that can happen between launches."""
+    draw = random.Random(seed)
+    actions = [draw.choice(ACTIONS) for _ in range(draw.randint(2, 12))]
 
-    @ti.kernel
-    def total():
-        for i in x:
-            loss[None] += factor * x[i] * x[i]
+    def run(**_):
+        for action in actions:
+            action(orbit)
+        orbit.total(0.5)
 
-    x.fill(1.0)
-    for factor in (2.0, 2.0, 2.0, 5.0, 5.0, 2.0):
-        with ti.ad.Tape(loss):
-            total()
-        close(x.grad.to_numpy(), np.full(3, 2 * factor))
-
-
-def test_a_field_that_is_gone(ti):
-    """What a tape keeps for the next one keeps no field. A field that is dropped in the block keeps its memory."""
-    loss = ti.field(ti.f64, (), needs_grad=True)
-    held = {"x": ti.field(ti.f64, 3, needs_grad=True)}
-
-    def make(x):
-        @ti.kernel
-        def total():
-            for i in x:
-                loss[None] += x[i] * x[i]
-
-        return total
-
-    total = make(held["x"])
-    held["x"].fill(3.0)
-    for _ in range(3):
-        with ti.ad.Tape(loss):
-            total()
-    assert loss[None] == 27.0
-    lost = weakref.ref(held["x"])
-    with ti.ad.Tape(loss):
-        total()
-        held.clear()
-        del total
-        gc.collect()
-    gc.collect()
-    assert lost() is None
-    y = ti.field(ti.f64, 3, needs_grad=True)
-    y.fill(2.0)
-    other = make(y)
-    for _ in range(3):
-        with ti.ad.Tape(loss):
-            other()
-        close(y.grad.to_numpy(), np.full(3, 4.0))
-
-
-def test_a_new_program():
-    """Nothing of the last one is expected, also if its fields are still there."""
-    losses = []
-    for _ in range(2):
-        weft.init(arch=weft.cpu)
-        x, loss = weft.field(weft.f64, 3, needs_grad=True), weft.field(weft.f64, (), needs_grad=True)
-        losses.append(loss)
-        _learn(x, loss)
-    weft.reset()
-
-
-@weft.kernel
-def _total(x: weft.template(), loss: weft.template()):
-    for i in x:
-        loss[None] += x[i] * x[i]
-
-
-def _learn(x, loss):
-    x.fill(1.0)
-    for _ in range(3):
-        with weft.ad.Tape(loss):
-            _total(x, loss)
-        close(x.grad.to_numpy(), np.full(3, 2.0))
+    orbit.run = run
+    for _ in range(5):
+        orbit.same()
+        if draw.random() < 0.6:
+            actions[draw.randrange(len(actions))] = draw.choice(ACTIONS)
+        elif draw.random() < 0.3:
+            actions.append(draw.choice(ACTIONS))
 
 
 def test_another_watch(orbit):
@@ -352,6 +272,43 @@ def test_two_threads(orbit):
     close(found[0], np.full(3, 2.0))
 
 
+def test_expected_launches_that_no_tape_sees(orbit):
+    """In another thread, and in a function whose launches are not recorded."""
+
+    def run(**_):
+        for t in range(STEPS):
+            orbit.move(t)
+        thread = threading.Thread(target=lambda: orbit.total(1.0))
+        thread.start()
+        thread.join()
+        orbit.ti.ad.no_grad(lambda: orbit.total(1.0))()
+        orbit.total(1.0)
+
+    orbit.run = run
+    for _ in range(3):
+        orbit.same()
+
+
+def test_a_watch_that_begins_in_the_block(orbit):
+    """It sees the launches from then on."""
+    seen = []
+
+    def watch(kernel, call, args, keywords):
+        seen.append(kernel.__name__)
+        return call(*args, **keywords)
+
+    with orbit.ti.ad.Tape(orbit.loss):
+        orbit.move(0)
+        watching.begin(watch)
+        try:
+            orbit.move(1)
+            orbit.move(2)
+        finally:
+            watching.end(watch)
+        orbit.move(3)
+    assert seen == ["move", "move"]
+
+
 def test_an_exception_in_the_block(orbit):
     """No gradient runs, and the next block works."""
     orbit.reset()
@@ -377,23 +334,6 @@ def test_gradients_twice(orbit):
     orbit.x.grad.fill(0)
     tape.grad()
     close(orbit.scale.grad.to_numpy(), 2 * wanted[1])
-
-
-def test_arrays_are_not_expected(ti):
-    """An array may be dropped in the block, and another one have its address."""
-    loss = ti.field(ti.f64, (), needs_grad=True)
-
-    @ti.kernel
-    def total(a: ti.types.ndarray(dtype=ti.f64, ndim=1)):
-        for i in a:
-            loss[None] += a[i] * a[i]
-
-    for number in range(5):
-        a = ti.ndarray(ti.f64, 3, needs_grad=True)
-        a.fill(float(number))
-        with ti.ad.Tape(loss):
-            total(a)
-        close(a.grad.to_numpy(), np.full(3, 2.0 * number))
 
 
 def test_nothing_expected_is_a_repeat_of_the_loss(orbit):
