@@ -25,6 +25,11 @@ class ArrayOperators:
     and matrices (an element each), and arrays; shapes broadcast as in numpy, and types are those of the same operator
     in a kernel. `x += 1` changes x. Raises ArgumentError for operands that do not fit.
 
+        x = ti.field(ti.f32, 4)
+        x[1:] = 2 * x[:-1] + 1
+        x.max()         # 1.0
+        (x > 0).sum()   # 3
+
     A reduction, such as `x.sum()`, is that of the array `x.to_numpy()`: the axes of vectors and matrices are the last
     ones. Its result is a number of Python, for an `axis` a vector or an ndarray."""
 

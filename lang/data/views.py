@@ -18,6 +18,7 @@ from weft.lang.data.elements import FieldIndexError
 from weft.lang.data.field import Field
 from weft.lang.data.field_tree import FieldError
 from weft.lang.data.ndarray import Ndarray, ndarray_over
+from weft.lang.data.operations import unheard
 from weft.lang.data.slices import selected, selection
 from weft.lang.data.writes import LISTENERS, tell
 from weft.lang.values.makers import MAKERS
@@ -126,7 +127,14 @@ def _put(view: Ndarray, numbers: Any) -> None:
         raise ValueError(
             f"{view!r} takes elements that broadcast to {cells.shape}, not those of an array of shape {numbers.shape}"
         ) from None
-    cells[...] = cast_value(numbers, view.dtype)
+    values = np.asarray(cast_value(numbers, view.dtype))
+    if isinstance(cells, np.ndarray) or cells.dense or not cells.size:
+        cells[...] = values
+    else:  # a kernel copies them, since memory with gaps would go to the host and back
+        with unheard():
+            made = MAKERS.ndarray(view.dtype, values.shape)
+            made.from_numpy(values)
+            MAKERS.arrays().copy_into(view_of_memory(view, view.dtype, lambda cells: cells), made)
     view._mark()
 
 
