@@ -117,11 +117,12 @@ class Draw:
         at, text = self.index(field.shape, field.offset, i)
         inside = text + self.add(field, at, i)
         if self.rng.random() < 0.3:
-            inside += self.appended(i)
+            inside += self.appended(i, field)
         return f"{line}parallel_for begins=[%0], ends=[{count}] ({i}: i32) {{\n{inside}}}"
 
-    def appended(self, i: str) -> str:
-        lists = [node for node in self.made.nodes if node.length is not None]
+    def appended(self, i: str, written: FieldSymbol) -> str:
+        """One iteration appends to a list of which others write no element: the length would depend on the order."""
+        lists = [node for node in self.made.nodes if node.length is not None and node is not written.node]
         if not lists:
             return ""
         node = self.rng.choice(lists)
@@ -130,7 +131,7 @@ class Draw:
         limit, line = self.number(node.limit - 3)
         listed = ", ".join(at)
         return (
-            f"{text}{line}{few} = binary lt {i}, %2 : u1\n{length} = length @{node.name}[{listed}] : i32\n"
+            f"{text}{line}{few} = binary lt {i}, %1 : u1\n{length} = length @{node.name}[{listed}] : i32\n"
             f"{room} = binary lt {length}, {limit} : u1\n{both} = binary and {few}, {room} : u1\n"
             f"if {both} then {{\n{j} = append @{node.name}[{listed}] : i32\n}}\n"
         )

@@ -18,6 +18,7 @@ from weft.ir.ops import (
     Const,
     Deactivate,
     FieldPtr,
+    For,
     If,
     Invoke,
     Kernel,
@@ -51,7 +52,8 @@ def enumerate_cells(root: Kernel, config: CompileConfig) -> bool:
     The axes after the first are those of the cell in memory order. A loop over a node visits the first element of each
     cell, so its box has one axis. If a mask or a list is above the field, the body runs only where the mark is set, or
     the list is long enough. If the loop may change these, it looks at a copy that is made before it. A field whose
-    cells lie in the root's memory has a box without lists.
+    cells lie in the root's memory has a box without lists. A loop with `serialize` becomes serial loops in the order
+    of the list.
 
     Lists are kept until cells of the node come or go (`runtime_library/cell_lists.py`). After a loop or a statement
     that may deactivate cells, the slots of these cells are cleared and become available again. A called function must
@@ -181,7 +183,10 @@ class _Loops:
             arg.replace_uses(own)
         body.args = []
         _guarded(start, symbol, at, watched).take(body)
-        build.add(ParallelFor(begins, ends, config, body=made, name=self.loop.name, span=self.span))
+        if config.serialize:
+            _serial(build, begins, ends, made)
+        else:
+            build.add(ParallelFor(begins, ends, config, body=made, name=self.loop.name, span=self.span))
 
     def list(self, node: NodeSymbol) -> None:
         """Make the list of a node, and before it those of the nodes above it."""
@@ -191,6 +196,17 @@ class _Loops:
         if node.home is not None:
             self.list(node.home)
         _insert(self.kernel, list_text(node), self.loop, self.span)
+
+
+def _serial(build: Builder, begins: Sequence[Value], ends: Sequence[Value], body: Block) -> None:
+    """Run the points of a box one after another."""
+    one = build.add(Const(1, type=ends[0].type))
+    *outer, last = body.args
+    body.args = [last]
+    for begin, end, arg in zip(begins, ends, outer, strict=False):
+        around = build.add(For(begin, end, one, body=Block([arg])))
+        build = Builder(around.body, None, build.span)
+    build.add(For(begins[-1], ends[-1], one, body=body))
 
 
 def _spans(symbol: FieldSymbol, cells: NodeSymbol | None) -> tuple[NodeSymbol | None, dict[int, tuple[int, int]]]:

@@ -6,6 +6,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Builder
 from weft.ir.ops import Const, FieldPtr, Kernel, Load, VisitedIndex, VisitedSlot
 from weft.ir.passes import pass_
+from weft.ir.tasks import tasks_of
 from weft.ir.types import i32
 
 __all__ = ["lower_visits"]
@@ -18,16 +19,22 @@ def lower_visits(root: Kernel, config: CompileConfig) -> bool:
         %slot = visited_slot @P, %entry                %slot = load field_ptr @P.list[%entry], invariant=true
         %i = visited_index @P, %entry, axis=1          %i = load field_ptr @P.where[%entry, 1], invariant=true
 
-    The loads are invariant: no task that visits cells writes the list. Until here, the ops are pure, and two entries of
+    The loads are invariant in parallel loops: none that visits cells writes the list. (A serial task may make the list
+    and run a serial loop over it.) Until here, the ops are pure, and two entries of
     a list are known to have different slots. That makes the stores of an iteration to its own cell private
     (`private_spaces`).
     """
-    visits = [op for op in root.walk() if isinstance(op, VisitedSlot | VisitedIndex)]
-    for op in visits:
+    visits = [
+        (op, task.kind != "serial")
+        for task in tasks_of(root)
+        for op in task.walk()
+        if isinstance(op, VisitedSlot | VisitedIndex)
+    ]
+    for op, invariant in visits:
         build = Builder.at(op)
         if isinstance(op, VisitedSlot):
             ptr = build.add(FieldPtr(op.node.part("list"), [op.entry]))
         else:
             ptr = build.add(FieldPtr(op.node.part("where"), [op.entry, build.add(Const(op.axis, type=i32))]))
-        op.replace(build.add(Load(ptr, True, name=op.name)))
+        op.replace(build.add(Load(ptr, invariant, name=op.name)))
     return bool(visits)

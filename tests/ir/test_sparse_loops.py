@@ -13,7 +13,7 @@ from tests.sparse_trees import I, J, branch, declare, lower, place
 from weft.ir.errors import CompilationError
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.interleaving import Schedule
-from weft.ir.ops import Atomic, FieldPtr
+from weft.ir.ops import Atomic, FieldPtr, ParallelFor
 from weft.ir.pipeline import TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
 from weft.ir.tasks import tasks_of
@@ -255,3 +255,22 @@ def test_loops_share_a_list_unless_something_comes_or_goes_between_them() -> Non
     assert lists(one + two) == lists(one) > 0
     assert lists(one + far + two) == 2 * lists(one)
     assert lists(one + "deactivate @P0[%0, %0]\n" + two) == 2 * lists(one)
+
+
+def test_a_serial_loop_runs_in_the_order_of_the_list() -> None:
+    body = """
+      %p1 = field_ptr @x[%7, %8] : *f32
+      store %p1, %v
+      %p2 = field_ptr @x[%1, %2] : *f32
+      store %p2, %v
+      struct_for @x, config={serialize=true} (%a: i32, %b: i32) {
+        %q = field_ptr @coarse[%0, %0] : *i32
+        %w = load %q
+        %t = binary mul %w, %3 : i32
+        %u = binary add %t, %b : i32
+        store %q, %u
+      }"""
+    kernel = kernel_of(declare(mixed()), body)
+    run_passes(kernel, ["enumerate_cells"], PLAIN)
+    assert len(kernel.all_of(ParallelFor)) == 2  # those of the list
+    compare(declare(mixed()), [(body, "")], QUICK)

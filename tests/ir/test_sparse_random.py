@@ -7,9 +7,12 @@ from random import Random
 
 import pytest
 
-from tests.ir.test_sparse_lowering import PLAIN, compare
+from tests.ir.test_sparse_lowering import PLAIN, agree, compare, kernel_of
 from tests.sampling import draws
 from tests.sparse_programs import Draw, drawn_tree
+from tests.sparse_trees import lower
+from weft.ir.evaluate import Memory, evaluate
+from weft.ir.interleaving import Schedule
 
 
 @pytest.mark.parametrize("seed", range(draws(64)))
@@ -19,3 +22,18 @@ def test_random_series_of_kernels(seed: int) -> None:
     draw = Draw(rng, made)
     bodies = [(draw.body(), "") for _ in range(3)]
     compare(made, bodies, replace(PLAIN, verify=seed % 8 == 7, threads=rng.choice((1, 3))))
+
+
+@pytest.mark.parametrize("weak", [False, True])
+@pytest.mark.parametrize("seed", range(draws(16)))
+def test_any_order_of_iterations_leaves_the_same(seed: int, weak: bool) -> None:
+    rng = Random(f"order {seed}")
+    made = drawn_tree(rng)
+    draw, config = Draw(rng, made), replace(PLAIN, verify=False)
+    meant, stored = Memory.of(made.fields, made.nodes), Memory.of(made.fields, made.nodes)
+    for _ in range(3):
+        body = draw.body()
+        evaluate(kernel_of(made, body), [], meant, config)
+        kernel, functions = lower(kernel_of(made, body), config)
+        evaluate(kernel, [], stored, config, functions=functions, schedule=Schedule(seed, weak))
+        agree(made, meant, stored)
