@@ -14,7 +14,8 @@ goes to a list, and is cleared and used again after the task (see the pass `enum
 a cell that was made of another one in the same task.
 
 The functions are written on sparse fields, and are lowered like kernels (`lower_sparse`). A table in the cell of a
-sparse parent therefore needs no rule of its own.
+sparse parent therefore needs no rule of its own. A function activates the cell above once, and then writes with
+`activates=false`: otherwise each write would hold the code that activates all cells above, twice as much per level.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def changed_parts(nodes: Sequence[NodeSymbol]) -> tuple[str, ...]:
 
 _ACTIVATE = """
   {above}
-  %table = field_ptr @{name}.table[{index}] : *u32
+  %table = field_ptr @{name}.table[{index}], activates=false : *u32
   %none = const 0 : u32
   {hash}
   %lock = field_ptr @{name}.locks[%hash] : *i32
@@ -95,6 +96,8 @@ _ACTIVATE = """
         %changed = field_ptr @{name}.changed[] : *i32
         atomic_store %changed, %closed
         atomic_store %table, %slot, order=release
+        atomic_store %lock, %open, order=release
+        return [%slot]
       }}
       atomic_store %lock, %open, order=release
     }}
@@ -108,7 +111,7 @@ _EXTEND = """
   %short = cast %j : i32
   %one = const 1 : i32
   %needed = binary add %short, %one : i32
-  %length = field_ptr @{name}.length[{lists}] : *i32
+  %length = field_ptr @{name}.length[{lists}], activates=false : *i32
   %known = atomic_load %length : i32
   %known_wide = cast %known : i64
   %chunk_size = const {chunk} : i64
@@ -124,7 +127,7 @@ _EXTEND = """
 
 _APPEND = """
   {above}
-  %length = field_ptr @{name}.length[{lists}] : *i32
+  %length = field_ptr @{name}.length[{lists}], activates=false : *i32
   %one = const 1 : i32
   %j = atomic add %length, %one : i32
   %most = const {limit} : i32
@@ -141,7 +144,7 @@ _APPEND = """
 
 _MARK = """
   {above}
-  %mark = field_ptr @{name}.table[{index}] : *u8
+  %mark = field_ptr @{name}.table[{index}], activates=false : *u8
   %set = const 1 : u8
   store %mark, %set, relaxed=true
 """

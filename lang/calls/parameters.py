@@ -342,7 +342,10 @@ def told_by_identity(value: Any) -> Iterator[Any]:
 
 
 def _parts(value: Any) -> Iterable[Any] | None:
-    """The parts of a container, one after another. None for anything else."""
+    """The parts of a container, one after another. None for anything else. An SNode is made anew at each mention of a
+    node, so what counts is the node of the tree."""
+    if isinstance(value, SNode):
+        return value.node, value.offset
     if isinstance(value, (tuple, list)):
         return value
     if isinstance(value, dict):
