@@ -195,6 +195,9 @@ class _Loops:
         self.listed.add(node)
         if node.home is not None:
             self.list(node.home)
+        if node.table.stored.path.span[1] // 4 >= 2**31:  # the entries of a table are counted in 32 bits
+            what = f"a loop over the cells of '{node.name}', which has {' x '.join(map(str, node.shape))} cells"
+            raise CompilationError(f"{what}: a table has fewer than 2**31, so use two nested nodes", self.span)
         _insert(self.kernel, list_text(node), self.loop, self.span)
 
 

@@ -90,8 +90,7 @@ def lower_sparse(root: Kernel, config: CompileConfig) -> bool:
     for op in root.all_of(FieldPtr):
         if op.field.node is not None:
             raise InternalError(f"lower_sparse: {op!r} is used by something that is no access")
-    lowering.declare()
-    return changed
+    return lowering.declare() or changed
 
 
 @dataclass(frozen=True)
@@ -110,14 +109,15 @@ class _Lowering:
         self.cells = tuple(symbol.stored.name for symbol in kernel.fields if symbol.node is not None)
         self.steady = True  # the task deactivates nothing
 
-    def declare(self) -> None:
-        """List the fields that the kernel uses now."""
+    def declare(self) -> bool:
+        """List the fields that the kernel uses now. Gives whether they are others."""
         used = dict.fromkeys(symbol for symbol in self.kernel.fields if symbol.node is None)
         used |= dict.fromkeys(op.field for op in self.kernel.all_of(FieldPtr))
         for op in self.kernel.all_of(VisitedSlot, VisitedIndex):
             assert isinstance(op, VisitedSlot | VisitedIndex)
             used[op.node.part("list" if isinstance(op, VisitedSlot) else "where")] = None
-        self.kernel.fields = tuple(used)
+        before, self.kernel.fields = self.kernel.fields, tuple(used)
+        return before != self.kernel.fields
 
     # ---- accesses ----
 

@@ -274,3 +274,17 @@ def test_a_serial_loop_runs_in_the_order_of_the_list() -> None:
     run_passes(kernel, ["enumerate_cells"], PLAIN)
     assert len(kernel.all_of(ParallelFor)) == 2  # those of the list
     compare(declare(mixed()), [(body, "")], QUICK)
+
+
+def test_a_table_with_too_many_entries_to_be_counted_is_refused() -> None:
+    root = SNode("root")
+    place(branch(root, "pointer", (I, 2048), (J, 2**20)), "x")
+    body = "struct_for @x (%a: i32, %b: i32) { %p = field_ptr @x[%a, %b] : *f32\nstore %p, %v }"
+    kernel = kernel_of(declare(root), body)
+    with pytest.raises(CompilationError, match=r"'P0', which has 2048 x 1048576 cells: a table has fewer than 2\*\*31"):
+        lower(kernel, PLAIN)
+
+
+def test_fields_that_nothing_uses_are_left_out() -> None:
+    kernel, _ = lower(kernel_of(declare(mixed()), ""), PLAIN)
+    assert [symbol.name for symbol in kernel.fields] == []
