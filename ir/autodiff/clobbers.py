@@ -142,11 +142,8 @@ class Clobbers:
         op, ptr = load.op, load.ptr
         if not spaces_meet(load.space, space_of(write.ptr)):
             return False
-        if isinstance(op, ops.Atomic):  # its final value is that of all extremes of its kind, or products of the loop
-            if isinstance(write, ops.Atomic) and write.kind == op.kind and _joins(op, write):
-                return when == BEFORE
-            if when == BEFORE:
-                return True
+        if isinstance(op, ops.Atomic) and isinstance(write, ops.Atomic) and _joins(op, write):
+            return when == BEFORE  # so an atomic, which clobbers itself, is torn by a store behind it
         loops = _common_loops(op, write)
         if any(ptr is None or not _apart(ptr, write.ptr, loop, when) for loop in loops):
             return True
@@ -157,9 +154,9 @@ class Clobbers:
 
 
 def _joins(one: ops.Atomic, other: ops.Atomic) -> bool:
-    """Whether the adjoint of one atomic takes the other, of its kind, into account. Products of another loop scale the
-    adjoint of the memory before or after this loop."""
-    return one.kind != "mul" or loop_around(one) is loop_around(other)
+    """Whether the final value that the adjoint of one atomic reads is made by the other, too: by all extremes of its
+    kind, or by the products of its loop."""
+    return one.kind == other.kind and (one.kind != "mul" or loop_around(one) is loop_around(other))
 
 
 def _is_global(op: Any) -> bool:
@@ -189,39 +186,32 @@ def _is_in(op: Op, block: Block) -> bool:
 def _apart(p: Value, q: Value, loop: ops.For | ops.While, when: int) -> bool:
     """Whether `p` in an iteration of the loop is never `q` in a later (or earlier) one."""
     (a, p_steps), (b, q_steps) = element_steps(p), element_steps(q)
-    if isinstance(a, ops.FieldPtr) and isinstance(b, ops.FieldPtr) and not a.field.exposed:
-        pairs = list(zip(a.indices, b.indices, strict=False))
-    elif isinstance(a, ops.ArrayPtr) and isinstance(b, ops.ArrayPtr) and _one_array(a, b):
-        pairs = list(zip(a.indices, b.indices, strict=True))
-    else:
+    one = _memory(a)
+    if one is None or one != _memory(b):
         return False
-    if any(_index_apart(i, j, loop, when) for i, j in pairs):
-        return True
-    if not isinstance(a, ops.FieldPtr) or not isinstance(b, ops.FieldPtr) or a.field is not b.field:
-        return False
-    return any(_step_apart(s, t) for s, t in zip(p_steps, q_steps, strict=False))
+    pairs = zip(a.indices, b.indices, strict=True)
+    return any(_index_apart(i, j, loop, when) for i, j in pairs) or any(map(_step_apart, p_steps, q_steps))
 
 
-def _one_array(a: ops.ArrayPtr, b: ops.ArrayPtr) -> bool:
-    kinds = a.array.type, b.array.type
-    arrays = all(isinstance(kind, Array) and kind.contiguous and not kind.exposed for kind in kinds)
-    same = isinstance(a.array, ops.Arg) and isinstance(b.array, ops.Arg) and a.array.index == b.array.index
-    return arrays and same
+def _memory(root: Any) -> Hashable:
+    """The field of an element, or the parameter of an element of an array. None if elements may overlap."""
+    if isinstance(root, ops.FieldPtr):
+        return root.field
+    return root.array.index if root.array.type.contiguous else None
 
 
 def _step_apart(s: ops.ElementPtr | ops.MemberPtr, t: ops.ElementPtr | ops.MemberPtr) -> bool:
-    if isinstance(s, ops.MemberPtr) and isinstance(t, ops.MemberPtr):
+    """Whether steps at the same depth, below equal steps, lead to different parts."""
+    if isinstance(s, ops.MemberPtr):
+        assert isinstance(t, ops.MemberPtr)
         return s.index != t.index
-    if isinstance(s, ops.ElementPtr) and isinstance(t, ops.ElementPtr):
-        pairs = [(literal(i), literal(j)) for i, j in zip(s.indices, t.indices, strict=False)]
-        return any(i is not None and j is not None and i != j for i, j in pairs)
-    return False
+    assert isinstance(t, ops.ElementPtr)
+    pairs = [(literal(i), literal(j)) for i, j in zip(s.indices, t.indices, strict=False)]
+    return any(i is not None and j is not None and i != j for i, j in pairs)
 
 
 def _index_apart(i: Value, j: Value, loop: ops.For | ops.While, when: int) -> bool:
     (x, c), (y, d) = split(i), split(j)
-    if x is None or y is None:
-        return x is None and y is None and c != d
     if x is not y:
         return False
     if isinstance(loop, ops.For) and x is loop.body.args[0]:
@@ -230,7 +220,7 @@ def _index_apart(i: Value, j: Value, loop: ops.For | ops.While, when: int) -> bo
             return False
         ahead, rest = divmod(c - d, int(step))  # how many iterations on the write is at this element
         return rest != 0 or ahead * when <= 0
-    return c != d and _is_constant(x, loop)
+    return c != d and (x is None or _is_constant(x, loop))
 
 
 def _is_constant(value: Value, loop: Op) -> bool:
