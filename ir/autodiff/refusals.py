@@ -65,7 +65,7 @@ def _atomic(demand: Demand, op: ops.Atomic) -> None:
         _product(demand, op)
     elif op.kind not in ("add", "sub"):
         _refuse(op, f"an atomic {op.kind} in a parallel loop")
-    if op in demand.active and any(user in demand.active or user in demand.acts for user in op.users):
+    if any(user in demand.active or user in demand.acts for user in op.users):
         _refuse(op, f"a derivative by the old value of an atomic {op.kind} in a parallel loop: {_ORDERED}")
 
 
@@ -82,7 +82,7 @@ def gives_lost(demand: Demand, op: Op) -> bool:
 def _product(demand: Demand, op: ops.Atomic) -> None:
     _no_part(op)
     other = apart_from_products(op)
-    if other is not None and (op.users or other is not op):
+    if other is not None:
         where = "" if other.span is None else f" (line {other.span.line})"
         _refuse(op, f"an atomic mul in a parallel loop that accesses this memory otherwise, too{where}")
 
