@@ -77,6 +77,14 @@ def test_large_numbers_on_the_way_are_no_place_for_differences(monkeypatch: pyte
     assert execute_derivatives(program, EXACT).status == "differs"
 
 
+def test_kinks_side_by_side_are_no_place_for_differences() -> None:
+    """The remainder jumps a thousand times within the step of a difference, which gives the mean slope, 0."""
+    program = small("o_f64[i]", "o_f64[i] * (1.5 % (o_f64[i] * 1e-9))")
+    outcome = execute_derivatives(program, EXACT)
+    assert outcome.status == "same", outcome.detail
+    assert outcome.counts["programs with kinks closer than differences"] == 1
+
+
 @pytest.mark.emulated
 def test_forward_mode_of_a_random_program_on_an_emulated_gpu() -> None:
     assert hold(5, "emulated") > 20

@@ -218,6 +218,23 @@ def test_a_process_that_dies_is_told_and_the_next_goes_on(monkeypatch, tmp_path)
     assert (tmp_path / "s-1.py").exists()
 
 
+def slow_to_shrink(plan, first, pipe):
+    """A worker that finds a difference, and ends while it makes the program small."""
+    pipe.send(("begins", first, "", ""))
+    pipe.send(("found", first, "differs", "the value of x"))
+    pipe.close()
+    os._exit(7)
+
+
+def test_what_was_found_is_told_though_it_is_not_made_small(monkeypatch, tmp_path):
+    monkeypatch.setattr(workers, "_work", slow_to_shrink)
+    monkeypatch.setattr(workers, "_START", "fork")
+    report = run(Plan("s", 1, folder=Path(tmp_path)))
+    assert report.ended == {"differs": 1}
+    assert report.found == [("s-0", "differs: the value of x")]
+    assert "differs" in (tmp_path / "s-0.py").read_text()
+
+
 def test_configurations_are_the_same_each_time_and_differ():
     assert drawn("a", safe=True) == drawn("a", safe=True)
     assert len({str(drawn(f"c{n}")) for n in range(50)}) > 30

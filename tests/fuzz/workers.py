@@ -108,6 +108,7 @@ class _Crew:
         self.done = False
         self.running: int | None = None
         self.before = 0.0  # seconds of processors used when it began
+        self.found: tuple[str, str] | None = None  # how the program failed that is being made small
         self.start()
 
     def start(self) -> None:
@@ -152,8 +153,10 @@ class _Crew:
         what, number, status, detail, *counts = message
         self.since = time.monotonic()
         if what == "begins":
-            self.running, self.next = number, number + self.plan.processes
+            self.running, self.next, self.found = number, number + self.plan.processes, None
             self.before = _used(self.process.pid)
+        elif what == "found":
+            self.found, self.before = (status, detail), _used(self.process.pid)
         elif what == "ended":
             report.ended[status] += 1
             report.counts.update(*counts)
@@ -170,11 +173,12 @@ class _Crew:
     def lost(self, why: str, report: Report, tell: Callable[[str], None]) -> None:
         assert self.running is not None
         name = f"{self.plan.seed}-{self.running}"
-        report.ended["died"] += 1
-        report.found.append((name, f"died: {why}"))
-        tell(f"{name} died: {why}")
+        status, detail = self.found or ("died", why)
+        report.ended[status] += 1
+        report.found.append((name, f"{status}: {detail}"))
+        tell(f"{name} {status}: {detail}")
         program, configuration = program_of(self.plan, self.running)
-        _write(self.plan.folder, program, configuration, Outcome("died", why), name, "")
+        _write(self.plan.folder, program, configuration, Outcome(status, detail), name, "")
 
     def go_on(self) -> None:
         self.running = None
@@ -203,6 +207,8 @@ def _work(plan: Plan, first: int, pipe: Any) -> None:
         program, configuration = program_of(plan, number)
         schedules = schedules_of(plan, number)
         outcome = execution(plan, number)(program, configuration, schedules)
+        if outcome.bad:
+            pipe.send(("found", number, outcome.status, outcome.detail))  # it takes long to make it small
         detail = explain(plan, program, configuration, outcome, schedules) if outcome.bad else outcome.detail
         pipe.send(("ended", number, outcome.status, detail, outcome.counts))
 
