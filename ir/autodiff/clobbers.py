@@ -18,7 +18,7 @@ clobbers the call wherever it may come after it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -186,18 +186,19 @@ def _is_in(op: Op, block: Block) -> bool:
 def _apart(p: Value, q: Value, loop: ops.For | ops.While, when: int) -> bool:
     """Whether `p` in an iteration of the loop is never `q` in a later (or earlier) one."""
     (a, p_steps), (b, q_steps) = element_steps(p), element_steps(q)
-    one = _memory(a)
-    if one is None or one != _memory(b):
+    (memory, here), (other, there) = _element(a), _element(b)
+    if memory is None or memory != other:
         return False
-    pairs = zip(a.indices, b.indices, strict=True)
+    pairs = zip(here, there, strict=True)
     return any(_index_apart(i, j, loop, when) for i, j in pairs) or any(map(_step_apart, p_steps, q_steps))
 
 
-def _memory(root: Any) -> Hashable:
-    """The field of an element, or the parameter of an element of an array. None if elements may overlap."""
+def _element(root: Any) -> tuple[Hashable, Sequence[Value]]:
+    """The field of an element, or the parameter of an element of an array, and its indices. None for the array if its
+    elements may overlap."""
     if isinstance(root, ops.FieldPtr):
-        return root.field
-    return root.array.index if root.array.type.contiguous else None
+        return root.field, root.indices
+    return (root.array.index if root.array.type.contiguous else None), root.indices
 
 
 def _step_apart(s: ops.ElementPtr | ops.MemberPtr, t: ops.ElementPtr | ops.MemberPtr) -> bool:
