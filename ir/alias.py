@@ -51,6 +51,7 @@ __all__ = [
     "LOCALS",
     "TEMPS",
     "Access",
+    "Overlaps",
     "accesses",
     "is_access",
     "is_place",
@@ -144,23 +145,47 @@ def same_address(p: Value, q: Value) -> bool:
 
 def may_alias(p: Value, q: Value) -> bool:
     """Whether the memory at `p` and at `q` may overlap."""
-    if p is q:
-        return True
-    if not spaces_meet(space_of(p), space_of(q)):
-        return False
-    p_root, p_steps = element_steps(p)
-    q_root, q_steps = element_steps(q)
-    if p_root is not q_root:
-        if not _roots_overlap(p_root, q_root):
-            return False
-        if isinstance(p_root, FieldPtr) and isinstance(q_root, FieldPtr):
-            if p_root.field is not q_root.field:
-                return True  # a vector, and a component of it
-        elif not same_address(p_root, q_root):
+    return p is q or (spaces_meet(space_of(p), space_of(q)) and Overlaps(q).meets(p))
+
+
+class Overlaps:
+    """What overlaps the memory at an address, of memory in spaces that meet its own. It is used while no pass changes
+    the address."""
+
+    def __init__(self, ptr: Value) -> None:
+        self._ptr, (self._root, self._steps) = ptr, element_steps(ptr)
+        self._sum: _Sum | None = None
+
+    def meets(self, ptr: Value) -> bool:
+        """Whether the memory at another address may overlap it."""
+        if ptr is self._ptr:
             return True
-    # Elements of a field are the same or distinct. Parts of them are distinct if the steps are.
-    # `zip` stops at the shorter chain: a whole contains its parts.
-    return not any(_step_apart(a, b) for a, b in zip(p_steps, q_steps))
+        root, steps = element_steps(ptr)
+        if root is not self._root:
+            if not self._roots_overlap(root):
+                return False
+            if isinstance(root, FieldPtr) and isinstance(self._root, FieldPtr):
+                if root.field is not self._root.field:
+                    return True  # a vector, and a component of it
+            elif not same_address(root, self._root):
+                return True
+        # Elements of a field are the same or distinct. Parts of them are distinct if the steps are.
+        # `zip` stops at the shorter chain: a whole contains its parts.
+        return not any(_step_apart(a, b) for a, b in zip(steps, self._steps))
+
+    def _roots_overlap(self, a: Value) -> bool:
+        """Whether another root (or Address) overlaps its own."""
+        b = self._root
+        if isinstance(a, FieldPtr) and isinstance(b, FieldPtr):
+            return a.field.shares_with(b.field) and not _indices_apart(a.indices, b.indices)
+        if isinstance(a, ArrayPtr) and isinstance(b, ArrayPtr):
+            # Elements of a strided view may overlap; those of a contiguous array do not.
+            kind = a.array.type
+            plain = isinstance(kind, Array) and kind.contiguous
+            return not (plain and _same_value(a.array, b.array) and _indices_apart(a.indices, b.indices))
+        if self._sum is None:
+            self._sum = _linear(b)
+        return not _bytes_apart(a, _linear(a), b, self._sum)
 
 
 def accesses(op: Op) -> Effects:
@@ -198,18 +223,6 @@ def _step_apart(a: ElementPtr | MemberPtr, b: ElementPtr | MemberPtr) -> bool:
     return False
 
 
-def _roots_overlap(a: Value, b: Value) -> bool:
-    """Whether two roots (or Addresses) of spaces that may overlap do so."""
-    if isinstance(a, FieldPtr) and isinstance(b, FieldPtr):
-        return a.field.shares_with(b.field) and not _indices_apart(a.indices, b.indices)
-    if isinstance(a, ArrayPtr) and isinstance(b, ArrayPtr):
-        # Elements of a strided view may overlap; those of a contiguous array do not.
-        kind = a.array.type
-        plain = isinstance(kind, Array) and kind.contiguous
-        return not (plain and _same_value(a.array, b.array) and _indices_apart(a.indices, b.indices))
-    return not _bytes_apart(a, b)
-
-
 def _indices_apart(a: list[Value], b: list[Value]) -> bool:
     return any(_difference(i, j) not in (None, 0) for i, j in zip(a, b))
 
@@ -231,10 +244,13 @@ def _difference(a: Value, b: Value) -> int | None:
     return difference if abs(difference) < 2**31 else None
 
 
-def _bytes_apart(a: Value, b: Value) -> bool:
+_Sum = tuple[Value | None, tuple[tuple[Value, Value], ...], int]
+
+
+def _bytes_apart(a: Value, sum_a: _Sum, b: Value, sum_b: _Sum) -> bool:
     """Whether two byte addresses are so far apart that the memory at them cannot overlap."""
-    base_a, terms_a, start_a = _linear(a)
-    base_b, terms_b, start_b = _linear(b)
+    base_a, terms_a, start_a = sum_a
+    base_b, terms_b, start_b = sum_b
     if len(terms_a) != len(terms_b) or not (base_a is base_b or (base_a and base_b and _same_value(base_a, base_b))):
         return False
     distance, moved = start_b - start_a, False
@@ -251,7 +267,7 @@ def _bytes_apart(a: Value, b: Value) -> bool:
     return distance >= _extent(a) or -distance >= _extent(b)
 
 
-def _linear(ptr: Value) -> tuple[Value | None, tuple[tuple[Value, Value], ...], int]:
+def _linear(ptr: Value) -> _Sum:
     """The sum of an address: base, [(index, stride)], bytes. The base of temporaries is None."""
     found = byte_sum(ptr)
     if isinstance(found.base, TempPtr):

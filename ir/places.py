@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from weft.ir.alias import ANYWHERE, accesses, is_place, may_alias, space_of, spaces_meet
+from weft.ir.alias import ANYWHERE, Overlaps, accesses, is_place, space_of, spaces_meet
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import Alloca, Const, If, Load
 from weft.ir.types import Pointer, Prim
@@ -93,7 +93,8 @@ class PlaceTable:
         if isinstance(space, Alloca) and isinstance(space.type, Pointer) and isinstance(space.type.elem, Prim):
             del self.spaces[space]
             return
-        self.keep(space, lambda number, entry: not may_alias(entry[0], ptr))
+        overlaps = Overlaps(ptr)
+        self.keep(space, lambda number, entry: not overlaps.meets(entry[0]))
 
     def keep(self, space: Hashable, wanted: Callable[[int, tuple[Value, Value]], bool]) -> None:
         """Forget the unwanted entries of one space."""

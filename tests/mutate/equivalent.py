@@ -33,7 +33,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "weft.ir.alias": {
         "may_alias: p is q -> False": _QUICK,
-        "may_alias: p_root is not q_root -> True": _QUICK,
+        "meets: root is not self._root -> True": _QUICK,
         "_difference: a is b -> False": _QUICK,
         "_difference: value_a is not None -> True": "both are None or neither: two None are one value",
         "_difference: value_b is not None -> True": "both are None or neither: two None are one value",
