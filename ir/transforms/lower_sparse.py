@@ -31,6 +31,7 @@ from weft.ir.ops import (
     Kernel,
     Length,
     Load,
+    Select,
     Store,
     VisitedIndex,
     VisitedSlot,
@@ -43,6 +44,7 @@ from weft.ir.types import VOID, Prim, i32, i64, pointer, u1, u8, u32
 
 __all__ = ["lower_sparse"]
 
+_NEAR = 4  # cells: an index further away from a visited cell is taken by itself
 CellOp = Activate | Append | Deactivate | IsActive | Length
 
 
@@ -67,6 +69,9 @@ def lower_sparse(root: Kernel, config: CompileConfig) -> bool:
     its indices are those of the cell times the size of the cell, plus a rest that is known to be inside of it. The list
     of cells has the slot (`visited_slot`). This does not apply if the task deactivates cells, because a cell may then
     have lost its slot, and a read of it must give 0.
+
+    An index that is near the visited cell becomes the index of that cell plus a step that depends on the rest only. So
+    the slot of a neighbour does not change in the inner loops over the box of the cell, unless the rest does.
 
     Every access loads its slots itself. Later passes merge equal loads between which nothing activates.
     """
@@ -194,16 +199,17 @@ class _Lowering:
         if slot is None:
             return build.add(FieldPtr(symbol.stored, list(index)))
         node, block = next((node, block) for node, block in symbol.above() if node.has_pool)
-        counts = {axis: count for (axis, _), count in zip(block, node.shape, strict=True)}
+        spans = {axis: (number, size) for number, (axis, size) in enumerate(block)}
         inside: list[Value] = []
         for axis, value in enumerate(index):
-            size = symbol.stored.shape[axis + 1]
+            number, size = spans.get(axis, (0, 0))
             if own is not None and axis in own.inside:
                 inside.append(own.inside[axis])
-            elif counts.get(axis, 1) == 1:
+            elif not size or node.shape[number] == 1:
                 inside.append(value)
             else:
-                inside.append(_remainder(build, value, size))
+                near = _near(build, value, node, number, size)
+                inside.append((near or _far(build, value, size))[1])
         return build.add(FieldPtr(symbol.stored, [slot, *inside]))
 
     # ---- activation ----
@@ -257,19 +263,12 @@ class _Lowering:
         if found is None or not self.steady:
             return None
         node, block = found
-        entry: Value | None = None
-        inside: dict[int, Value] = {}
-        for number, (axis, size) in enumerate(block):
-            form = affine(index[axis])
-            for leaf, factor in form.terms:
-                mine = isinstance(leaf, VisitedIndex) and leaf.node is node and leaf.axis == number and factor == size
-                if mine and isinstance(leaf, VisitedIndex) and (entry is None or entry is leaf.entry):
-                    entry = leaf.entry
-                    rest = {other: times for other, times in form.terms if other is not leaf}
-                    place = _rest(build, index[axis].type, rest, form.constant, size)
-                    if place is not None:
-                        inside[axis] = place
-        return _Own(entry, inside) if entry is not None and len(inside) == len(block) else None
+        places = [_visited(build, index[axis], node, number, size) for number, (axis, size) in enumerate(block)]
+        entries = {id(place.entry): place.entry for place in places if place is not None}
+        if len(entries) != 1 or any(place is None or not place.stays(size) for place, (_, size) in zip(places, block)):
+            return None
+        inside = {axis: place.rest for place, (axis, _) in zip(places, block) if place is not None}
+        return _Own(next(iter(entries.values())), inside)
 
     # ---- ops on cells ----
 
@@ -358,44 +357,94 @@ def _from_zero(build: Builder, ptr: FieldPtr) -> list[Value]:
 def _cell(build: Builder, index: Sequence[Value], node: NodeSymbol, block: Sequence[tuple[int, int]]) -> list[Value]:
     """The index of the cell that an element is in."""
     found: list[Value] = []
-    for (axis, size), count in zip(block, node.shape, strict=True):
+    for number, ((axis, size), count) in enumerate(zip(block, node.shape, strict=True)):
         value = index[axis]
         if count == 1:
             found.append(_number(build, 0, value.type))
-        elif size == 1:
-            found.append(value)
-        elif size & (size - 1):
-            found.append(build.add(Binary("raw_div", value, _number(build, size, value.type))))
         else:
-            found.append(build.add(Binary("shr", value, _number(build, size.bit_length() - 1, value.type))))
+            near = _near(build, value, node, number, size) if node.has_pool else None
+            found.append(near[0] if near is not None else _far(build, value, size)[0])
     return found
 
 
-def _remainder(build: Builder, value: Value, size: int) -> Value:
-    if size == 1:
-        return _number(build, 0, value.type)
-    if size & (size - 1):
-        return build.add(Binary("raw_mod", value, _number(build, size, value.type)))
-    return build.add(Binary("and", value, _number(build, size - 1, value.type)))
+# ---- places in visited cells -----------------------------------------------------------------------------------------
 
 
-def _rest(build: Builder, type: object, terms: Mapping[Any, int], constant: int, size: int) -> Value | None:
-    """The sum of those terms, if it is known to be in [0, size)."""
-    low = high = constant
-    for leaf, factor in terms.items():
-        if not isinstance(leaf, Value):
+@dataclass(frozen=True)
+class _Visited:
+    """An index that is the size of a cell times that of a visited cell, plus a rest in [low, high]."""
+
+    index: Value
+    entry: Value
+    rest: Value
+    low: int
+    high: int
+
+    def stays(self, size: int) -> bool:
+        """Whether the rest is in the visited cell."""
+        return self.low >= 0 and self.high < size
+
+
+def _visited(build: Builder, value: Value, node: NodeSymbol, number: int, size: int) -> _Visited | None:
+    """The index along axis `number` of a node with cells of that size, in terms of a visited cell."""
+    form = affine(value)
+    for leaf, factor in form.terms:
+        if not isinstance(leaf, VisitedIndex) or leaf.node is not node or leaf.axis != number or factor != size:
+            continue
+        rest = {other: times for other, times in form.terms if other is not leaf}
+        low = high = form.constant
+        for other, times in rest.items():
+            if not isinstance(other, Value):
+                return None
+            ends = sorted(times * end for end in interval(other))
+            low, high = low + ends[0], high + ends[1]
+        if low < -_NEAR * size or high >= _NEAR * size:
             return None
-        bounds = sorted(factor * end for end in interval(leaf))
-        low, high = low + bounds[0], high + bounds[1]
-    if low < 0 or high >= size:
-        return None
+        index = leaf if leaf.type is value.type else build.add(Cast(leaf, type=value.type))
+        return _Visited(index, leaf.entry, _sum(build, value.type, rest, form.constant), low, high)
+    return None
+
+
+def _sum(build: Builder, type: Any, terms: Mapping[Any, int], constant: int) -> Value:
     total: Value | None = None
     for leaf, factor in sorted(terms.items(), key=lambda term: getattr(term[0], "name", "")):
-        assert isinstance(leaf, Value)
-        value = leaf if leaf.type is type else build.add(Cast(leaf, type=type))  # type: ignore[arg-type]
+        value = leaf if leaf.type is type else build.add(Cast(leaf, type=type))
         if factor != 1:
             value = build.add(Binary("mul", value, _number(build, factor, type)))
         total = value if total is None else build.add(Binary("add", total, value))
     if total is None:
         return _number(build, constant, type)
     return total if constant == 0 else build.add(Binary("add", total, _number(build, constant, type)))
+
+
+def _near(build: Builder, value: Value, node: NodeSymbol, number: int, size: int) -> tuple[Value, Value] | None:
+    """The index of the cell, and the place in it, of an index near a visited cell. Where the rest is that of an outer
+    loop, neither changes in the inner loops, so that the slot is loaded outside of them."""
+    if isinstance(value, Select):  # an index that `mask_accesses` keeps in range
+        a, b = (_near(build, one, node, number, size) for one in (value.a, value.b))
+        if a is None and b is None:
+            return None
+        ca, ia = a or _far(build, value.a, size)
+        cb, ib = b or _far(build, value.b, size)
+        return build.add(Select(value.condition, ca, cb)), build.add(Select(value.condition, ia, ib))
+    found = _visited(build, value, node, number, size)
+    if found is None:
+        return None
+    if found.stays(size):
+        return found.index, found.rest
+    bias = _NEAR if found.low < 0 and size & (size - 1) else 0  # `raw_div` rounds towards 0
+    rest = found.rest if not bias else build.add(Binary("add", found.rest, _number(build, bias * size, value.type)))
+    step, inside = _far(build, rest, size)
+    cell = build.add(Binary("add", found.index, step))
+    return cell if not bias else build.add(Binary("sub", cell, _number(build, bias, value.type))), inside
+
+
+def _far(build: Builder, value: Value, size: int) -> tuple[Value, Value]:
+    """The quotient and the remainder by the size of a cell."""
+    if size == 1:
+        return value, _number(build, 0, value.type)
+    if size & (size - 1):
+        by = _number(build, size, value.type)
+        return build.add(Binary("raw_div", value, by)), build.add(Binary("raw_mod", value, by))
+    shift, mask = _number(build, size.bit_length() - 1, value.type), _number(build, size - 1, value.type)
+    return build.add(Binary("shr", value, shift)), build.add(Binary("and", value, mask))

@@ -9,7 +9,7 @@
 - `vectorize=once`: LLVM makes one vector at a time and masks the last one. Several copies of a long body would take
   time to compile, and would hide no latency that the body does not hide by itself.
 - `vectorize=never`: the body is very long, or it accesses wide cells (`mapping/wide_cells.py`).
-- `unroll=false`: the body is not short.
+- `unroll=false`: the body is long, or it is not short and its rows are not short either.
 
 Loops whose iterations run in lanes are vectors already and get no hints.
 """
@@ -19,18 +19,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.ir.config import CompileConfig
+from weft.ir.intervals import interval
 from weft.ir.mapping.cost import length
 from weft.ir.mapping.unordered import is_unordered
 from weft.ir.mapping.wide_cells import in_wide_cells
 from weft.ir.ops import Kernel, Task
 from weft.ir.passes import pass_
 from weft.ir.schedule import Schedule
-from weft.ir.tasks import parallel_tasks
+from weft.ir.tasks import box_of, parallel_tasks
 
 __all__ = ["hint_vectorizer"]
 
 # Above these numbers of ops, LLVM must not unroll a body, and must not copy it for any other reason.
 _MIDDLING, _LONG = 60, 128
+_SHORT, _IN_SHORT_ROWS = 8, 400  # iterations of a row, and the ops of its body that LLVM may unroll
 
 # Above this number of ops, LLVM must not vectorize a body: it would take time proportional to the square of the number.
 _TOO_LONG = 5000
@@ -51,4 +53,12 @@ def _hinted(task: Task) -> Schedule:
     ops = length(task)
     vectorize = "never" if ops > _TOO_LONG or in_wide_cells(task) else "once" if ops > _LONG else "free"
     unordered = vectorize != "never" and is_unordered(task)
-    return replace(task.schedule, unordered=unordered, vectorize=vectorize, unroll=ops <= _MIDDLING)
+    unroll = ops <= (_IN_SHORT_ROWS if _has_short_rows(task) else _MIDDLING)
+    return replace(task.schedule, unordered=unordered, vectorize=vectorize, unroll=unroll)
+
+
+def _has_short_rows(task: Task) -> bool:
+    """Whether the innermost axis is short, as that of a sparse cell. If LLVM unrolls it, the indices in the cell are
+    known, and neighbours in the cell have its slot."""
+    low, high = interval(box_of(task).begins[-1]), interval(box_of(task).ends[-1])
+    return high[1] - low[0] <= _SHORT
