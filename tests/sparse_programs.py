@@ -140,8 +140,11 @@ class Draw:
         """A loop over a field, which reads or changes its own element and reads others."""
         field = self.rng.choice(self.fields)
         args = [self.new() for _ in field.shape]
-        inside = self.add(field, args, self.rng.choice(("%3", args[0]))) if self.rng.random() < 0.7 else ""
+        writes = self.rng.random() < 0.6
+        inside = self.add(field, args, self.rng.choice(("%3", args[0]))) if writes else ""
         inside += self.summed(field, args) if not inside else ""
+        if self.rng.random() < 0.5 and not writes:
+            inside += self.neighbour(field, args)
         if self.rng.random() < 0.6:
             other = self.rng.choice(self.fields)
             if other is not field:
@@ -151,6 +154,13 @@ class Draw:
                 inside += f"{line}{k} = binary add {args[0]}, {nine} : i32\n{text}{self.summed(other, at)}"
         listed = ", ".join(f"{arg}: i32" for arg in args)
         return f"struct_for @{field.name} ({listed}) {{\n{inside}}}"
+
+    def neighbour(self, field: FieldSymbol, args: Sequence[str]) -> str:
+        """Read an element beside the own one, which may be out of bounds."""
+        axis, beside = self.rng.randrange(len(args)), self.new()
+        step, line = self.number(self.rng.choice((-3, -1, -1, 1, 1, 2)))
+        at = [beside if other == axis else arg for other, arg in enumerate(args)]
+        return f"{line}{beside} = binary add {args[axis]}, {step} : i32\n{self.summed(field, at)}"
 
     def parents(self) -> str:
         """A loop over the cells of a node."""

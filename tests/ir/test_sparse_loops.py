@@ -288,3 +288,22 @@ def test_a_table_with_too_many_entries_to_be_counted_is_refused() -> None:
 def test_fields_that_nothing_uses_are_left_out() -> None:
     kernel, _ = lower(kernel_of(declare(mixed()), ""), PLAIN)
     assert [symbol.name for symbol in kernel.fields] == []
+
+
+def test_neighbours_are_in_the_cell_or_beside_it() -> None:
+    """Cells of 3 x 3 elements: a quotient of a rest that may be negative."""
+    body = """
+      struct_for @x (%a: i32, %b: i32) {
+        %s = field_ptr @coarse[%0, %0] : *i32
+        %l = binary sub %a, %1 : i32
+        %p = field_ptr @x[%l, %b] : *f32
+        %w = load %p
+        %wi = cast %w : i32
+        %o1 = atomic add %s, %wi
+        %r = binary add %b, %2 : i32
+        %q = field_ptr @x[%a, %r] : *f32
+        %w2 = load %q
+        %w2i = cast %w2 : i32
+        %o2 = atomic add %s, %w2i
+      }"""
+    compare(declare(mixed()), [(FILL, ""), (body, "")], QUICK)
