@@ -19,6 +19,7 @@ from weft.ir.trace import Listener, Trace
 from weft.ir.types import Array
 from weft.lang.cache.kernels import Entry, entry_of
 from weft.lang.calls.collecting import uncollected
+from weft.lang.calls.exclusive import Exclusive, takes_turns
 from weft.lang.calls.parameters import ArrayParameter, Parameter
 from weft.lang.calls.results import giver, results_of
 from weft.lang.checks.tally import skipped
@@ -181,6 +182,8 @@ def compile_instance(
     loaded = run
     while hasattr(loaded, "inner"):
         loaded = loaded.inner
+    if takes_turns(translation.tree) and not program.backend.blocks:
+        run = Exclusive(run)
     if program.profiling and program.backend.times_tasks:
         run = measured(translation.tree.name if mode else function.__name__, run)
     if program.chosen.get("nvtx"):

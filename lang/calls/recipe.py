@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import WeftError
 from weft.lang.calls.parameters import template_key
+from weft.lang.data.snode_api import SNode
 from weft.lang.program.backends import Backend, threads_of
 from weft.lang.translate.entry import Argument, Translation, translate_kernel
 
@@ -80,7 +81,9 @@ class Recipe:
 
 def _weakly(argument: Argument) -> tuple[Argument, Any]:
     """The argument without its value, and a weak reference to the value, if the kernel is compiled for the identity of
-    the value. Else the argument, and None."""
+    the value or for a node. Else the argument, and None."""
+    if isinstance(argument.value, SNode):
+        return replace(argument, value=None), argument.value.weakly()
     if not isinstance(template_key(argument.value), int):
         return argument, None
     try:

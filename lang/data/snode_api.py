@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import weakref
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,16 @@ class SNode:
             raise TypeMismatch(f"parent takes a number of levels, 0 or more, not {levels!r}")
         path = self.node.path()
         return SNode(path[-1 - levels], self.tree) if levels < len(path) else None
+
+    def weakly(self) -> Callable[[], SNode | None]:
+        """A function that returns this node, or None once its tree is gone."""
+        tree, node, first = weakref.ref(self.tree), self.node, self._first
+
+        def again() -> SNode | None:
+            found = tree()
+            return None if found is None else SNode(node, found, first)
+
+        return again
 
     @property
     def _name(self) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,13 @@ from weft.lang.values.builtins import atomic_add, cast, deactivate, grouped, ndr
 from weft.lang.values.kinds import Cells, Constant, FieldOf, Longs, LongTable, i64
 from weft.lang.values.matrix import Vector
 from weft.lang.values.types import MatrixType, VectorType
+from weft.runtime.forks import forkable
 from weft.runtime.memory import readable_size
 
 __all__ = ["active", "copy", "count", "deactivate_all", "fill", "gather", "load", "scatter", "store"]
+
+
+_turn = forkable(RLock())  # threads take turns with the arrays of single elements
 
 
 # ---- one element -----------------------------------------------------------------------------------------------------
@@ -65,16 +70,18 @@ def _cell(x: Any) -> Any:
 
 def load(x: Any, index: Sequence[int]) -> Any:
     """Return an element as a numpy array."""
-    cell = _cell(x)
-    _load(x, np.array(index, np.int64), cell)
-    return cell.to_numpy()[0]
+    with _turn:
+        cell = _cell(x)
+        _load(x, np.array(index, np.int64), cell)
+        return cell.to_numpy()[0]
 
 
 def store(x: Any, index: Sequence[int], value: Any) -> None:
     """Set an element, which activates it."""
-    cell = _cell(x)
-    cell.from_numpy(np.ascontiguousarray(value[None], x.dtype.np))
-    _store(x, np.array(index, np.int64), cell)
+    with _turn:
+        cell = _cell(x)
+        cell.from_numpy(np.ascontiguousarray(value[None], x.dtype.np))
+        _store(x, np.array(index, np.int64), cell)
 
 
 # ---- all elements ----------------------------------------------------------------------------------------------------
@@ -147,9 +154,10 @@ def scatter(x: Any, values: Any) -> None:
 
 def fill(x: Any, value: Any) -> None:
     """Set the active elements."""
-    cell = _cell(x)
-    cell.from_numpy(np.ascontiguousarray(value[None], x.dtype.np))
-    _fill(x, cell)
+    with _turn:
+        cell = _cell(x)
+        cell.from_numpy(np.ascontiguousarray(value[None], x.dtype.np))
+        _fill(x, cell)
 
 
 def copy(x: Any, y: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,33 @@ def test_all_of_a_dense_field_is_active() -> None:
     indices, values = x.active()
     assert indices.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
     assert values.tolist() == [0, 0, 4, 0]
+
+
+def test_threads_read_and_write_at_once() -> None:
+    x, n = sparse(ti.i32, 400), 800
+    x.from_active(np.arange(n)[:, None], np.arange(n))
+    wrong: list[int] = []
+
+    @ti.kernel
+    def visit(most: ti.i32):
+        for i in x:
+            if i < most:
+                x[i] += 1
+
+    def look(first: int) -> None:
+        for i in range(first, n, 4):
+            wrong.extend([i] if x[i] != i else [])
+            x[i] = i
+            if i % 10 == first:
+                visit(0)
+
+    threads = [Thread(target=look, args=(first,)) for first in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert (x.to_numpy() == np.arange(n)).all()
 
 
 def test_nodes_that_are_looked_up_again_compile_nothing_again() -> None:
