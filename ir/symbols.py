@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
+from math import gcd, prod
 from typing import TypeVar
 
 from weft.ir.errors import Span
@@ -254,8 +254,10 @@ class NodeSymbol:
         return self.parts[role]
 
     def _raw(self) -> FieldSymbol:
-        """All bytes of its cells, as words: by slot, or by the index of the cell."""
-        word = next(dtype for dtype in (u64, u32, u16, u8) if self.cell_bytes % dtype.size == 0)
+        """All bytes of its cells, as the largest words that are aligned in each cell: by slot, or by the index of the
+        cell."""
+        unit = gcd(self.cell_bytes, *self._places())
+        word = next(dtype for dtype in (u64, u32, u16, u8) if unit % dtype.size == 0)
         words, name = self.cell_bytes // word.size, f"{self.name}.raw"
         if self.body is None:
             terms = (Term(0, 1, self.capacity, self.cell_bytes), Term(1, 1, words, word.size))
@@ -267,6 +269,15 @@ class NodeSymbol:
         order = (*(body.order or range(axes)), axes)
         path = Path(levels, Cell(word, body.components))
         return replace(body, name=name, shape=(*body.shape, words), path=path, order=order)
+
+    def _places(self) -> list[int]:
+        """Numbers of bytes whose sums are the distances between an aligned address and the cells, unless they lie in a
+        pool of their own."""
+        if self.body is None:
+            return []
+        dense = [level for level in self.body.path.levels if isinstance(level, Dense)]
+        steps = [number for level in dense for number in (level.offset, *(term.stride for term in level.terms))]
+        return [*self.body.components, *steps]
 
     def __str__(self) -> str:
         return self.name

@@ -13,9 +13,10 @@ from weft.ir.errors import InternalError
 from weft.ir.evaluate import Fault, Memory, evaluate
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
+from weft.ir.storage.dense import Dense
 from weft.ir.storage.snode import SNode
 from weft.ir.text import print_ir
-from weft.ir.types import i32
+from weft.ir.types import f64, i32, u8, u16
 from weft.ir.verify import verify
 
 PLAIN = CompileConfig(fast_math=False)
@@ -210,3 +211,21 @@ def test_without_activation_a_write_to_what_is_not_there_is_lost() -> None:
     )
     assert values == [0, 10]
     assert memory.sparse.active["B3"] == {(3,)}
+
+
+@pytest.mark.parametrize("above", ["root", "pointer", "bitmasked"])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
+def test_words_of_cells_are_aligned(count: int, above: str) -> None:
+    """A GPU refuses words at addresses that are no multiples of their size."""
+    for dtypes in ([i32, i32], [u8] * 8, [f64], [u16, u16, u16, u16], [u8, f64]):
+        root = SNode("root")
+        place(root, "first", u8)
+        outer = root if above == "root" else branch(root, above, (0, 3))
+        cells = branch(outer, "bitmasked", (0, count))
+        for number, dtype in enumerate(dtypes):
+            place(cells, f"x{number}", dtype)
+        for node in declare(root).nodes:
+            raw = node.part("raw")
+            dense = [level for level in raw.path.levels if isinstance(level, Dense)]
+            numbers = [n for level in dense for n in (level.offset, *(term.stride for term in level.terms))]
+            assert not any(number % raw.dtype.size for number in (*raw.components, *numbers))
