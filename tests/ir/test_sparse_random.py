@@ -13,6 +13,7 @@ from tests.sparse_programs import Draw, drawn_tree
 from tests.sparse_trees import lower
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.interleaving import Schedule
+from weft.ir.types import flatten
 
 
 @pytest.mark.parametrize("seed", range(draws(64)))
@@ -37,3 +38,15 @@ def test_any_order_of_iterations_leaves_the_same(seed: int, weak: bool) -> None:
         kernel, functions = lower(kernel_of(made, body), config)
         evaluate(kernel, [], stored, config, functions=functions, schedule=Schedule(seed, weak))
         agree(made, meant, stored)
+
+
+@pytest.mark.parametrize("seed", range(draws(400)))
+def test_all_numbers_are_aligned(seed: int) -> None:
+    """A GPU loads and stores a number only at a multiple of its size."""
+    made = drawn_tree(Random(f"aligned {seed}"))
+    for symbol in (*made.fields, *(part for node in made.nodes for part in node.parts.values())):
+        stored = symbol.stored
+        dense, size = stored.path.dense, flatten(stored.dtype)[0].size
+        assert dense is not None
+        places = [*stored.components, dense.offset, *(term.stride for term in dense.terms if term.modulus > 1)]
+        assert not any(place % size for place in places), symbol.name
