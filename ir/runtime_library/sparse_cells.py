@@ -133,8 +133,11 @@ _APPEND = """
   %most = const {limit} : i32
   %fits = binary lt %j, %most : u1
   %full = unary not %fits : u1
-  if %full then {{ %undone = atomic sub %length, %one : i32 }}
-  assert %fits, [{lists}], message="{full}", kind=memory
+  if %full then {{
+    %undone = atomic sub %length, %one : i32
+    %none = const -1 : i32
+    return [%none]
+  }}
   %wide = cast %j : i64
   %chunk_size = const {chunk} : i64
   %{c} = binary raw_div %wide, %chunk_size : i64
@@ -240,7 +243,6 @@ class SparseCells:
             self.lists,
             above=self._above(node.length, self.lists),
             limit=node.limit,
-            full=f"list [{_holes(self.lists)}] of '{node.name}' is full: it has {node.limit} elements",
             chunk=node.chunk,
             c=f"c{node.axis}",
         )

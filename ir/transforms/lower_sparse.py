@@ -287,6 +287,9 @@ class _Lowering:
                 what, type = ("activate", u32) if node.has_pool else ("mark", VOID)
             touched = self.changed + (self.cells if isinstance(op, Deactivate) else ())
             value = build.add(Invoke(f"{node.name}_{what}", self.wide(build, at), touched, type=type))
+            if isinstance(op, Append):
+                message = f"list [{_holes(at)}] of '{node.name}' is full: it has {node.limit} elements"
+                build.add(Assert(_compare(build, "ge", value, 0), at, message, "memory"))
         if op.type is not VOID:
             op.replace_uses(value)
         op.erase()
@@ -310,9 +313,15 @@ def _check(build: Builder, op: CellOp, at: Sequence[Value], extents: Sequence[in
     holds = tests[0]
     for test in tests[1:]:
         holds = build.add(Binary("and", holds, test, type=u1))
-    holes = ", ".join("{}" for _ in at)
-    message = f"index [{holes}] is out of bounds for the cells of '{op.node.name}': their shape is {tuple(extents)}"
+    message = (
+        f"index [{_holes(at)}] is out of bounds for the cells of '{op.node.name}': their shape is {tuple(extents)}"
+    )
     build.add(Assert(holds, list(at), message, "bounds"))
+
+
+def _holes(values: Sequence[Value]) -> str:
+    """The places of these values in a message."""
+    return ", ".join("{}" for _ in values)
 
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------------

@@ -250,6 +250,7 @@ def test_a_full_list_is_an_error(ti):
 
     with pytest.raises(CapacityFault, match=r"list \[1\] of 'x\.dynamic' is full: it has 4 elements") as caught:
         more()
+    assert "x[1].append(k)" in str(caught.value)  # the line
     assert isinstance(caught.value, ti.OutOfMemory)
 
 
