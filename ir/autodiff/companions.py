@@ -24,10 +24,11 @@ __all__ = ["Companions", "active_values", "carries", "partials_of", "pointee"]
 
 
 class Companions:
-    """The companions of a kernel's fields and parameters in the mode of the kernel."""
+    """The companions of a kernel's fields and parameters in a mode, by default that of the kernel."""
 
-    def __init__(self, kernel: ops.Kernel) -> None:
-        self.mode, self.kind = kernel.mode, COMPANIONS[kernel.mode]
+    def __init__(self, kernel: ops.Kernel, mode: str = "") -> None:
+        self.mode = mode or kernel.mode
+        self.kind = COMPANIONS[self.mode]
         named = {param.name: index for index, param in enumerate(kernel.params) if param.hidden == self.kind}
         found = {index: named.get(f"{param.name}.{self.kind}") for index, param in enumerate(kernel.params)}
         self.params = {index: other for index, other in found.items() if other is not None}

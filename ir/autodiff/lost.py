@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
-from weft.ir.autodiff.companions import Companions, carries, pointee
-from weft.ir.core import Value, ops_of
+from weft.ir.autodiff.companions import Companions, active_values, carries, pointee
+from weft.ir.core import Builder, Op, Value, ops_of
 from weft.ir.errors import Span
 from weft.ir.symbols import Lost
+from weft.ir.types import Struct, element, i16, i32, i64, with_element
 
-__all__ = ["lost_derivatives"]
+__all__ = ["ending_stores", "lost_derivatives", "without_derivative"]
+
+_INTEGERS = {2: i16, 4: i32, 8: i64}  # by the size of a float
 
 
 def lost_derivatives(
@@ -20,14 +23,42 @@ def lost_derivatives(
     """The stores of values that carry a derivative (`carriers`) to memory without a companion, and the results that
     carry one."""
     found = {Lost("return", span): None for value, span in returned if value in carriers}
-    for op in ops_of(kernel.body):
-        if not isinstance(op, (ops.Store, ops.Atomic)) or op.value not in carriers:
-            continue
-        root = root_of(op.ptr)
-        if companions.has(root) or not carries(pointee(op.ptr)):
-            continue
+    for op, root in _ending(kernel, carriers, companions):
         if isinstance(root, ops.FieldPtr):
             found[Lost(root.field.name, op.span)] = None
         elif isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg):
             found[Lost(kernel.params[root.array.index].name, op.span)] = None
     return tuple(found)
+
+
+def ending_stores(kernel: ops.Kernel) -> set[ops.Store | ops.Atomic]:
+    """The stores of a kernel with a mode that end derivatives, in each part of the mode. None without a mode."""
+    found: list[set[ops.Store | ops.Atomic]] = []
+    for mode in kernel.mode.split(".") if kernel.mode else ():
+        companions = Companions(kernel, mode)
+        found.append({op for op, _ in _ending(kernel, active_values(kernel, companions), companions)})
+    return set.intersection(*found) if found else set()
+
+
+def without_derivative(build: Builder, value: Value) -> Value:
+    """The value, without its derivative. The bits of a number stand between it and its use: integers carry none."""
+    if isinstance(value.type, Struct):
+        members = [build.add(ops.Member(value, index)) for index in range(len(value.type.members))]
+        return build.add(ops.MakeStruct([without_derivative(build, one) for one in members], type=value.type))
+    prim = element(value.type)
+    if not prim.is_float:
+        return value
+    bits = build.add(ops.BitCast(value, type=with_element(value.type, _INTEGERS[prim.size])))
+    return build.add(ops.BitCast(bits, type=value.type))
+
+
+def _ending(
+    kernel: ops.Kernel, carriers: Collection[Value], companions: Companions
+) -> Iterator[tuple[ops.Store | ops.Atomic, Op]]:
+    """The stores of values that carry a derivative to memory of the program without a companion, and its root."""
+    for op in ops_of(kernel.body):
+        if not isinstance(op, (ops.Store, ops.Atomic)) or op.value not in carriers:
+            continue
+        root = root_of(op.ptr)
+        if isinstance(root, (ops.FieldPtr, ops.ArrayPtr)) and not companions.has(root) and carries(pointee(op.ptr)):
+            yield op, root

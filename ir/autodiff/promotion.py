@@ -10,7 +10,7 @@ A gradient kernel can compute the values of locals again, but not those of memor
 for fields and arrays whose values the gradient needs from between two stores. Each address must be the same in the
 whole loop, and no other iteration may access it. The element is read and written even if the loop would not have done
 so: it keeps its value. An element that may be out of bounds is read and written only if it is not, and loads of its
-local give 0 otherwise, as those of the element do.
+local give 0 otherwise, as those of the element do. A derivative that ends in the element ends in its local.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from weft.ir.access_ranges import in_range
 from weft.ir.addresses import root_of
 from weft.ir.alias import may_alias, same_address
 from weft.ir.autodiff.adjoints import filled
+from weft.ir.autodiff.lost import ending_stores, without_derivative
 from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
 from weft.ir.tasks import accesses, memory_space, private_spaces
 from weft.ir.types import Pointer
@@ -35,19 +36,20 @@ Root = ops.FieldPtr | ops.ArrayPtr
 
 def promote(kernel: ops.Kernel, spaces: set[Hashable]) -> bool:
     """Turn elements of these spaces into locals where that is possible. Gives whether one was."""
-    changed = False
+    changed, ending = False, {memory_space(op.ptr) for op in ending_stores(kernel)}
     loops: list[ops.ParallelFor | ops.StructFor] = [*kernel.all_of(ops.ParallelFor), *kernel.all_of(ops.StructFor)]
     for loop in loops:
         private = private_spaces(loop)
         for space in sorted(spaces & private, key=str):
-            changed |= _promote(loop, loop.body, space)
+            changed |= _promote(loop, loop.body, space, space in ending)
     if not loops:
         for space in sorted(spaces, key=str):
-            changed |= _promote(kernel, kernel.body, space)
+            changed |= _promote(kernel, kernel.body, space, space in ending)
     return changed
 
 
-def _promote(owner: Op, body: Block, space: Hashable) -> bool:
+def _promote(owner: Op, body: Block, space: Hashable, ends: bool) -> bool:
+    """Turn elements of a space into locals, in which derivatives end if `ends`."""
     touching = [op for op in accesses(owner) if memory_space(op.ptr) == space]
     used = {root_of(op.ptr) for op in touching}
     classes: list[list[Root]] = []
@@ -66,8 +68,22 @@ def _promote(owner: Op, body: Block, space: Hashable) -> bool:
     if all(isinstance(op, ops.Load) for op in touching):
         return False
     for one in classes:
+        if ends:
+            _end_derivatives(one)
         _replace(one, body)
     return True
+
+
+def _end_derivatives(roots: list[Root]) -> None:
+    """Let what is read of an element carry no derivative."""
+    for read in [read for root in roots for read in _reads(root)]:
+        assert read.block is not None
+        users = list(read.users)
+        value = without_derivative(Builder(read.block, read.next, read.span), read) if users else read
+        for user in users:
+            for position, operand in enumerate(user.operands):
+                if operand is read:
+                    user.set_operand(position, value)
 
 
 def _top(op: Op, body: Block) -> Op:
@@ -108,8 +124,9 @@ def _replace(roots: list[Root], body: Block) -> None:
     else:
         build.add(ops.Store(local, filled(build, first.type.elem)))
         _copy(first, local, Builder(build.add(ops.If(inside)).then, None, first.span), back=False)
-        for load in [load for root in roots for load in _loads(root)]:
-            _mask(load, inside)
+        for read in [read for root in roots for read in _reads(root)]:
+            if isinstance(read, ops.Load):
+                _mask(read, inside)
     for root in roots:
         root.replace_uses(local)
     build = Builder(body, None, first.span)
@@ -125,14 +142,14 @@ def _copy(root: Root, local: Value, build: Builder, back: bool) -> None:
     build.add(ops.Store(target, build.add(ops.Load(source))))
 
 
-def _loads(ptr: Op) -> list[ops.Load]:
-    """The loads of an element and of its parts."""
-    found = list[ops.Load]()
+def _reads(ptr: Op) -> list[ops.Load | ops.Atomic]:
+    """The loads and atomics of an element and of its parts."""
+    found = list[ops.Load | ops.Atomic]()
     for user in ptr.users:
-        if isinstance(user, ops.Load):
+        if isinstance(user, (ops.Load, ops.Atomic)):
             found.append(user)
         elif isinstance(user, (ops.ElementPtr, ops.MemberPtr)):
-            found += _loads(user)
+            found += _reads(user)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.ir.addresses import root_of
 from weft.ir.alias import accesses
+from weft.ir.autodiff.lost import ending_stores
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, Builder, Op, Value
 from weft.ir.intervals import in_bounds
@@ -41,8 +42,9 @@ def forward(root: Kernel, config: CompileConfig) -> bool:
     Known values stay known in branches and loops, except those that the loop itself may overwrite. After an If, the
     values that both branches agree on are known. The result of an atomic is not known, nor is memory that an op in
     between may write. A store to a sparse field stays, because it activates a cell. With `mask_out_of_bounds`, a stored
-    value is not known if the address may be out of bounds. Only the values of locals are known inside a parallel loop
-    from outside of it: other memory belongs to another task there."""
+    value is not known if the address may be out of bounds. In a kernel with a mode, a stored value is not known if its
+    derivative ends there, in memory without a companion: the load is a constant. Only the values of locals are known
+    inside a parallel loop from outside of it: other memory belongs to another task there."""
     return _Forward(root, config.masks).changed
 
 
@@ -58,6 +60,7 @@ class _Forward:
         self.changed, self.masked = False, masked
         self.place = Places()
         self.effects = EffectsOf(self.place)
+        self.ending = ending_stores(root)
         self.block(root.body, PlaceTable())
 
     def block(self, block: Block, memory: PlaceTable) -> bool:
@@ -119,7 +122,8 @@ class _Forward:
             self.changed = True
             return
         memory.touch(place[0], ptr)
-        if not self.masked or _is_inside(ptr):  # a store that is out of bounds is dropped
+        # (a store that is out of bounds is dropped)
+        if op not in self.ending and (not self.masked or _is_inside(ptr)):
             memory.put(place, ptr, value)
 
     def control(self, op: Op, memory: PlaceTable) -> bool:

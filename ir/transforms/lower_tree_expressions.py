@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from weft.ir import ops, tree
+from weft.ir.autodiff.lost import without_derivative
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.transforms.lower_tree_facts import always_returns, cost, has_return, returns_at_tail
 from weft.ir.transforms.lower_tree_overflow import arithmetic, atomic, computed, matmul, reduction
 from weft.ir.transforms.lower_tree_state import Inlined, Lowering, ends, lowers
-from weft.ir.types import VOID, Array, Struct, Type, element, i16, i32, i64, shape_of, u1, with_element
+from weft.ir.types import VOID, Array, Struct, Type, element, shape_of, u1
 
 __all__ = ["address", "branches", "in_global_memory"]
 
@@ -212,19 +213,13 @@ def _stored(low: Lowering, node: tree.Expr) -> Value:
     return _read(low, node, address(low, node))
 
 
-_INTEGERS = {2: i16, 4: i32, 8: i64}  # by the size of a float
-
-
 def _read(low: Lowering, node: tree.Expr, place: Value) -> Value:
-    """The value at a place. If it is in an element that carries no derivative, the bits of a number stand between the
-    value and its use: integers carry no derivative."""
+    """The value at a place, without a derivative if it is in an element that carries none."""
     value, root = low.load(place), node
     while isinstance(root, (tree.Element, tree.Member)):
         root = root.base
-    if not isinstance(root, tree.FieldElement) or not root.stopped:
-        return value
-    bits = with_element(value.type, _INTEGERS[element(value.type).size])
-    return low.add(ops.BitCast(low.add(ops.BitCast(value, type=bits)), type=value.type))
+    stopped = isinstance(root, tree.FieldElement) and root.stopped
+    return without_derivative(low.builder, value) if stopped else value
 
 
 @lowers(tree.Member)

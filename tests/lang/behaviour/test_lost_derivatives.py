@@ -99,6 +99,23 @@ def test_stop_grad(ti):
     assert ti.stop_grad(2.5) == 2.5
 
 
+def test_stop_grad_of_small_integers_and_structs(ti):
+    x, n = scalar(ti), ti.field(ti.i8, ())
+    s = ti.types.struct(a=ti.f64, k=ti.i8).field((), needs_grad=True)
+
+    @ti.kernel
+    def f():
+        ti.stop_grad(n)
+        ti.stop_grad(s)
+        whole = s[None]
+        x[None] += n[None] * s[None].a + s[None].k + whole.a
+
+    s[None].a, n[None] = 3.0, 2
+    with ti.ad.Tape(x):
+        f()
+    assert (x[None], s.grad[None].a) == (9.0, 0.0)
+
+
 def test_a_gradient_by_itself_that_needs_overwritten_values(ti):
     x = ti.field(ti.f64, 3, needs_grad=True, name="x")
 
