@@ -21,7 +21,7 @@ def clear_all_gradients(gradient_type: Any = "grad") -> None:
         raise TypeMismatch(f"clear_all_gradients takes 'grad' or 'dual', not {gradient_type!r}")
     for tree in program().living():
         if isinstance(tree, FieldTree) and not tree.destroyed:
-            for companion in list(tree.companions.used[kind]):
+            for companion in tree.companions.used[kind]:
                 companion.fill(0)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from weft.ir.errors import TypeMismatch
 from weft.ir.storage.snode import SNode as Node
+from weft.runtime.live_objects import LiveObjects
 
 __all__ = ["KINDS", "Differentiable", "Waiting", "companions_of"]
 
@@ -98,7 +99,7 @@ class Waiting:
         self._fields: list[tuple[Any, Node, tuple[int, ...] | None]] = []  # each with its node and its offset
         self._twins: dict[tuple[str, Node], Node] = {}
         # the companions in this tree that kernels or Python used: only these can have other values than 0
-        self.used: dict[str, weakref.WeakSet[Any]] = {kind: weakref.WeakSet() for kind in KINDS}
+        self.used = {kind: LiveObjects() for kind in KINDS}
 
     def expect(self, made: Any, node: Node, offset: tuple[int, ...] | None) -> None:
         """Note a field that was placed in the cell of `node`."""

@@ -11,7 +11,6 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from math import prod
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import CompilationError, WeftError
@@ -24,7 +23,7 @@ from weft.lang.data.sparse_access import SPARSE
 from weft.lang.logs.topics import MEMORY
 from weft.lang.program.init import program
 from weft.runtime.epochs import keep
-from weft.runtime.forks import forkable
+from weft.runtime.live_objects import LiveObjects
 
 if TYPE_CHECKING:
     from weft.ir.storage.layout import TreeLayout
@@ -60,10 +59,9 @@ class FieldTree:
         self.program = program()
         self._layout: TreeLayout | None = None
         self._gone = ""
-        self._reading = forkable(Lock())
         # the fields that are placed in the tree, by their places
         self.fields: weakref.WeakValueDictionary[Node, Any] = weakref.WeakValueDictionary()
-        self.readers: weakref.WeakSet[Any] = weakref.WeakSet()  # fields with a view of the bytes
+        self.readers = LiveObjects()  # fields with a view of the bytes
         self.program.adopt(self)
 
     @property
@@ -197,15 +195,12 @@ class FieldTree:
         if MEMORY.on and self._buffer is not None:
             MEMORY.info("%s: freed", self._label())
         self._let_go()
-        with self._reading:
-            readers = list(self.readers)
-        for reader in readers:
+        for reader in self.readers:
             reader.forget()
 
     def read_by(self, reader: Any) -> None:
         """Register a field with a view of the bytes. `forget` is called on it when they are freed."""
-        with self._reading:
-            self.readers.add(reader)
+        self.readers.add(reader)
 
     def _let_go(self) -> None:
         before, self._buffer = [self._buffer], None

@@ -12,7 +12,6 @@ import random
 import threading
 import time
 import warnings
-import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -28,6 +27,7 @@ from weft.lang.program.backends import BACKENDS, Backend
 from weft.lang.program.options import OPTIONS, checked, collect, did_you_mean, environment, inert, mention_inert
 from weft.runtime.forks import forkable
 from weft.runtime.forks import gate as compiling
+from weft.runtime.live_objects import LiveObjects
 
 if TYPE_CHECKING:
     from weft.runtime.device import Device
@@ -122,7 +122,7 @@ class Program:
         self.profiling = profiling  # `init(kernel_profiler=True)`
         self.gpu = gpu  # the number of the GPU
         self.chosen = chosen  # the options of `init` that were given
-        self.trees = weakref.WeakSet[Any]()  # the SNode trees that are alive
+        self.trees = LiveObjects()  # the SNode trees that are alive
         self.builder: Any = None  # the tree that `root` builds
         self.random = random.Random(config.random_seed)
         self.draws: Any = None  # the state of the random numbers of arch=python

@@ -15,6 +15,7 @@ import pytest
 
 import weft as ti
 from weft.ir.types import array, f32, i32, pointer, struct, tensor
+from weft.lang.data.field_tree import FieldError, FieldTree
 from weft.lang.kernels.kernel import Kernel
 from weft.lang.program import init as program_state
 from weft.lang.program.init import program
@@ -137,6 +138,30 @@ def test_elements():
 
     together(*[work] * THREADS)
     assert [[x[k, 1], a[k, 2], m[k][0]] for k in range(THREADS)] == [[ROUNDS, 2 * ROUNDS, ROUNDS]] * THREADS
+
+
+def test_a_field_that_two_threads_use_first_computes_nothing(monkeypatch: pytest.MonkeyPatch):
+    """`==` of a field computes elements, for which the field must have been used."""
+    ti.init(arch=ti.cpu)
+    x, read_by, answers = ti.field(ti.f32, 3, needs_grad=True), FieldTree.read_by, list[float]()
+
+    def read_by_two(tree: FieldTree, reader: Any) -> None:
+        read_by(tree, reader)
+        read_by(tree, reader)
+
+    def use() -> None:
+        x.grad._measure()  # as the other thread does
+        answers.extend([x[0], x.grad[0]])
+
+    monkeypatch.setattr(FieldTree, "read_by", read_by_two)
+    thread = threading.Thread(target=use, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert answers == [0, 0]
+    ti.ad.clear_all_gradients()
+    x._slots[0].tree.destroy()
+    with pytest.raises(FieldError, match="was destroyed"):
+        x[0]
 
 
 def test_fields_and_arrays_come_and_go():
