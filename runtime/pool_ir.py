@@ -175,8 +175,10 @@ def worker(f: Function, pool: Value) -> None:
             sleepers.atomic("sub", 1, "seq_cst", "i32")
             slept.set(True)
             f.again()
-        f.ret_if(place(pool, "stopping").load("i32", "acquire").ne(0), 0, "ptr")
-        with f.when(f.call("worker_enters", pool, seen.address)):
+        entered = f.call("worker_enters", pool, seen.address)
+        with f.unless(entered):  # looked at after the epoch: that of the end may have come meanwhile, and is the last
+            f.ret_if(place(pool, "stopping").load("i32", "acquire").ne(0), 0, "ptr")
+        with f.when(entered):
             with f.when(slept.get()), f.unless(sleepers.load("i32", "monotonic").eq(0)):
                 f.call("thread_wake", epoch, 2)
             f.call("run_chunks", pool)

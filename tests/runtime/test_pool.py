@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -79,10 +80,11 @@ done:
 class Bench:
     """A pool with the test's bodies."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, pool: str = "") -> None:
+        """`pool`: the LLVM IR of the pool, if it is a changed one."""
         self.loader = Loader()
         self.code = self.loader.load(emit(BODIES), ("mark", "nest", "flood"))
-        self.pool = Pool(threads, self.loader.load(emit(pool_ir()), Pool.FUNCTIONS))
+        self.pool = Pool(threads, self.loader.load(emit(pool or pool_ir()), Pool.FUNCTIONS))
         self.run: Any = FOR(self.pool.parallel_for)
 
     def loop(self, body: str, words: Any, n: int, grain: int, times: int = 1) -> None:
@@ -115,6 +117,25 @@ def test_workers_start_with_the_first_loop_that_needs_them() -> None:
     assert bench.pool.started == 0
     bench.loop("mark", words, 100, 1)
     assert bench.pool.started == 2
+
+
+def test_workers_end_that_enter_too_late() -> None:
+    """Each worker is late where it has seen a loop and has not entered it yet. Meanwhile, the pool is closed."""
+    enters = re.compile(r"^.* = call +i1 @worker_enters\(", re.MULTILINE)
+    late, count = enters.subn(r"  call void @spin(i64 30000)\n\g<0>", pool_ir())
+    assert count == 1
+    bench, words, rounds = Bench(4, late), (ctypes.c_int64 * 64)(), list[int]()
+
+    def work() -> None:
+        for k in range(20):
+            bench.loop("mark", words, 64, 1)
+            bench.pool.close()
+            rounds.append(k)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert (len(rounds), list(words)) == (20, [20] * 64)
 
 
 def test_a_launch_between_two_loops_keeps_its_pool() -> None:
