@@ -23,7 +23,9 @@ def lost_derivatives(
     """The stores of values that carry a derivative (`carriers`) to memory without a companion, and the results that
     carry one."""
     found = {Lost("return", span): None for value, span in returned if value in carriers}
-    for op, root in _ending(kernel, carriers, companions):
+    for op, root in _stores_of_constants(kernel, companions):
+        if op.value not in carriers:
+            continue
         if isinstance(root, ops.FieldPtr):
             found[Lost(root.field.name, op.span)] = None
         elif isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg):
@@ -36,7 +38,9 @@ def ending_stores(kernel: ops.Kernel) -> set[ops.Store | ops.Atomic]:
     found: list[set[ops.Store | ops.Atomic]] = []
     for mode in kernel.mode.split(".") if kernel.mode else ():
         companions = Companions(kernel, mode)
-        found.append({op for op, _ in _ending(kernel, active_values(kernel, companions), companions)})
+        stores = [op for op, _ in _stores_of_constants(kernel, companions)]
+        active = active_values(kernel, companions) if stores else ()
+        found.append({op for op in stores if op.value in active})
     return set.intersection(*found) if found else set()
 
 
@@ -52,12 +56,10 @@ def without_derivative(build: Builder, value: Value) -> Value:
     return build.add(ops.BitCast(bits, type=value.type))
 
 
-def _ending(
-    kernel: ops.Kernel, carriers: Collection[Value], companions: Companions
-) -> Iterator[tuple[ops.Store | ops.Atomic, Op]]:
-    """The stores of values that carry a derivative to memory of the program without a companion, and its root."""
+def _stores_of_constants(kernel: ops.Kernel, companions: Companions) -> Iterator[tuple[ops.Store | ops.Atomic, Op]]:
+    """The stores of floats to memory of the program without a companion, and its root."""
     for op in ops_of(kernel.body):
-        if not isinstance(op, (ops.Store, ops.Atomic)) or op.value not in carriers:
+        if not isinstance(op, (ops.Store, ops.Atomic)):
             continue
         root = root_of(op.ptr)
         if isinstance(root, (ops.FieldPtr, ops.ArrayPtr)) and not companions.has(root) and carries(pointee(op.ptr)):

@@ -35,7 +35,14 @@ class Pendulums:
             for i in u:
                 u[i] += 0.1 * r[i]
 
-        self.step, self.add, self.shake = step, add, shake
+        self.shift = shift = ti.field(ti.f64, len(START))  # no gradient reads it
+
+        @ti.kernel
+        def push():
+            for i in shift:
+                v[i] += shift[i]
+
+        self.step, self.add, self.shake, self.push = step, add, shake, push
 
     def gradients(self, body, *steps, **options):
         """All numbers after a tape around `body`. `steps`: the memory, if any."""

@@ -9,20 +9,21 @@ from tests.lang.behaviour.derivatives import close
 from weft.ir.ops import Atomic, If, Kernel, StructFor
 from weft.ir.parse import parse
 
+VALUES = np.arange(6) - 1.0  # of the input
 
-def fields(ti, n=6):
+
+def fields(ti):
     """An input and two outputs."""
-    x = ti.field(ti.f64, n, needs_grad=True)
-    y, loss = ti.field(ti.f64, n, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
-    x.from_numpy(np.arange(n) - 1.0)
-    return x, y, loss
+    x, y = (ti.field(ti.f64, len(VALUES), needs_grad=True) for _ in range(2))
+    x.from_numpy(VALUES)
+    return x, y, ti.field(ti.f64, (), needs_grad=True)
 
 
-def of(ti, loss, kernel, *given):
-    """The gradients by the fields that are given."""
+def hold(ti, kernel, x, loss, expected):
+    """The gradient of the loss by x is the expected one."""
     with ti.ad.Tape(loss):
         kernel()
-    return [one.grad.to_numpy() for one in given]
+    close(x.grad.to_numpy(), expected)
 
 
 def test_pairs_that_do_not_touch_add_nothing(ti):
@@ -35,10 +36,8 @@ def test_pairs_that_do_not_touch_add_nothing(ti):
             if d < 1.5:
                 loss[None] += d * d
 
-    (found,) = of(ti, loss, energy, x)
-    values = np.arange(6) - 1.0
-    apart = values[:, None] - values[None, :]
-    close(found, 4 * np.where(np.abs(apart) < 1.5, apart, 0).sum(axis=1))
+    apart = VALUES[:, None] - VALUES[None, :]
+    hold(ti, energy, x, loss, 4 * np.where(np.abs(apart) < 1.5, apart, 0).sum(axis=1))
     atomics = parse(str(energy.grad.stages().chi)).all_of(Atomic)
     assert atomics
     for atomic in atomics:
@@ -60,8 +59,7 @@ def test_derivatives_that_are_infinite_where_the_branch_is_not_taken(ti, other):
             elif ti.static(other):
                 loss[None] += root
 
-    (found,) = of(ti, loss, energy, x)
-    close(found, [0, 0, *(0.5 / math.sqrt(v) + 1 / v for v in (1.0, 2.0, 3.0, 4.0))])
+    hold(ti, energy, x, loss, [0, 0, *(0.5 / math.sqrt(v) + 1 / v for v in (1.0, 2.0, 3.0, 4.0))])
 
 
 def test_a_store_before_the_branch(ti):
@@ -78,9 +76,7 @@ def test_a_store_before_the_branch(ti):
         for i in y:
             loss[None] += 3 * y[i]
 
-    (found,) = of(ti, loss, energy, x)
-    values = np.arange(6) - 1.0
-    close(found, 6 * values + 2 * np.where(values > 2, values, 0))
+    hold(ti, energy, x, loss, 6 * VALUES + 2 * np.where(VALUES > 2, VALUES, 0))
 
 
 def test_a_local_of_the_block_around(ti):
@@ -97,8 +93,7 @@ def test_a_local_of_the_block_around(ti):
                     total += last * last
             loss[None] += total + last
 
-    (found,) = of(ti, loss, energy, x)
-    close(found, 8 * (np.arange(6) - 1.0) + 4)
+    hold(ti, energy, x, loss, 8 * VALUES + 4)
 
 
 def test_what_follows_the_branch(ti):
@@ -112,9 +107,7 @@ def test_what_follows_the_branch(ti):
                 loss[None] += square
             loss[None] += 5 * square
 
-    (found,) = of(ti, loss, energy, x)
-    values = np.arange(6) - 1.0
-    close(found, 10 * values + 2 * np.where(values > 2, values, 0))
+    hold(ti, energy, x, loss, 10 * VALUES + 2 * np.where(VALUES > 2, VALUES, 0))
 
 
 def test_both_sides(ti):
@@ -129,9 +122,7 @@ def test_both_sides(ti):
             else:
                 loss[None] -= square
 
-    (found,) = of(ti, loss, energy, x)
-    values = np.arange(6) - 1.0
-    close(found, np.where(values > 2, 2, -2) * values)
+    hold(ti, energy, x, loss, np.where(VALUES > 2, 2, -2) * VALUES)
 
 
 def test_branches_in_branches_and_loops_before_them(ti):
@@ -150,9 +141,7 @@ def test_branches_in_branches_and_loops_before_them(ti):
                     if k == 1:
                         loss[None] += part
 
-    (found,) = of(ti, loss, energy, x)
-    values = np.arange(6) - 1.0
-    close(found, np.where(values > 0, 12 * values**2, 0))
+    hold(ti, energy, x, loss, np.where(VALUES > 0, 12 * VALUES**2, 0))
 
 
 def test_a_parallel_loop_before_the_branch_stays_parallel(ti):
@@ -169,7 +158,7 @@ def test_a_parallel_loop_before_the_branch_stays_parallel(ti):
     for limit in (1.0, 100.0):
         with ti.ad.Tape(loss):
             energy(limit)
-        close(x.grad.to_numpy(), 2 * (np.arange(6) - 1.0) * (limit > 1))
+        close(x.grad.to_numpy(), 2 * VALUES * (limit > 1))
     loops = parse(str(energy.grad.stages(1.0).chi)).all_of(StructFor)
     assert loops
     assert all(isinstance(loop.parent, Kernel) for loop in loops)
@@ -190,6 +179,4 @@ def test_a_real_function(ti):
         for i in x:
             loss[None] += part(x[i])
 
-    (found,) = of(ti, loss, energy, x)
-    values = np.arange(6) - 1.0
-    close(found, np.where(values > 1, 6 * values, 0))
+    hold(ti, energy, x, loss, np.where(VALUES > 1, 6 * VALUES, 0))

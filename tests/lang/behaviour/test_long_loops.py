@@ -47,6 +47,13 @@ def inputs(ti, n):
     return *fields, *points
 
 
+def counted(ti):
+    """LENGTHS in a field, and inputs for each."""
+    count = ti.field(ti.i32, len(LENGTHS))
+    count.from_numpy(np.array(LENGTHS, np.int32))
+    return count, *inputs(ti, len(LENGTHS))
+
+
 def hold(kernel, fields, expected):
     x, y, z = fields
     kernel()
@@ -58,9 +65,7 @@ def hold(kernel, fields, expected):
 
 
 def test_a_while_of_any_length(ti, sizes):
-    count = ti.field(ti.i32, len(LENGTHS))
-    x, y, z, *points = inputs(ti, len(LENGTHS))
-    count.from_numpy(np.array(LENGTHS, np.int32))
+    count, x, y, z, *points = counted(ti)
 
     @ti.kernel
     def march():
@@ -76,9 +81,7 @@ def test_a_while_of_any_length(ti, sizes):
 
 def test_a_while_with_two_ends(ti, sizes):
     """The second one ends an iteration in which something has been computed."""
-    count = ti.field(ti.i32, len(LENGTHS))
-    x, y, z, *points = inputs(ti, len(LENGTHS))
-    count.from_numpy(np.array(LENGTHS, np.int32))
+    count, x, y, z, *points = counted(ti)
 
     @ti.kernel
     def march():

@@ -78,24 +78,17 @@ def test_python_in_the_body(swing):
 
 def test_what_is_read_only_when_it_is_made_again(swing):
     """After the loop, memory changes that no gradient reads, but that launches and copies read."""
-    ti = swing.ti
-    shift = ti.field(ti.f64, len(START))
-
-    @ti.kernel
-    def push():
-        for i in shift:
-            swing.v[i] += shift[i]
 
     def body(steps):
-        shift.fill(0.01)
+        swing.shift.fill(0.01)
         swing.r.fill(0.3)
         for t in steps:
             swing.step(0.1)
-            push()
+            swing.push()
             if t % 4 == 2:
                 swing.u.copy_from(swing.r)
         swing.add()
-        shift.fill(5.0)
+        swing.shift.fill(5.0)
         swing.r.fill(7.0)
 
     swing.compare(body, [7 * STATE, 5 * STATE])

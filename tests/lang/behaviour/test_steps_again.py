@@ -29,25 +29,19 @@ def test_steps_that_all_fit_copy_what_a_plain_loop_copies(swing):
 def test_gradients_run_twice_after_memory_has_changed_that_only_steps_read(swing, count):
     """No gradient reads it, but the launches do, if they are made again."""
     ti = swing.ti
-    shift = ti.field(ti.f64, len(START))
-
-    @ti.kernel
-    def push():
-        for i in shift:
-            swing.v[i] += shift[i]
 
     def gradients(steps):
-        shift.fill(0.01)
+        swing.shift.fill(0.01)
         swing.x.from_numpy(START)
         swing.v.fill(0.0)
         swing.u.fill(0.1)
         swing.k.from_numpy(2.0 + START)
         with ti.ad.Tape(swing.loss) as tape:
             for _ in steps:
-                push()
+                swing.push()
                 swing.step(0.1)
             swing.add()
-            shift.fill(5.0)
+            swing.shift.fill(5.0)
         ti.ad.clear_all_gradients()
         swing.loss.grad[None] = 1.0
         tape.grad()
