@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weft.lang import compat
 from weft.lang import sparse_fields as _sparse_fields  # noqa: F401 - sets how Python reaches their elements
@@ -72,6 +72,8 @@ from weft.lang.library.mathlib import (
 )
 from weft.lang.logs.levels import CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, is_logging_effective, set_logging_level
 from weft.lang.logs.topics import set_logs
+from weft.lang.names import MODULES as _MODULES
+from weft.lang.names import NAMES as _NAMES
 from weft.lang.program.init import (
     amdgpu,
     arm64,
@@ -174,40 +176,6 @@ from weft.lang.values.makers import MAKERS
 from weft.lang.values.matrix import Matrix, Vector
 from weft.lang.values.struct import Struct, dataclass
 
-if TYPE_CHECKING:
-    from weft.lang.autodiff.tape import Tape
-    from weft.lang.checkpoints.checkpoint import CheckpointError, load, save
-    from weft.lang.errors import (
-        ArgumentError,
-        CompilationError,
-        DataRace,
-        GradientWarning,
-        InternalError,
-        MemoryFault,
-        OutOfBoundsWarning,
-        OutOfMemory,
-        OverflowWarning,
-        PrecisionWarning,
-        RaceWarning,
-        TaichiAssertionError,
-        TaichiCompilationError,
-        TaichiIndexError,
-        TaichiNameError,
-        TaichiRuntimeError,
-        TaichiRuntimeTypeError,
-        TaichiSyntaxError,
-        TaichiTypeError,
-        UninitialisedRead,
-        WeftError,
-        WrongResult,
-    )
-    from weft.lang.exports.recorder import Recorder
-    from weft.lang.functions.func import func, real_func
-    from weft.lang.kernels.data_oriented import data_oriented
-    from weft.lang.kernels.kernel import kernel
-    from weft.lang.kernels.warm import warm
-    from weft.lang.measure.launch_progress import progress
-
 __version__ = "0.1.0"
 
 i, j, k, l = (AXES[name] for name in "ijkl")  # noqa: E741 - the names of axes
@@ -218,22 +186,6 @@ ijk, ijl, ikl, jkl, ijkl = (AXES[name] for name in ("ijk", "ijl", "ikl", "jkl", 
 sys.modules[f"{__name__}.math"] = math
 sys.modules[f"{__name__}.types"] = types
 
-
-# Modules that are imported when they are first used: as `ti.ui`, or by `import weft.ui`.
-_MODULES: dict[str, str] = {
-    "ad": "weft.lang.autodiff",
-    "algorithms": "weft.lang.algorithms.sort_and_scan",
-    "graph": "weft.lang.kernels.graph",
-    "profiler": "weft.lang.measure.profiler",
-    "simt": "weft.lang.simt",
-    "sparse": "weft.lang.sparse_fields.grids",
-    "testing": "weft.lang.measure.testing",
-    "tools": "weft.lang.ui.tools",
-    "jax": "weft.lang.arrays.jax_op",  # not in __all__, as `torch`: `import *` leaves them what they were
-    "torch": "weft.lang.arrays.torch_op",
-    "ui": "weft.lang.ui",
-    "views": "weft.lang.exports.views",
-}
 _TOOLS = ("image", "np2ply", "video", "vtk")  # Taichi's modules below `ti.tools`
 _name_modules(
     {f"{__name__}.{name}": home for name, home in _MODULES.items()}
@@ -244,39 +196,11 @@ sys.modules[f"{__name__}.compat"] = compat
 compat.register()
 extension = compat.Extension
 
-_LAZY: dict[str, str] = {
-    "GUI": "weft.lang.ui.gui",
-    "Recorder": "weft.lang.exports.recorder",
-    "Timer": "weft.lang.ui.tools",
-    "elementwise": "weft.lang.arrays.elementwise",
-    **dict.fromkeys(("CheckpointError", "load", "save"), "weft.lang.checkpoints.checkpoint"),
-    "reduce": "weft.lang.arrays.reduction",
-    "Tape": "weft.lang.autodiff.tape",
-    "global_thread_idx": "weft.lang.simt.block",
-    "profile": "weft.lang.measure.profile",
-    "progress": "weft.lang.measure.launch_progress",
-    **dict.fromkeys(("AutotuneError", "Config", "autotune"), "weft.lang.tuning.autotune"),
-    **dict.fromkeys(("func", "real_func"), "weft.lang.functions.func"),
-    "data_oriented": "weft.lang.kernels.data_oriented",
-    "kernel": "weft.lang.kernels.kernel",
-    "warm": "weft.lang.kernels.warm",
-    **dict.fromkeys(
-        (
-            *("CompilationError", "WeftError", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError"),
-            *("TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError"),
-            *("OutOfBoundsWarning", "OverflowWarning", "PrecisionWarning", "RaceWarning", "TaichiTypeError"),
-            *("ArgumentError", "DataRace", "GradientWarning", "InternalError", "MemoryFault", "OutOfMemory"),
-            *("UninitialisedRead", "WrongResult"),
-        ),
-        "weft.lang.errors",
-    ),
-}
-
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    if name not in _LAZY:
+    if name not in _NAMES:
         if waits := _later(name):
             raise AttributeError(
                 f"weft has no attribute '{name}' yet: it is part of a feature that is not implemented ({waits})"
@@ -285,13 +209,13 @@ def __getattr__(name: str) -> Any:
 
         meant = f": it is in ti.math, as ti.math.{name}" if hasattr(math, name) else did_you_mean(name, __all__, 0.75)
         raise AttributeError(f"weft has no attribute '{name}'{meant}")
-    value = getattr(importlib.import_module(_LAZY[name]), name)
+    value = getattr(importlib.import_module(_NAMES[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_MODULES})
+    return sorted({*globals(), *_NAMES, *_MODULES})
 
 
 MAKERS.arrays = functools.partial(importlib.import_module, "weft.lang.arrays.in_python")

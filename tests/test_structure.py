@@ -50,9 +50,9 @@ def test_the_rooms_of_lang_are_told() -> None:
     assert names == found, f"docs/contributing.md and lang/ differ in {sorted(names ^ found)}"
 
 
-@pytest.mark.parametrize("folder", [*FLOORS, "tests"])
+@pytest.mark.parametrize("folder", [*FLOORS, "tests", "__init__.py"])
 def test_sizes(folder: str) -> None:
-    paths = [path for path in SOURCES + TESTS if path.relative_to(ROOT).parts[0] == folder]
+    paths = [path for path in [*SOURCES, *TESTS, ROOT / "__init__.py"] if path.relative_to(ROOT).parts[0] == folder]
     assert paths
     for path in paths:
         _check_sizes(path)

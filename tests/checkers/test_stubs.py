@@ -13,6 +13,7 @@ import pytest
 
 import weft
 from weft.lang.library import mathlib
+from weft.lang.names import MODULES, NAMES
 from weft.lang.values.builtins import Builtin, PyFunc
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +49,7 @@ def _stub(name: str) -> dict[str, ast.stmt]:
 
 def test_all_names_have_types() -> None:
     stub = _stub("__init__.pyi")
-    untyped = {*weft.__all__, *weft._LAZY, *weft._MODULES} - {*stub, "__version__"}
+    untyped = {*weft.__all__, *NAMES, *MODULES} - {*stub, "__version__"}
     assert not untyped, f"__init__.pyi does not have {sorted(untyped)}"
     missing = {name for name in stub if not hasattr(weft, name)}
     assert not missing, f"__init__.pyi has names that Weft does not have: {sorted(missing)}"
