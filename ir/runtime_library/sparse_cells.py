@@ -1,9 +1,11 @@
 """The cells of a sparse node: functions that activate and deactivate them.
 
     activate(c...) -> u32         the slot of a cell; makes the cell, and the cells above it, if it is not active
+    make(home, c...) -> u32       the same in a cell of the pool above, whose slot is `home`, if there is a pool above
     extend(c..., j) -> u32        of a list: activates a chunk, and makes the list longer than element j of the list
     append(c...) -> i32           of a list: makes it longer by one; gives the index of the new element
-    mark(c...)                    of a mask: sets the mark of a cell, and activates the cells above it
+    mark(c...) -> u32             of a mask: sets the mark of a cell, and activates the cells above it; gives the slot
+                                  of its cell in the pool above, if there is a pool above
     deactivate(c...)              deactivates a cell, or a list, and what is below it
     free(n)                       of a pool: makes a cleared slot available again
 
@@ -13,9 +15,11 @@ memory is zero, or holds what iterations have stored there since. A deactivated 
 goes to a list, and is cleared and used again after the task (see the pass `enumerate_cells`). So no iteration ever sees
 a cell that was made of another one in the same task.
 
+A function that makes something activates the cell above, takes its slot, and stores in that slot. So if another
+iteration deactivates the cell above in between, what is made is in the cell that goes, and is collected with it.
+
 The functions are written on sparse fields, and are lowered like kernels (`lower_sparse`). A table in the cell of a
-sparse parent therefore needs no rule of its own. A function activates the cell above once, and then writes with
-`activates=false`: otherwise each write would hold the code that activates all cells above, twice as much per level.
+sparse parent therefore needs no rule of its own.
 """
 
 from __future__ import annotations
@@ -64,7 +68,13 @@ def changed_parts(nodes: Sequence[NodeSymbol]) -> tuple[str, ...]:
 
 _ACTIVATE = """
   {above}
-  %table = field_ptr @{name}.table[{index}], activates=false : *u32
+  %slot = invoke function={name}_make, [{given}] : u32
+  return [%slot]
+"""
+
+_MAKE = """
+  {inside}
+  %table = field_ptr {entry} : *u32
   %none = const 0 : u32
   {hash}
   %lock = field_ptr @{name}.locks[%hash] : *i32
@@ -107,27 +117,26 @@ _ACTIVATE = """
 # All chunks up to the element are made, so that a loop finds the gap too.
 _EXTEND = """
   {above}
-  %j = arg index={axes} : i64
   %short = cast %j : i32
   %one = const 1 : i32
   %needed = binary add %short, %one : i32
-  %length = field_ptr @{name}.length[{lists}], activates=false : *i32
+  %length = field_ptr {entry} : *i32
   %known = atomic_load %length : i32
   %known_wide = cast %known : i64
   %chunk_size = const {chunk} : i64
   %begin = binary raw_div %known_wide, %chunk_size : i64
   %step = const 1 : i64
   for %begin, {own}, %step ({c}: i64) {{
-    %gap = invoke function={name}_activate, [{each}] : u32
+    %gap = invoke function={name}_make, [{each}] : u32
   }}
-  %slot = invoke function={name}_activate, [{index}] : u32
+  %slot = invoke function={name}_make, [{given}] : u32
   %old = atomic max %length, %needed : i32
   return [%slot]
 """
 
 _APPEND = """
   {above}
-  %length = field_ptr @{name}.length[{lists}], activates=false : *i32
+  %length = field_ptr {entry} : *i32
   %one = const 1 : i32
   %j = atomic add %length, %one : i32
   %most = const {limit} : i32
@@ -141,15 +150,16 @@ _APPEND = """
   %wide = cast %j : i64
   %chunk_size = const {chunk} : i64
   %{c} = binary raw_div %wide, %chunk_size : i64
-  %slot = invoke function={name}_activate, [{index}] : u32
+  %slot = invoke function={name}_make, [{given}] : u32
   return [%j]
 """
 
 _MARK = """
   {above}
-  %mark = field_ptr @{name}.table[{index}], activates=false : *u8
+  %mark = field_ptr {entry} : *u8
   %set = const 1 : u8
   store %mark, %set, relaxed=true
+  {end}
 """
 
 _FREED = """
@@ -187,7 +197,7 @@ class SparseCells:
         """All functions that the node has, by their names. Copies, for passes to work on."""
         found = [self._deactivate]
         if self.node.has_pool:
-            found += [self._activate, *self._allocator.functions()]
+            found += [self._activate, self._make, *self._allocator.functions()]
         else:
             found.append(self._mark)
         if self.node.length is not None:
@@ -201,6 +211,10 @@ class SparseCells:
 
     @cached_property
     def _activate(self) -> Kernel:
+        return self._function("activate", "u32", _ACTIVATE, of=self.node.table)
+
+    @cached_property
+    def _make(self) -> Kernel:
         node, lines = self.node, list[str]()
         for k, index in enumerate(self.indices):
             lines += [f"%axis{k} = const {k} : i64", f"%index{k} = cast {index} : i32"]
@@ -210,10 +224,10 @@ class SparseCells:
             ]
         touched = ", ".join(node.part(role).name for role in ("head", "fresh", "next"))
         return self._function(
-            "activate",
+            "make",
             "u32",
-            _ACTIVATE,
-            above=self._above(node.table, self.indices),
+            _MAKE,
+            of=node.table,
             hash="\n".join(self._hash()),
             owners="\n".join(lines),
             touched=touched,
@@ -227,10 +241,9 @@ class SparseCells:
         node = self.node
         assert node.length is not None
         own = self.indices[node.axis]
-        each = ", ".join(f"{index}_gap" if index == own else index for index in self.indices)
-        above = self._above(node.length, self.lists)
-        given = {"own": own, "c": f"{own}_gap", "each": each, "above": above}
-        return self._function("extend", "u32", _EXTEND, None, ("j",), chunk=node.chunk, **given)
+        each = self._given([f"{index}_gap" if index == own else index for index in self.indices])
+        more = {"own": own, "c": f"{own}_gap", "each": each, "chunk": node.chunk}
+        return self._function("extend", "u32", _EXTEND, None, ("j",), node.length, **more)
 
     @cached_property
     def _append(self) -> Kernel:
@@ -241,7 +254,7 @@ class SparseCells:
             "i32",
             _APPEND,
             self.lists,
-            above=self._above(node.length, self.lists),
+            of=node.length,
             limit=node.limit,
             chunk=node.chunk,
             c=f"c{node.axis}",
@@ -249,7 +262,9 @@ class SparseCells:
 
     @cached_property
     def _mark(self) -> Kernel:
-        return self._function("mark", "", _MARK, above=self._above(self.node.table, self.indices))
+        home = self.node.home is not None
+        end = "return [%home]" if home else ""
+        return self._function("mark", "u32" if home else "", _MARK, of=self.node.table, end=end)
 
     @cached_property
     def _deactivate(self) -> Kernel:
@@ -306,14 +321,34 @@ class SparseCells:
         return text + f"invoke function={one.name}_deactivate, [{', '.join(indices)}]\n" + "}}\n" * ends
 
     def _above(self, symbol: FieldSymbol, indices: Sequence[str]) -> str:
-        """Text that activates the cell above an element of a table."""
-        if symbol.node is None:
+        """Text that activates the cell above an element of a table. `%home` is the slot in whose cell the table is."""
+        parent = symbol.node
+        if parent is None:
             return ""
-        parent, lines, made = symbol.node, list[str](), list[str]()
+        lines, made = list[str](), list[str]()
         for k, (axis, size) in enumerate(symbol.block):
             lines += [f"%size{k} = const {size} : i64", f"%up{k} = binary raw_div {indices[axis]}, %size{k} : i64"]
             made.append(f"%up{k}")
-        return "\n".join([*lines, f"activate @{parent.name}[{', '.join(made)}]"])
+        call = f"invoke function={parent.name}_{'activate' if parent.has_pool else 'mark'}, [{', '.join(made)}]"
+        return "\n".join([*lines, call if parent.holder is None else f"%home = {call} : u32"])
+
+    def _inside(self, symbol: FieldSymbol, indices: Sequence[str]) -> tuple[str, str]:
+        """Text for the place of an element in its cell, and the element of the cells of the pool, in slot `%home`."""
+        home = self.node.home
+        if home is None:
+            return "", f"@{symbol.stored.name}[{', '.join(indices)}]"
+        spans = dict(next(block for node, block in symbol.above() if node is home))
+        lines, places = list[str](), ["%home"]
+        for axis, index in enumerate(indices):
+            if axis in spans:
+                lines += [f"%span{axis} = const {spans[axis]} : i64"]
+                lines += [f"%inside{axis} = binary raw_mod {index}, %span{axis} : i64"]
+            places.append(f"%inside{axis}" if axis in spans else index)
+        return "\n".join(lines), f"@{symbol.stored.name}[{', '.join(places)}]"
+
+    def _given(self, indices: Sequence[str]) -> str:
+        """The arguments of `make`."""
+        return ", ".join(indices if self.node.home is None else ["%home", *indices])
 
     def _hash(self) -> list[str]:
         """The number of the lock of a cell."""
@@ -333,21 +368,30 @@ class SparseCells:
         text: str,
         indices: Sequence[str] | None = None,
         more: Sequence[str] = (),
+        of: FieldSymbol | None = None,
         **given: object,
     ) -> Kernel:
+        """The function of that text. `of`: the table or the lengths, of which it uses the element of its indices."""
         indices = self.indices if indices is None else indices
-        names = [index[1:] for index in indices]
-        params = ", ".join(f"{name}: i64" for name in (*names, *more))
-        args = "\n".join(f"{index} = arg index={k} : i64" for k, index in enumerate(indices))
+        args = [(index[1:], "i64") for index in (*indices, *(f"%{name}" for name in more))]
+        if what == "make" and self.node.home is not None:
+            args.insert(0, ("home", "u32"))
+        params = ", ".join(f"{name}: {type}" for name, type in args)
+        texts = [f"%{name} = arg index={k} : {type}" for k, (name, type) in enumerate(args)]
+        if of is not None:
+            at = indices if of is self.node.table else self.lists
+            inside, given["entry"] = self._inside(of, at)
+            given["above"] = f"{self._above(of, at)}\n{inside}"
+            given["inside"] = inside
         filled = text.format(
             name=self.node.name,
+            given=self._given(self.indices),
             index=", ".join(self.indices),
             lists=", ".join(self.lists),
-            axes=len(indices),
             **given,
         )
         signature = f"@{self.node.name}_{what}({params}) -> ({result}) called=true"
-        made = written_on(self.nodes, signature, f"{args}\n{filled}")
+        made = written_on(self.nodes, signature, "\n".join([*texts, filled]), () if of is None else (of.stored,))
         for op in made.all_of(Invoke):
             op.touched = op.touched or changed_parts(self.nodes)
         return made

@@ -138,8 +138,10 @@ class _Lowering:
         if writes and root.activates:
             made = self.written(build, root.field, index)
         else:
-            there = self.exists(build, root.field, index) if writes else None
-            made = self.read(build, root.field, index)
+            own = self.own(build, root.field, index)
+            slot = self.slot(build, root.field, index, own)
+            there = self.exists(build, root.field, index, slot) if writes else None
+            made = self.element(build, root.field, index, slot, own)
         made.name = root.name
         copies: dict[Value, Value] = {root: made}
         for step in steps:
@@ -149,13 +151,24 @@ class _Lowering:
             self.only_where(op, there)
         return True
 
-    def exists(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value]) -> Value:
-        """Whether an element is active."""
-        assert symbol.node is not None
-        at = _cell(build, index, symbol.node, symbol.block)
-        if symbol.node.length is not None:
-            at[symbol.node.axis] = index[symbol.block[symbol.node.axis][0]]
-        return self.is_active(build, symbol.node, at)
+    def exists(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value], slot: Value | None) -> Value:
+        """Whether an element is active, if that is the slot of its cell. Nothing is written in slot 0, so the slot is
+        tested itself: another iteration may deactivate the cell between two loads of it."""
+        node = symbol.node
+        assert node is not None
+        at = _cell(build, index, node, symbol.block)
+        if not node.has_pool:
+            return _compare(build, "ne", self.mark(build, node, at, slot), 0)
+        assert slot is not None
+        there = _compare(build, "ne", slot, 0)
+        if node.length is None:
+            return there
+        at[node.axis] = index[symbol.block[node.axis][0]]
+        return build.add(Binary("and", there, self.is_active(build, node, at), type=u1))
+
+    def mark(self, build: Builder, node: NodeSymbol, at: Sequence[Value], slot: Value | None) -> Value:
+        """The mark of a cell of a mask, in that slot of the pool above."""
+        return build.add(Load(self.element(build, node.table, at, slot, None)))
 
     def only_where(self, op: Access, there: Value) -> None:
         """Execute a write only if there is a cell."""
@@ -219,11 +232,12 @@ class _Lowering:
         node, own = symbol.node, self.own(build, symbol, index)
         assert node is not None
         at = _cell(build, index, node, symbol.block)
-        if not node.has_pool:
-            mark = self.load(build, node.table, at)
-            self.unless(build, [_compare(build, "eq", mark, 0)], Invoke(f"{node.name}_mark", self.wide(build, at)))
-            return self.element(build, symbol, index, self.slot(build, symbol, index, own), own)
         slot = self.slot(build, symbol, index, own)
+        if not node.has_pool:
+            mark = self.mark(build, node, at, slot)
+            call = Invoke(f"{node.name}_mark", self.wide(build, at), type=VOID if slot is None else u32)
+            slot = self.unless(build, [_compare(build, "eq", mark, 0)], call, slot)
+            return self.element(build, symbol, index, slot, own)
         assert slot is not None
         missing = [] if own is not None else [_compare(build, "eq", slot, 0)]
         values, what = self.wide(build, at), "activate"
@@ -284,7 +298,7 @@ class _Lowering:
         else:
             what, type = op.opname, op.type
             if isinstance(op, Activate):
-                what, type = ("activate", u32) if node.has_pool else ("mark", VOID)
+                what, type = "activate" if node.has_pool else "mark", VOID if node.holder is None else u32
             touched = self.changed + (self.cells if isinstance(op, Deactivate) else ())
             value = build.add(Invoke(f"{node.name}_{what}", self.wide(build, at), touched, type=type))
             if isinstance(op, Append):
