@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.ir.errors import CompilationError, TypeMismatch
 from weft.ir.storage.snode import MAX_AXES
+from weft.ir.storage.snode import SPARSE as KINDS
 from weft.ir.storage.snode import SNode as Node
 from weft.ir.types import Prim
 from weft.lang.data.axes import offset_tuple, order_axes
@@ -164,8 +165,11 @@ class SNode:
         return SNode(self.node.add(Node(kind, numbers, extents, chunk=chunk)), self.tree)
 
     def _check_lists(self, kind: str, axes: tuple[int, ...]) -> None:
-        """Raise CompilationError if a list would not be alone on its axis."""
+        """Raise CompilationError if a list would not be alone on its axis, or if there would be a sparse node below
+        it."""
         above = self.node.path()
+        if kind in KINDS and any(node.kind == "dynamic" for node in above):
+            raise CompilationError(f"a {kind} node cannot be below a dynamic node: a list holds fields and dense nodes")
         if kind == "dynamic" and len(axes) != 1:
             raise CompilationError(f"a dynamic node is a list along one axis, not along {len(axes)}")
         for node in above:

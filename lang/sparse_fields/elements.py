@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.storage.snode import SNode as Node
-from weft.lang.data.field_tree import FieldTree
+from weft.lang.data.field_tree import FieldTree, nodes_below
 from weft.lang.data.make_ndarray import ndarray
 from weft.lang.data.snode_api import SNode
 from weft.lang.functions.func import func
@@ -209,10 +209,10 @@ def _deactivate(node: Constant) -> None:
 
 
 @kernel
-def _deactivate_lists(node: Constant, axis: Constant) -> None:
-    for at in grouped(node):
-        if at[axis] == 0:
-            deactivate(node, [at[other] for other in static(range(len(node.shape))) if other != axis])
+def _deactivate_lists(x: FieldOf, node: Constant, first: Constant, others: Constant) -> None:
+    for at in grouped(x):
+        if at[first[0]] < first[1] + first[2]:
+            deactivate(node, [(at[k[0]] - k[1]) // k[2] for k in static(others)])
 
 
 def active(x: Any) -> Any:
@@ -246,14 +246,40 @@ def deactivate_all(tree: FieldTree, nodes: Sequence[Node]) -> None:
         if not any(above in nodes for above in node.path()[:-1]):
             made = SNode(node, tree)
             if node.kind == "dynamic":
-                _deactivate_lists(made, sorted({axis for one in node.path() for axis in one.axes}).index(node.axes[0]))
+                x = _field_below(tree, node)
+                if x is not None:
+                    _deactivate_lists(x, made, *_list_axes(x, node))
             else:
                 _deactivate(made)
 
 
+def _field_below(tree: FieldTree, node: Node) -> Any:
+    """A field in the cells of a node. None if there is none any more."""
+    return next((tree.fields[place] for place in nodes_below(node) if place in tree.fields), None)
+
+
+def _list_axes(x: Any, node: Node) -> tuple[tuple[int, int, int], tuple[tuple[int, int, int], ...]]:
+    """For the axis of a list and for each other axis of its node: the axis of the field x below it, the first index
+    there, and how many elements a cell spans."""
+    shape, found = _shape(node), dict[int, tuple[int, int, int]]()
+    for place, (axis, extent) in enumerate(_shape(x.snode.node).items()):
+        if axis in shape:
+            found[axis] = place, x.offset[place], extent // shape[axis]
+    return found.pop(node.axes[0]), tuple(found.values())
+
+
+def _shape(node: Node) -> dict[int, int]:
+    """The extents of a node or a field, by axis, in order."""
+    axes = sorted({axis for one in node.path() for axis in one.axes})
+    return dict(zip(axes, node.shape(), strict=True))
+
+
 def count(tree: FieldTree, node: Node) -> int:
     """Return the number of active cells of a node; of a dynamic node, that of the elements of its lists."""
-    return int(_count(SNode(node, tree)))
+    if node.kind != "dynamic":
+        return int(_count(SNode(node, tree)))
+    x = _field_below(tree, node)
+    return 0 if x is None else int(_count(x)) * prod(_shape(node).values()) // prod(x.shape)
 
 
 def describe(tree: FieldTree) -> str:

@@ -232,6 +232,34 @@ def test_lists(ti):
     assert flat[0][1] == 6
 
 
+def test_lists_of_blocks_and_with_an_offset(ti):
+    x, y, z = ti.field(ti.i32), ti.field(ti.i32), ti.field(ti.i32)
+    lists = ti.root.pointer(ti.k, 2).dynamic(ti.j, 9, chunk_size=4)
+    lists.dense(ti.i, 3).place(x)
+    shifted = ti.root.dense(ti.i, 2).dynamic(ti.j, 6)
+    shifted.place(y, offset=(5, -3))
+    ti.root.dense(ti.i, 2).dense(ti.j, 1).dynamic(ti.k, 5).dense(ti.i, 2).dense(ti.j, 3).place(z, offset=(1, 1, 1))
+
+    @ti.kernel
+    def write():
+        x[1, 5, 1] = 3
+        y[6, 0] = 4
+        z[4, 2, 3] = 5
+
+    write()
+    assert "dynamic [9], 6 elements" in str(x.snode.tree)
+    assert "dynamic [6], 4 elements" in str(y.snode.tree)
+    assert "dynamic [5], 3 elements" in str(z.snode.tree)
+    shifted.deactivate_all()
+    assert y[6, 0] == 0
+    assert len(y.active()[0]) == 0
+    assert (x[1, 5, 1], z[4, 2, 3]) == (3, 5)
+    ti.deactivate_all_snodes()
+    assert not x.to_numpy().any()
+    assert not z.to_numpy().any()
+    assert "dynamic [5], 0 elements" in str(z.snode.tree)
+
+
 def test_a_full_list_is_an_error(ti):
     x = ti.field(ti.i32, name="x")
     ti.root.dense(ti.i, 2).dynamic(ti.j, 4, chunk_size=4).place(x)

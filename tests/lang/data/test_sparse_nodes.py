@@ -51,6 +51,8 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ti.root.dynamic(ti.i, 8, chunk_size=2.5), CompilationError, "chunk_size must be a positive integer"),
     (lambda: ti.root.dense(ti.i, 4).dynamic(ti.i, 8), CompilationError, "no other node may have that axis"),
     (lambda: ti.root.dynamic(ti.i, 8).dense(ti.i, 2), CompilationError, "no other node may have that axis"),
+    (lambda: ti.root.dynamic(ti.i, 8).pointer(ti.j, 2), CompilationError, "a pointer node cannot be below a dynamic"),
+    (lambda: ti.root.dynamic(ti.i, 8).dense(ti.j, 2).bitmasked(ti.j, 2), CompilationError, "cannot be below a dynamic"),
     (lambda: ti.root.pointer(ti.ij, (2, 3, 4)), CompilationError, "pointer takes one extent for each axis"),
     (lambda: ti.root.bitmasked(ti.i, 2.5), TypeMismatch, "must consist of integers"),
     (lambda: ti.root.pointer(3, 4), CompilationError, "axes must be"),
