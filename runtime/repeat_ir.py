@@ -5,8 +5,8 @@ rounds it says which launches it expects: for each the kernel, and what bound th
 context (EXPECTED). A launch that is the next expected one runs natively, and is counted. Python records any other one,
 after it has recorded those that were counted.
 
-Launches are expected in one context of Python only: where a context variable has a certain value. It says which blocks
-are open in this thread.
+Launches are expected only where a context variable has a certain value, which says which blocks are open. That is so in
+one thread, and in others that run in a copy of its context.
 """
 
 from __future__ import annotations
@@ -66,9 +66,12 @@ def repeat_next(f: Function, self: Value, args: Value, n: Value) -> None:
     bound = f.call("call_try", binder, args, n, None, entry.cast("ptrtoint", "i64"))
     with f.unless(bound.eq(f.constant(FITS, "ptr"))):
         f.ret(bound)  # SLOW, or null: an exception
+    REPEAT.at(repeat, "done").store(done + 1)  # before it runs, and lets other threads run that have that value, too
     answer = f.call("call_try", self, args, n, None, _RUN)
-    with f.unless(answer.eq(0) | answer.eq(slow)):
-        REPEAT.at(repeat, "done").store(done + 1)
+    with f.when(answer.eq(0) | answer.eq(slow)):
+        (now,) = REPEAT.read(repeat, "done")
+        with f.when(now.eq(done + 1)):
+            REPEAT.at(repeat, "done").store(done)
     f.ret(answer)
 
 

@@ -44,7 +44,7 @@ class Tape(Recorder):
     call needs, the tape copies them. If the written index is a number that the call passes, as in `x[t + 1, i]`, only
     these elements are copied. With `save=False`, such a call raises Overwritten, which names both lines. `x.fill(0)`,
     `x.from_numpy(a)` and `x.copy_from(y)` are recorded too, and so is `x[0] = 1`, if a kernel has used x in the block.
-    Launches of other threads are not.
+    Launches of other threads are not, except in a copy of the context.
 
     A kernel may store a value that carries a derivative to a field or array without a gradient. If a later kernel reads
     it on the way to memory with a gradient, that part of the derivative is lost. The tape gives a GradientWarning with

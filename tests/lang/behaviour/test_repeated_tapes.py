@@ -2,6 +2,7 @@
 
 import random
 import threading
+from contextvars import copy_context
 
 import numpy as np
 import pytest
@@ -270,6 +271,41 @@ def test_two_threads(orbit):
     for one, two in zip(got, wanted, strict=True):
         np.testing.assert_array_equal(one, two)
     close(found[0], np.full(3, 2.0))
+
+
+def test_threads_in_copies_of_the_context(ti):
+    """They launch at the same time, and each launch counts."""
+    n = 100_000 if ti.cfg.arch == ti.cpu else 8
+    x, y, loss = (ti.field(ti.f64, shape, needs_grad=True) for shape in ((), n, ()))
+
+    @ti.kernel
+    def grow():
+        for i in y:
+            y[i] += ti.sin(x[None] * i) / n
+
+    @ti.kernel
+    def total():
+        ti.loop_config(serialize=True)
+        for i in y:
+            loss[None] += y[i]
+
+    def launch():
+        for _ in range(4):
+            grow()
+
+    found = []
+    for _ in range(5):
+        y.fill(0.0)
+        x[None] = 0.5
+        with ti.ad.Tape(loss):
+            threads = [threading.Thread(target=copy_context().run, args=(launch,)) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            total()
+        found.append(x.grad[None])
+    close(found, [8 * float((np.arange(n) * np.cos(0.5 * np.arange(n))).sum() / n)] * 5, rtol=1e-8)
 
 
 def test_expected_launches_that_no_tape_sees(orbit):
