@@ -95,7 +95,9 @@ def _mean(x: Any, count: int, options: Any, **where: Any) -> Any:
 
 
 def _var(x: Any, count: int, options: Any, **where: Any) -> Any:
-    mean = _mean_in_f64(x, count, **{**where, "keepdims": isinstance(where["axis"], tuple) and bool(where["axis"])})
+    is_number = len(where["axis"]) == x.ndim + len(x.element_shape)
+    mean = _mean_in_f64(x, count, axis=where["axis"], keepdims=not is_number)
+    mean = np.float64(mean) if is_number else mean  # a float of Python would be a `default_fp`
     squares = _reduction("a + b", 0, "(cast(a, f64) - b) * (cast(a, f64) - b)")(x, mean, dtype=f64, **where)
     return _as_type(_divided(squares, max(count - options["ddof"], 0)), _float_type(x, options))
 

@@ -151,6 +151,14 @@ class Ndarray(Recorded, ArrayOperators, Marked, Lender):
         """End, because the tree of the field that this is a view of was destroyed."""
         self.end("the SNode tree of its field was destroyed")
 
+    def end_with_base(self) -> None:
+        """Let a view end with the field that it is a view of, also as a view of a view."""
+        root = self.base
+        while isinstance(root, Ndarray):
+            root = root.base
+        if root is not None:
+            root.describe().tree.read_by(self)
+
     def _position(self, key: Any) -> tuple[int, ...]:
         self.array()
         indices = element_index(key)
@@ -221,6 +229,7 @@ class Ndarray(Recorded, ArrayOperators, Marked, Lender):
         made: Ndarray = object.__new__(type(self))  # another handle of the same memory
         made.__dict__.update(self.__dict__)
         self._program.adopt(made)
+        made.end_with_base()
         return made
 
     def __reduce__(self) -> Any:

@@ -58,8 +58,7 @@ def view_of_memory(owner: Any, element_type: Any, select: Select) -> Ndarray:
         partial(view_of_memory, element_type=element_type, select=select),
         owner.role,
     )
-    if isinstance(owner, Field):
-        owner.describe().tree.read_by(made)
+    made.end_with_base()
     for kind, companion in companions_of(owner):
         setattr(made, kind, made.again(companion))
     return made

@@ -114,6 +114,13 @@ def test_vectors_are_results(ti):
         np.testing.assert_allclose(made.to_numpy(), a.sum(axis=1))
 
 
+def test_equal_numbers_have_no_deviation(ti):
+    x = ti.field(ti.u8, (3, 100))
+    x.fill(255)
+    assert (x.mean(), x.var(), x.std()) == (255, 0, 0)
+    assert x.var(axis=(0, 1), keepdims=True).to_numpy().tolist() == [[0]]
+
+
 def test_functions_of_numpy(ti):
     for x, a in filled(ti, ti.f64, (4, 5)):
         for name in ("sum", "std", "min", "any", "argmax"):

@@ -1,5 +1,7 @@
 """Slices of fields and ndarrays: views that share the memory, by the rules of numpy."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -132,7 +134,6 @@ def test_kernels_take_views(ti):
 
 
 def test_views_of_views_and_copies(ti):
-    import copy
     import pickle
 
     for x, a in both(ti, ti.f32, (6, 6)):
@@ -206,10 +207,11 @@ def test_a_view_ends_with_its_memory(ti):
     tree.dense(ti.i, 4).place(x)
     tree = tree.finalize()
     part, array = x[1:], ti.ndarray(ti.f32, 4)
-    of_array = array[1:]
+    of_array, of_part, same = array[1:], part[1:], copy.copy(part)
     tree.destroy()
-    with pytest.raises(FieldError, match="was destroyed"):
-        part[0]
+    for one in (part, of_part, same):
+        with pytest.raises(FieldError, match="was destroyed"):
+            one[0]
     ti.init(arch=ti.cfg.arch)
     with pytest.raises(FieldError, match="no longer exists"):
         of_array.to_numpy()
