@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -378,13 +378,13 @@ class Watched:
 
     _all: ClassVar[list[Watched]] = []
     _now = 0
-    _lock = forkable(Lock())
+    _lock = forkable(RLock())  # see `watching.py`
 
     def __init__(self, code: Code) -> None:
         self._set = ctypes.CFUNCTYPE(None, ctypes.c_int64)(code["set_watched"])
         with Watched._lock:
-            self._set(Watched._now)
             Watched._all.append(self)
+            self._set(Watched._now)
 
     @classmethod
     def tell(cls, now: int) -> None:

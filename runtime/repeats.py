@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from contextvars import ContextVar
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -47,7 +47,7 @@ class Repeats:
 
     _all: ClassVar[list[Repeats]] = []
     _now: ClassVar[Expected | None] = None
-    _lock = forkable(Lock())
+    _lock = forkable(RLock())  # garbage collection in the meantime may end those of another tape
 
     def __init__(self, code: Code) -> None:
         self._set = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code["set_repeat"])

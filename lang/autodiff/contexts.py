@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import Token
-from threading import Lock
+from threading import RLock
 from types import TracebackType
 from typing import Any, Protocol, TypeVar, cast
 
@@ -67,7 +67,7 @@ class Context(Listener, Protocol):
         """Run the launch `call(*args, **keywords)` of `kernel`, or another one in its place."""
 
 
-_lock = forkable(Lock())
+_lock = forkable(RLock())  # garbage collection in the meantime may close a block: that of an abandoned generator
 _open = 0  # blocks, of all threads
 
 

@@ -7,7 +7,7 @@ kernels or raises the error. A negative index never reaches the memoryview, beca
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ _LARGEST = 3e38  # a number that is finite as an f32
 _REFUSALS = (TypeError, IndexError, ValueError, NotImplementedError, WeftError)
 
 
-_lock = forkable(Lock())
+_lock = forkable(RLock())  # as that of `watching.py`
 _heard = 0  # how many blocks of any thread hear of what Python writes
 
 

@@ -22,23 +22,33 @@ __all__ = ["Watch", "all_watch", "begin", "end", "launch_began", "launch_begins"
 Watch = Callable[..., Any]
 
 watches: tuple[Watch, ...] = ()
-_lock = forkable(threading.Lock())
+_lock = forkable(threading.RLock())  # garbage collection in the meantime may begin or end watches
 
 
 def begin(watch: Watch) -> None:
     """Call that watch for each launch from now on."""
-    global watches
-    with _lock:
-        watches = (*watches, watch)
-        Watched.tell(len(watches))
+    _change(lambda before: (*before, watch))
 
 
 def end(watch: Watch) -> None:
     """Stop calling that watch."""
+    _change(lambda before: tuple(one for one in before if one != watch))
+
+
+def _change(change: Callable[[tuple[Watch, ...]], tuple[Watch, ...]]) -> None:
+    """Replace the watches by `change(watches)`. If garbage collection has changed them meanwhile, do it again."""
     global watches
     with _lock:
-        watches = tuple(one for one in watches if one != watch)
-        Watched.tell(len(watches))
+        before: tuple[Watch, ...] | None = None
+        after: tuple[Watch, ...] = ()
+        while before is not watches:
+            before = watches
+            after = change(before)
+        watches = after
+        told: tuple[Watch, ...] | None = None
+        while told is not watches:
+            told = watches
+            Watched.tell(len(told))
 
 
 def all_watch(kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
