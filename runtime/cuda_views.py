@@ -118,7 +118,7 @@ class DeviceView:
                 kept = range(*entry.indices(self.shape[axis]))
                 offset += kept.start * step if kept else 0
                 shape.append(len(kept))
-                strides.append(kept.step * step)
+                strides.append(kept.step * step if len(kept) > 1 else step)  # (a step may have any size)
             else:
                 offset += entry * step
             axis += 1

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.ir.types import Prim
+from weft.ir.types import Prim, u1
 from weft.lang.arrays.call_keys import Calls, look, seen
 from weft.lang.arrays.generated_kernels import AXES, Pattern, Results, Text, elementwise_kernel, pattern_of, results_of
 from weft.lang.arrays.operands import Operand, ScalarFunction, broadcast, operands
@@ -33,7 +33,8 @@ from weft.lang.program.init import program
 
 __all__ = ["Casting", "ElementwiseFunction", "elementwise"]
 
-Casting = Literal["same_kind", "unsafe"]  # of numpy: which casts to the type of `out` are allowed
+# Which casts to the type of `out` are allowed: those of numpy, and with "integers" also from signed to unsigned ones.
+Casting = Literal["same_kind", "integers", "unsafe"]
 
 
 class _Call(NamedTuple):
@@ -138,7 +139,7 @@ class ElementwiseFunction:
                 raise ArgumentError(f"{self.label}: out={type(one).__name__}: {error.message}") from None
             if tuple(target.shape) != shape:
                 raise ArgumentError(f"{self.label} returns shape {shape}, but out= has shape {tuple(target.shape)}")
-            if not np.can_cast(prim.np, own.np, self._casting):
+            if not _can_cast(prim, own, self._casting):
                 raise ArgumentError(
                     f"{self.label} returns elements of {prim}, but out= has elements of {own}, which is "
                     "another kind of number"
@@ -165,6 +166,12 @@ class ElementwiseFunction:
 
     def __repr__(self) -> str:
         return f"<{self.label}>"
+
+
+def _can_cast(prim: Prim, own: Prim, casting: Casting) -> bool:
+    if casting == "integers":
+        return (prim.is_int and own.is_int and own is not u1) or np.can_cast(prim.np, own.np, "same_kind")
+    return np.can_cast(prim.np, own.np, casting)
 
 
 def _flat_pattern(own: Shape | None, shape: Shape) -> Pattern:

@@ -61,8 +61,8 @@ def operate(text: str, operands: Sequence[Any], waits: bool = False) -> Any:
 
 
 def update(text: str, target: Any, operand: Any) -> Any:
-    """Set `target` to the value of an operator on it and on `operand`, and return it. Raises ArgumentError if its shape
-    would change, or if its type cannot hold such values."""
+    """Set `target` to the value of an operator on it and on `operand`, and return it. Integers wrap, as in a kernel.
+    Raises ArgumentError if its shape would change, or if the values are floats and its elements are integers."""
     value = _operand(operand)
     if value is NotImplemented:
         return NotImplemented
@@ -71,7 +71,7 @@ def update(text: str, target: Any, operand: Any) -> Any:
         raise ArgumentError(f"{target!r} cannot be changed by {operand!r}, which has elements of another shape")
     source = readable(target)
     formula = formula_of(text, [source, value], inner)
-    _computed(formula.text, [_aligned(one, len(inner)) for one in formula.leaves], out=source)
+    _computed(formula.text, [_aligned(one, len(inner)) for one in formula.leaves], source, "integers")
     if source is not target:  # a field in nested blocks
         target.from_numpy(source.to_numpy())
     target._mark()

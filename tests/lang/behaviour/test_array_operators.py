@@ -98,6 +98,9 @@ def test_operators_that_change_their_target(ti):
         whole = make(ti.u8, 3)
         with pytest.raises(ArgumentError, match="another kind of number"):
             whole += 0.5
+        whole += 257
+        whole -= 2
+        assert whole.to_numpy().tolist() == [255] * 3
         whole[:] = np.array([1.7, 300.0, -1.0])  # an assignment casts
         assert whole.to_numpy().tolist() == [1, 255, 0]
 
