@@ -25,6 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["WEFT_OFFLINE_CACHE"] = "0"
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX takes three quarters of a GPU's memory else
     ASSEMBLER.level = 0 if sampling.leave_out(config.getoption("markexpr")) else 3
     if config.getoption("--update") and os.environ.get("CI"):
         raise pytest.UsageError("--update is for people: in CI a golden file that differs is a failure")
