@@ -1,5 +1,7 @@
 """Derivatives that end: in memory without a gradient, by `stop_grad`, and values that a gradient does not find."""
 
+import warnings
+
 import pytest
 
 from tests.lang.behaviour.derivatives import close
@@ -144,3 +146,29 @@ def test_a_derivative_that_ends_in_a_result(ti):
     with pytest.warns(ti.GradientWarning, match="the result of kernel 'total' carries a derivative"), ti.ad.Tape(loss):
         total()
     assert x.grad[None] == 1.0
+
+
+def test_a_lost_derivative_is_told_each_time(ti):
+    """No tape expects a launch that loses a derivative, so that a later one can refuse it."""
+    x, z, loss = scalar(ti), ti.field(ti.f64, (), name="z"), scalar(ti)
+
+    @ti.kernel
+    def store():
+        z[None] = x[None] ** 2
+
+    @ti.kernel
+    def read():
+        loss[None] += z[None] * x[None]
+
+    def run(**options):
+        with ti.ad.Tape(loss, **options):
+            store()
+            read()
+
+    for _ in range(3):
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            run()
+        assert [one.category for one in given] == [ti.GradientWarning]
+    with pytest.raises(WeftError, match="the derivative of the value that is stored here is lost"):
+        run(validation=True)
