@@ -1,408 +1,449 @@
-# pyright: reportOverlappingOverload=false
-# mypy: disable-error-code="overload-overlap"
-"""The functions of the language, as type checkers see them. They take numbers, vectors and matrices."""
+"""What controls loops, memory and compilation in a kernel, as type checkers see it: atomics, `ti.static`,
+`ti.loop_config`, the cells of sparse nodes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, TypeVar, overload
 
 from weft.lang.data.snode_api import SNode
+from weft.stubs.elementwise import Value, Whole
 from weft.stubs.loops import ndrange as ndrange
-from weft.stubs.matrices import Matrix, Tensor, Vector
+from weft.stubs.matrices import Tensor, Vector
 
 T = TypeVar("T")
-# These are type variables, so that the result for an argument of type Any is Any. A function of several values has
-# overloads; a strict checker finds its result for such an argument unknown. The first overload that fits decides.
-Real = TypeVar("Real", float, Vector[float], Matrix[float])
-Whole = TypeVar("Whole", int, Vector[int], Matrix[int])
-Value = TypeVar("Value", int, float, Vector[int], Vector[float], Matrix[int], Matrix[float])
-
-def sqrt(x: Real) -> Real:
-    """Square root; integers become default_fp."""
-
-def rsqrt(x: Real) -> Real:
-    """1 / sqrt(x); integers become default_fp."""
-
-def sin(x: Real) -> Real:
-    """Sine of an angle in radians."""
-
-def cos(x: Real) -> Real:
-    """Cosine of an angle in radians."""
-
-def tan(x: Real) -> Real:
-    """Tangent of an angle in radians."""
-
-def asin(x: Real) -> Real:
-    """Arcsine in radians, in [-pi/2, pi/2]."""
-
-def acos(x: Real) -> Real:
-    """Arccosine in radians, in [0, pi]."""
-
-def atan(x: Real) -> Real:
-    """Arctangent in radians, in (-pi/2, pi/2)."""
-
-def sinh(x: Real) -> Real:
-    """Hyperbolic sine."""
-
-def cosh(x: Real) -> Real:
-    """Hyperbolic cosine."""
-
-def tanh(x: Real) -> Real:
-    """Hyperbolic tangent."""
-
-def exp(x: Real) -> Real:
-    """e to the power x."""
-
-def exp2(x: Real) -> Real:
-    """2 to the power x."""
-
-def log(x: Real) -> Real:
-    """Natural logarithm."""
-
-def log2(x: Real) -> Real:
-    """Logarithm to base 2."""
-
-def abs(x: Value) -> Value:
-    """Absolute value, elementwise; keeps the type."""
-
-def sign(x: Value) -> Value:
-    """The sign, -1, 0 or 1, elementwise; keeps the type."""
-
-def bit_not(x: Whole) -> Whole:
-    """Inverts every bit; integers only."""
-
-def popcnt(x: Whole) -> Whole:
-    """The number of bits that are set; integers only."""
-
-def clz(x: Whole) -> Whole:
-    """The number of leading bits that are zero; integers only."""
-
-@overload
-def floor(x: Value, dtype: None = None) -> Value: ...
-@overload
-def floor(x: float, dtype: type[T]) -> T: ...
-@overload
-def floor(x: Vector[float], dtype: type[T]) -> Vector[T]: ...
-@overload
-def floor(x: Matrix[float], dtype: type[T]) -> Matrix[T]:
-    """The largest integral value <= x. `dtype` casts the result."""
-
-@overload
-def ceil(x: Value, dtype: None = None) -> Value: ...
-@overload
-def ceil(x: float, dtype: type[T]) -> T: ...
-@overload
-def ceil(x: Vector[float], dtype: type[T]) -> Vector[T]: ...
-@overload
-def ceil(x: Matrix[float], dtype: type[T]) -> Matrix[T]:
-    """The smallest integral value >= x. `dtype` casts the result."""
-
-@overload
-def trunc(x: Value, dtype: None = None) -> Value: ...
-@overload
-def trunc(x: float, dtype: type[T]) -> T: ...
-@overload
-def trunc(x: Vector[float], dtype: type[T]) -> Vector[T]: ...
-@overload
-def trunc(x: Matrix[float], dtype: type[T]) -> Matrix[T]:
-    """x without its fraction. `dtype` casts the result."""
-
-@overload
-def round(x: Value, dtype: None = None) -> Value: ...
-@overload
-def round(x: float, dtype: type[T]) -> T: ...
-@overload
-def round(x: Vector[float], dtype: type[T]) -> Vector[T]: ...
-@overload
-def round(x: Matrix[float], dtype: type[T]) -> Matrix[T]:
-    """The nearest integral value; halves are rounded away from zero. `dtype` casts the result."""
-
-@overload
-def atan2(a: float, b: float) -> float: ...
-@overload
-def atan2(a: float | Vector[float], b: float | Vector[float]) -> Vector[float]: ...
-@overload
-def atan2(a: float | Matrix[float], b: float | Matrix[float]) -> Matrix[float]:
-    """The angle of the point (b, a) in radians, in [-pi, pi]."""
-
-@overload
-def pow(a: int, b: int) -> int: ...
-@overload
-def pow(a: float, b: float) -> float: ...
-@overload
-def pow(a: int | Vector[int], b: int | Vector[int]) -> Vector[int]: ...
-@overload
-def pow(a: float | Vector[float], b: float | Vector[float]) -> Vector[float]: ...
-@overload
-def pow(a: float | Matrix[float], b: float | Matrix[float]) -> Matrix[float]:
-    """a to the power b."""
-
-@overload
-def raw_div(a: int, b: int) -> int: ...
-@overload
-def raw_div(a: float, b: float) -> float: ...
-@overload
-def raw_div(a: int | Vector[int], b: int | Vector[int]) -> Vector[int]: ...
-@overload
-def raw_div(a: float | Vector[float], b: float | Vector[float]) -> Vector[float]: ...
-@overload
-def raw_div(a: float | Matrix[float], b: float | Matrix[float]) -> Matrix[float]:
-    """Quotient that truncates for integers, as in C; 0 where b is 0."""
-
-@overload
-def raw_mod(a: int, b: int) -> int: ...
-@overload
-def raw_mod(a: float, b: float) -> float: ...
-@overload
-def raw_mod(a: int | Vector[int], b: int | Vector[int]) -> Vector[int]: ...
-@overload
-def raw_mod(a: float | Vector[float], b: float | Vector[float]) -> Vector[float]: ...
-@overload
-def raw_mod(a: float | Matrix[float], b: float | Matrix[float]) -> Matrix[float]:
-    """Remainder with the sign of a, as in C; 0 where an integer b is 0."""
-
-def bit_shr(a: Whole, b: int | Whole) -> Whole:
-    """a shifted right by b; zeros fill the high bits."""
-
-def bit_sar(a: Whole, b: int | Whole) -> Whole:
-    """a shifted right by b; copies of the sign fill the high bits of signed types."""
-
-def bit_shl(a: Whole, b: int | Whole) -> Whole:
-    """a shifted left by b."""
-
-@overload
-def max(a: int, b: int, *more: int) -> int: ...
-@overload
-def max(a: float, b: float, *more: float) -> float: ...
-@overload
-def max(a: int | Vector[int], b: int | Vector[int], *more: int | Vector[int]) -> Vector[int]: ...
-@overload
-def max(a: float | Vector[float], b: float | Vector[float], *more: float | Vector[float]) -> Vector[float]: ...
-@overload
-def max(a: float | Matrix[float], b: float | Matrix[float], *more: float | Matrix[float]) -> Matrix[float]:
-    """The largest of two or more values, elementwise; ignores NaN if there is a number."""
-
-@overload
-def min(a: int, b: int, *more: int) -> int: ...
-@overload
-def min(a: float, b: float, *more: float) -> float: ...
-@overload
-def min(a: int | Vector[int], b: int | Vector[int], *more: int | Vector[int]) -> Vector[int]: ...
-@overload
-def min(a: float | Vector[float], b: float | Vector[float], *more: float | Vector[float]) -> Vector[float]: ...
-@overload
-def min(a: float | Matrix[float], b: float | Matrix[float], *more: float | Matrix[float]) -> Matrix[float]:
-    """The smallest of two or more values, elementwise; ignores NaN if there is a number."""
-
-@overload
-def logical_and(a: float, b: float) -> bool: ...
-@overload
-def logical_and(a: float | Tensor[float], b: float | Tensor[float]) -> Any:
-    """Whether both are nonzero."""
-
-@overload
-def logical_or(a: float, b: float) -> bool: ...
-@overload
-def logical_or(a: float | Tensor[float], b: float | Tensor[float]) -> Any:
-    """Whether at least one of them is nonzero."""
-
-@overload
-def logical_not(x: float) -> bool: ...
-@overload
-def logical_not(x: Vector[float]) -> Vector[int]: ...
-@overload
-def logical_not(x: Matrix[float]) -> Matrix[int]:
-    """Whether x is zero, elementwise."""
-
-@overload
-def isnan(x: float) -> bool: ...
-@overload
-def isnan(x: Vector[float]) -> Vector[int]: ...
-@overload
-def isnan(x: Matrix[float]) -> Matrix[int]:
-    """Whether x is NaN, elementwise."""
-
-@overload
-def isinf(x: float) -> bool: ...
-@overload
-def isinf(x: Vector[float]) -> Vector[int]: ...
-@overload
-def isinf(x: Matrix[float]) -> Matrix[int]:
-    """Whether x is infinite, elementwise."""
-
-@overload
-def select(condition: Any, a: int, b: int) -> int: ...
-@overload
-def select(condition: Any, a: float, b: float) -> float: ...
-@overload
-def select(condition: Any, a: int | Vector[int], b: int | Vector[int]) -> Vector[int]: ...
-@overload
-def select(condition: Any, a: float | Vector[float], b: float | Vector[float]) -> Vector[float]: ...
-@overload
-def select(condition: Any, a: float | Matrix[float], b: float | Matrix[float]) -> Matrix[float]:
-    """a where the condition is true, else b, elementwise; both sides are evaluated."""
-
-@overload
-def ifte(condition: Any, a: int, b: int) -> int: ...
-@overload
-def ifte(condition: Any, a: float, b: float) -> float: ...
-@overload
-def ifte(condition: Any, a: int | Vector[int], b: int | Vector[int]) -> Vector[int]: ...
-@overload
-def ifte(condition: Any, a: float | Vector[float], b: float | Vector[float]) -> Vector[float]: ...
-@overload
-def ifte(condition: Any, a: float | Matrix[float], b: float | Matrix[float]) -> Matrix[float]:
-    """a if the scalar condition is true, else b."""
-
-@overload
-def cast(x: float, dtype: type[T]) -> T: ...
-@overload
-def cast(x: Vector[float], dtype: type[T]) -> Vector[T]: ...
-@overload
-def cast(x: Matrix[float], dtype: type[T]) -> Matrix[T]:
-    """x converted to dtype; floats saturate into integers, NaN becomes 0."""
-
-@overload
-def bit_cast(x: float, dtype: type[T]) -> T: ...
-@overload
-def bit_cast(x: Vector[float], dtype: type[T]) -> Vector[T]: ...
-@overload
-def bit_cast(x: Matrix[float], dtype: type[T]) -> Matrix[T]:
-    """The bits of x read as dtype, which has the same size."""
-
-@overload
-def random() -> float: ...
-@overload
-def random(dtype: type[T]) -> T:
-    """A uniform random number: a float in [0, 1), or an integer from the whole range of the type."""
-
-@overload
-def randn() -> float: ...
-@overload
-def randn(dtype: type[T]) -> T:
-    """A random number from the standard normal distribution."""
-
-@overload
-def frexp(x: float) -> tuple[float, int]: ...
-@overload
-def frexp(x: Vector[float]) -> tuple[Vector[float], Vector[int]]: ...
-@overload
-def frexp(x: Matrix[float]) -> tuple[Matrix[float], Matrix[int]]:
-    """(m, e) with x = m * 2**e, 0.5 <= |m| < 1, e an i32, elementwise; else (x, 0)."""
 
 def atomic_add(target: Value, value: float | Tensor[float]) -> Value:
-    """Executes `target = target add value` as one atomic operation; returns the old value."""
+    """Adds a value to an element of a field or array, or to a variable that iterations share, as one operation: no
+    update of another thread is lost. Returns the old value. `x[i] += v` does the same. `value` becomes the type of the
+    target, and a vector or matrix is added element by element, each in an operation of its own. Raises CompilationError
+    in Python scope.
+
+    Example:
+        slots = ti.field(ti.i32, ())
+        found = ti.field(ti.i32, 100)
+
+        @ti.kernel
+        def collect(n: ti.i32):
+            for i in range(n):
+                if i % 7 == 0:
+                    found[ti.atomic_add(slots[None], 1)] = i
+
+        collect(50)
+        slots[None], sorted(found.to_numpy()[:8].tolist())  # (8, [0, 7, 14, 21, 28, 35, 42, 49])
+    """
 
 def atomic_sub(target: Value, value: float | Tensor[float]) -> Value:
-    """Executes `target = target sub value` as one atomic operation; returns the old value."""
+    """Subtracts a value as one operation, as `ti.atomic_add` adds one. Returns the old value. `x[i] -= v` does the
+    same.
+
+    Example:
+        stock = ti.field(ti.i32, ())
+        stock[None] = 100
+
+        @ti.kernel
+        def sell():
+            for i in range(30):
+                ti.atomic_sub(stock[None], 2)
+
+        sell()
+        stock[None]  # 40
+    """
 
 def atomic_mul(target: Value, value: float | Tensor[float]) -> Value:
-    """Executes `target = target mul value` as one atomic operation; returns the old value."""
+    """Multiplies by a value as one operation, as `ti.atomic_add` adds one. Returns the old value. `x[i] *= v` does the
+    same.
+
+    Example:
+        product = ti.field(ti.i32, ())
+        product[None] = 1
+
+        @ti.kernel
+        def factorial(n: ti.i32):
+            for i in range(1, n + 1):
+                ti.atomic_mul(product[None], i)
+
+        factorial(10)
+        product[None]  # 3628800
+    """
 
 def atomic_min(target: Value, value: float | Tensor[float]) -> Value:
-    """Executes `target = target min value` as one atomic operation; returns the old value."""
+    """Stores the smaller of the element and a value, as one operation. NaN is ignored if there is a number. Returns the
+    old value.
+
+    Example:
+        x = ti.field(ti.f32, 1000)
+        x.from_numpy(np.arange(1000) - 600.0)
+        least = ti.field(ti.f32, ())
+
+        @ti.kernel
+        def find():
+            for i in x:
+                ti.atomic_min(least[None], x[i])
+
+        find()
+        least[None]  # -600.0
+    """
 
 def atomic_max(target: Value, value: float | Tensor[float]) -> Value:
-    """Executes `target = target max value` as one atomic operation; returns the old value."""
+    """Stores the larger of the element and a value, as one operation. NaN is ignored if there is a number. Returns the
+    old value.
+
+    Example:
+        x = ti.field(ti.i32, 100)
+        x.from_numpy(np.arange(100) % 37)
+
+        @ti.kernel
+        def largest() -> ti.i32:
+            found = 0
+            for i in x:
+                ti.atomic_max(found, x[i])
+            return found
+
+        largest()  # 36
+    """
 
 def atomic_and(target: Whole, value: int | Tensor[int]) -> Whole:
-    """Executes `target = target and value` as one atomic operation; returns the old value."""
+    """Stores the bits that the element and a value have in common, as one operation. Both are integers. Returns the old
+    value. `x[i] &= v` does the same.
+
+    Example:
+        mask = ti.field(ti.i32, ())
+        mask[None] = 0b1111
+
+        @ti.kernel
+        def clear_bits():
+            for i in range(2):
+                ti.atomic_and(mask[None], ~(1 << i))
+
+        clear_bits()
+        bin(mask[None])  # '0b1100'
+    """
 
 def atomic_or(target: Whole, value: int | Tensor[int]) -> Whole:
-    """Executes `target = target or value` as one atomic operation; returns the old value."""
+    """Stores the bits that the element or a value has, as one operation. Both are integers. Returns the old value.
+    `x[i] |= v` does the same.
+
+    Example:
+        seen = ti.field(ti.i32, ())
+
+        @ti.kernel
+        def mark():
+            for i in range(4):
+                ti.atomic_or(seen[None], 1 << (2 * i))
+
+        mark()
+        bin(seen[None])  # '0b1010101'
+    """
 
 def atomic_xor(target: Whole, value: int | Tensor[int]) -> Whole:
-    """Executes `target = target xor value` as one atomic operation; returns the old value."""
+    """Stores the bits that only one of the element and a value has, as one operation. Both are integers. Returns the
+    old value. `x[i] ^= v` does the same.
+
+    Example:
+        parity = ti.field(ti.i32, ())
+
+        @ti.kernel
+        def flip(n: ti.i32):
+            for i in range(n):
+                ti.atomic_xor(parity[None], 1)
+
+        flip(5)
+        parity[None]  # 1
+    """
 
 @overload
 def static(x: T) -> T: ...
 @overload
 def static(x: Any, *more: Any) -> tuple[Any, ...]:
-    """Returns its argument, evaluated at compile time: loops over it are unrolled, and only the branch of an
-    `if` that is taken is compiled."""
+    """Returns its argument, evaluated at compile time: loops over it are unrolled, and only the branch of an `if` that
+    is taken is compiled. Several arguments give a tuple. Raises CompilationError if the argument is not known at
+    compile time.
+
+    Example:
+        smooth = True
+
+        @ti.kernel
+        def blend(t: ti.f32) -> ti.f32:
+            total = 0.0
+            for k in ti.static(range(3)):  # three copies of the body, each with its own k
+                total += t**k
+            if ti.static(smooth):
+                total = total / 3
+            return total
+
+        blend(1.0)  # 1.0
+    """
 
 def grouped(over: Any) -> Iterator[Vector[int]]:
-    """Makes a loop over an ndrange or field whose index is one vector."""
+    """Makes a loop over an ndrange, a field, a node or an array whose index is one vector of i32, so that the loop
+    works for any number of axes. In Python, it iterates over the vectors. Raises TypeMismatch for anything else.
+
+    Example:
+        x = ti.field(ti.i32, (2, 3))
+
+        @ti.kernel
+        def number():
+            for I in ti.grouped(x):
+                x[I] = 10 * I[0] + I.sum()
+
+        number()
+        x.to_numpy().tolist()  # [[0, 1, 2], [11, 12, 13]]
+        [list(I) for I in ti.grouped(ti.ndrange(2, (5, 6)))]  # [[0, 5], [1, 5]]
+    """
 
 def loop_config(
     *,
     block_dim: int | None = None,
     serialize: bool | None = None,
     parallelize: int | None = None,
+    simd: int | None = None,
+    name: str | None = None,
     block_dim_adaptive: bool | None = None,
     bit_vectorize: bool | None = None,
 ) -> None:
-    """Settings of the next loop: serialize, block_dim, parallelize."""
+    """Settings of the loop that follows in the kernel. A number of 0 and None let the compiler choose. `serialize=True`
+    runs the loop in order, and allows `break`. `parallelize` is the largest number of threads of the CPU. `block_dim`
+    is the number of threads of a block on a GPU. `simd` is the number of lanes of a vectorized loop on the CPU. `name`,
+    `block_dim_adaptive` and `bit_vectorize` are accepted for Taichi's programs, and have no effect. Raises
+    CompilationError for negative numbers, and in Python scope.
+
+    Example:
+        @ti.kernel
+        def first_square_above(n: ti.i32) -> ti.i32:
+            found = -1
+            ti.loop_config(serialize=True)
+            for i in range(n):
+                if i * i > n:
+                    found = i * i
+                    break
+            return found
+
+        first_square_above(50)  # 64
+    """
 
 def static_print(*values: Any) -> None:
-    """Prints at compile time."""
+    """Prints at compile time, once for each compiled version of the kernel: values that are known then, and the types
+    of others.
+
+    Example:
+        @ti.kernel
+        def twice(x: ti.f32) -> ti.f32:
+            ti.static_print("compiling for", x)
+            return 2 * x
+
+        twice(1.5)  # 3.0
+    """
 
 def static_assert(condition: Any, message: Any = None) -> None:
-    """Raises an error at compile time unless the condition is true."""
+    """Raises CompilationError at compile time, with the message, unless the condition is true. The condition must be
+    known at compile time.
+
+    Example:
+        @ti.kernel
+        def mean(x: ti.template()) -> ti.f32:
+            ti.static_assert(len(x.shape) == 1, "x must have one axis")
+            total = 0.0
+            for i in x:
+                total += x[i]
+            return total / x.shape[0]
+
+        x = ti.field(ti.f32, 4)
+        x.fill(2)
+        mean(x)  # 2.0
+    """
 
 def zero(x: T) -> T:
-    """0 of the type (and shape) of x."""
+    """0 of the type (and shape) of x: a number, a vector or a matrix. Raises TypeMismatch for anything else.
+
+    Example:
+        ti.zero(3.5)  # 0.0
+        ti.zero(ti.Vector([1, 2]))  # [0 0]
+    """
 
 def one(x: T) -> T:
-    """1 of the type (and shape) of x."""
+    """1 of the type (and shape) of x: a number, a vector or a matrix. Raises TypeMismatch for anything else.
+
+    Example:
+        ti.one(7)  # 1
+        ti.one(ti.Vector([0.5, 2.0]))  # [1. 1.]
+    """
 
 def stop_grad(x: T) -> T:
-    """x, without a derivative; for a field, its elements in this block."""
+    """x, without a derivative: a number, a vector or a matrix. For a field, its elements carry no derivative in the
+    rest of the block. It has an effect only where derivatives are computed.
+
+    Example:
+        x = ti.field(ti.f64, ())
+        loss = ti.field(ti.f64, ())
+        x[None] = 3.0
+
+        @ti.kernel
+        def product():
+            loss[None] = x[None] * ti.stop_grad(x[None])
+
+        product()
+        ti.ad.grad(product, x, loss)()  # 3.0
+    """
 
 def assume_in_range(x: T, base: float, low: float, high: float) -> T:
-    """Returns x; promises that it is in [base + low, base + high)."""
+    """Returns x; promises the compiler that it is in [base + low, base + high). Taichi's programs use it for speed.
+    Weft does not need it.
+
+    Example:
+        @ti.kernel
+        def neighbour(i: ti.i32) -> ti.i32:
+            return ti.assume_in_range(i - 1, i, -1, 2)
+
+        neighbour(5)  # 4
+    """
 
 def block_local(*fields: Any) -> None:
-    """A hint to keep fields in fast memory; does not change results."""
+    """A hint to keep fields in fast memory in the next loop. It changes no result. Weft chooses by itself, and ignores
+    it.
+
+    Example:
+        x = ti.field(ti.f32, 16)
+
+        @ti.kernel
+        def fill():
+            ti.block_local(x)
+            for i in x:
+                x[i] = i
+
+        fill()
+        x[15]  # 15.0
+    """
 
 def cache_read_only(*fields: Any) -> None:
-    """A hint that fields are only read; does not change results."""
+    """A hint that fields are only read in the next loop. It changes no result. Weft finds out by itself, and ignores
+    it.
+
+    Example:
+        x, y = ti.field(ti.f32, 4), ti.field(ti.f32, 4)
+        x.fill(3)
+
+        @ti.kernel
+        def twice():
+            ti.cache_read_only(x)
+            for i in y:
+                y[i] = 2 * x[i]
+
+        twice()
+        y.to_numpy()  # array([6., 6., 6., 6.], dtype=float32)
+    """
 
 def activate(node: SNode, indices: Any) -> None:
-    """Activates a cell of a sparse node, and the cells above it."""
+    """Activates a cell of a sparse node, and the cells above it. `indices` is the index of the cell among those of its
+    node: a number, a list or a vector of integers. Raises CompilationError in Python scope.
+
+    Example:
+        x = ti.field(ti.f32)
+        blocks = ti.root.pointer(ti.i, 8)
+        blocks.dense(ti.i, 4).place(x)
+
+        @ti.kernel
+        def open_block(b: ti.i32):
+            ti.activate(blocks, b)
+
+        open_block(3)
+        x.active()[0].ravel()  # array([12, 13, 14, 15])
+    """
 
 def deactivate(node: SNode, indices: Any) -> None:
-    """Deactivates a cell of a sparse node; of a dynamic node, a list. It reads 0 then."""
+    """Deactivates a cell of a sparse node; of a dynamic node, a list. It reads 0 then. Raises CompilationError in
+    Python scope.
+
+    Example:
+        x = ti.field(ti.f32)
+        blocks = ti.root.pointer(ti.i, 8)
+        blocks.dense(ti.i, 4).place(x)
+        x[5] = 2.0
+
+        @ti.kernel
+        def close_block(b: ti.i32):
+            ti.deactivate(blocks, b)
+
+        close_block(1)
+        x[5], len(x.active()[0])  # (0.0, 0)
+    """
 
 def is_active(node: SNode, indices: Any) -> int:
-    """Whether a cell of a sparse node is active, or an element of a list exists: 1 or 0."""
+    """Whether a cell of a sparse node is active, or an element of a list exists: 1 or 0. Raises CompilationError in
+    Python scope.
+
+    Example:
+        x = ti.field(ti.f32)
+        blocks = ti.root.pointer(ti.i, 8)
+        blocks.dense(ti.i, 4).place(x)
+        x[5] = 2.0
+
+        @ti.kernel
+        def count() -> ti.i32:
+            active = 0
+            for b in range(8):
+                active += ti.is_active(blocks, b)
+            return active
+
+        count()  # 1
+    """
 
 def length(node: SNode, indices: Any = None) -> int:
-    """The length of a list, which is a cell of a dynamic node."""
+    """The length of a list, which is a cell of a dynamic node. Raises CompilationError in Python scope.
+
+    Example:
+        x = ti.field(ti.i32)
+        lists = ti.root.dense(ti.i, 3)
+        items = lists.dynamic(ti.j, 64)
+        items.place(x)
+
+        @ti.kernel
+        def fill_lists():
+            for i in range(3):
+                for j in range(10 * i):
+                    ti.append(items, i, j)
+
+        @ti.kernel
+        def total() -> ti.i32:
+            return ti.length(items, 0) + ti.length(items, 1) + ti.length(items, 2)
+
+        fill_lists()
+        total()  # 30
+    """
 
 def append(node: SNode, indices: Any, val: Any) -> int:
-    """Makes a list longer by one element with that value; returns the index of the element."""
+    """Makes a list, which is a cell of a dynamic node, longer by one element with the value `val`; returns the index of
+    the element. Several threads may append to one list; the order is not defined then. Raises CompilationError in
+    Python scope.
+
+    Example:
+        x = ti.field(ti.i32)
+        list_of_x = ti.root.dynamic(ti.i, 1000)
+        list_of_x.place(x)
+
+        @ti.kernel
+        def collect():
+            for i in range(100):
+                if i % 10 == 3:
+                    ti.append(list_of_x, [], i)
+
+        collect()
+        sorted(x.active()[1].tolist())  # [3, 13, 23, 33, 43, 53, 63, 73, 83, 93]
+    """
 
 def no_activate(*nodes: SNode) -> None:
-    """In the next loop, writes below these nodes change only what is active."""
+    """In the next loop, writes below these nodes change only what is active. Raises CompilationError in Python scope.
 
-def svd(A: Matrix[float], dt: Any = None) -> tuple[Matrix[float], Matrix[float], Matrix[float]]:
-    """Return (U, S, V) with A = U @ S @ V.transpose(), for a 2 x 2 or 3 x 3 matrix. S is diagonal and descending.
+    Example:
+        x = ti.field(ti.f32)
+        blocks = ti.root.pointer(ti.i, 8)
+        blocks.dense(ti.i, 4).place(x)
+        x[5] = 2.0
 
-    V is a rotation. In 2-D, the values are not negative and U may be a reflection. In 3-D, U is a rotation and the last
-    value has the sign of the determinant. The product differs from A by rounding: of 10 million matrices, the largest
-    difference in an element was 11.8 eps of S[0, 0], and U and V differed from orthogonal matrices by 9.7 eps. Columns
-    that are perpendicular up to rounding are not rotated, so for a matrix near the identity, U and V are near it too
-    (columns may change places). Method: one-sided Jacobi (Hestenes 1958)."""
+        @ti.kernel
+        def add_one():
+            ti.no_activate(blocks)
+            for i in range(32):
+                x[i] += 1
 
-def polar_decompose(A: Matrix[float], dt: Any = None) -> tuple[Matrix[float], Matrix[float]]:
-    """Return (R, S) with A = R @ S, for a 2 x 2 or 3 x 3 matrix: R is orthogonal, S is symmetric (see `svd` for
-    signs)."""
-
-def eig(A: Matrix[float], dt: Any = None) -> tuple[Matrix[float], Matrix[float]]:
-    """Return (values, vectors) of a real 2 x 2 matrix. Row k of `values` is (real, imaginary) of value k. Column k of
-    the 4 x 2 `vectors` is its unit eigenvector (real, imaginary, real, imaginary). Off-diagonal elements that are
-    rounding are ignored, as in `svd`."""
-
-def sym_eig(A: Matrix[float], dt: Any = None) -> tuple[Vector[float], Matrix[float]]:
-    """Return (values, vectors) of a symmetric 2 x 2 matrix (values descending) or 3 x 3 matrix (ascending). The columns
-    of `vectors` are unit eigenvectors. A differs from the matrix with exactly these values and vectors by rounding: of
-    10 million matrices, the largest difference in an element was 15.4 eps of the largest value. Off-diagonal elements
-    that are rounding are ignored, as in `svd`. Method: Jacobi rotations."""
-
-def solve(A: Matrix[float], b: Vector[float], dt: Any = None) -> Vector[float]:
-    """Return x with A @ x = b, for a square A of up to 4 x 4 (inf or nan if A is singular)."""
-
-def rescale_index(a: Any, b: Any, I: Vector[int] | Sequence[int]) -> Vector[int]:
-    """Return the index in field or node b of the place with index I in field or node a. Both cover the same box at
-    their own resolution. Along each axis, the resolution of one is a multiple of the other's. The offsets of fields
-    count."""
+        add_one()
+        x[5], x[20]  # (3.0, 0.0)
+    """

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import builtins
 import functools
+import inspect
 from collections.abc import Callable, Iterator
+from inspect import Signature
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -22,6 +24,7 @@ from weft.ir.types import Prim, f64, i64, u1
 from weft.lang.arguments import FAULTS, unfit
 from weft.lang.errors import StaticAssertion
 from weft.lang.program.init import program, python_random
+from weft.lang.values.documentation import documented, signature
 from weft.lang.values.makers import MAKERS
 from weft.lang.values.scope import is_whole, result, with_types
 from weft.lang.values.types import prim_of_numpy, primitive
@@ -41,14 +44,20 @@ def any_whole(args: tuple[Any, ...]) -> bool:
     return not _USUAL.issuperset(map(type, args)) and builtins.any(map(is_whole, args))
 
 
+@documented(is_library=False)
 class Builtin:
     """A function of the language. The translator dispatches on `name`. A call in Python runs `python`. `names_type`
-    says that the call names the type of its result, so the result keeps that type."""
+    says that the call names the type of its result, so the result keeps that type. The stubs document it; `doc` is for
+    those that they do not have."""
 
-    def __init__(self, name: str, python: Callable[..., Any], doc: str, names_type: bool = False) -> None:
-        self.name, self.python, self.names_type, self.__doc__ = name, python, names_type, doc
+    def __init__(self, name: str, python: Callable[..., Any], doc: str = "", names_type: bool = False) -> None:
+        self.name, self.python, self.names_type, self.own_documentation = name, python, names_type, doc
         self.__name__ = name
         BUILTINS[name] = self
+
+    @property
+    def __signature__(self) -> Signature:
+        return signature(self.__name__) or inspect.signature(self.python)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if not keywords and any_whole(args) and self.name in ELEMENTWISE:
@@ -65,9 +74,10 @@ class Builtin:
         return f"<builtin {self.name}>"
 
 
+@documented(is_library=True)
 class PyFunc:
     """A function that kernels inline, as they inline a `@func`, and that Python calls. `function` is the plain Python
-    function."""
+    function. The stubs say more of those of Weft than the function itself."""
 
     is_pyfunc = True
 
@@ -75,6 +85,8 @@ class PyFunc:
         functools.update_wrapper(self, function)
         self.function = function
         self._is_ours = (function.__module__ or "").startswith("weft.lang.")
+        if self._is_ours:
+            self.own_documentation = self.__dict__.pop("__doc__")
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if self._is_ours:
@@ -168,76 +180,74 @@ def apply_binary(kind: str, a: Any, b: Any) -> Any:
     return _rewrap(BINARY[kind].evaluate(cast_value(left, lhs), cast_value(right, rhs)))
 
 
-def _unary(name: str, doc: str) -> Builtin:
-    return Builtin(name, lambda x: apply_unary(name, x), doc)
+def _unary(name: str) -> Builtin:
+    return Builtin(name, lambda x: apply_unary(name, x))
 
 
-def _rounding(name: str, doc: str) -> Builtin:
+def _rounding(name: str) -> Builtin:
     def run(x: Any, dtype: Any = None) -> Any:
         result = apply_unary(name, x)
         return result if dtype is None else _cast(result, dtype)
 
-    return Builtin(name, run, doc + " `dtype` casts the result.")
+    return Builtin(name, run)
 
 
-def _binary(name: str, doc: str) -> Builtin:
-    return Builtin(name, lambda a, b: apply_binary(name, a, b), doc)
+def _binary(name: str) -> Builtin:
+    return Builtin(name, lambda a, b: apply_binary(name, a, b))
 
 
-def _nary(name: str, doc: str) -> Builtin:
+def _nary(name: str) -> Builtin:
     def run(*values: Any) -> Any:
         if len(values) < 2:
             raise TypeMismatch(f"{name} takes at least two values, got {len(values)}")
         return functools.reduce(lambda a, b: apply_binary(name, a, b), values)
 
-    return Builtin(name, run, doc)
+    return Builtin(name, run)
 
 
-abs = _unary("abs", "Absolute value, elementwise; keeps the type.")
-sign = _unary("sign", "The sign, -1, 0 or 1, elementwise; keeps the type.")
-bit_not = _unary("bit_not", "Inverts every bit; integers only.")
-logical_not = _unary("not", "Whether x is zero, elementwise.")
-floor = _rounding("floor", "The largest integral value <= x.")
-ceil = _rounding("ceil", "The smallest integral value >= x.")
-trunc = _rounding("trunc", "x without its fraction.")
-round = _rounding("round", "The nearest integral value; halves are rounded away from zero.")
-sqrt = _unary("sqrt", "Square root; integers become default_fp.")
-rsqrt = _unary("rsqrt", "1 / sqrt(x); integers become default_fp.")
-sin = _unary("sin", "Sine of an angle in radians.")
-cos = _unary("cos", "Cosine of an angle in radians.")
-tan = _unary("tan", "Tangent of an angle in radians.")
-asin = _unary("asin", "Arcsine in radians, in [-pi/2, pi/2].")
-acos = _unary("acos", "Arccosine in radians, in [0, pi].")
-atan = _unary("atan", "Arctangent in radians, in (-pi/2, pi/2).")
-sinh = _unary("sinh", "Hyperbolic sine.")
-cosh = _unary("cosh", "Hyperbolic cosine.")
-tanh = _unary("tanh", "Hyperbolic tangent.")
-exp = _unary("exp", "e to the power x.")
-exp2 = _unary("exp2", "2 to the power x.")
-log = _unary("log", "Natural logarithm.")
-log2 = _unary("log2", "Logarithm to base 2.")
-popcnt = _unary("popcnt", "The number of bits that are set; integers only.")
-clz = _unary("clz", "The number of leading bits that are zero; integers only.")
+abs = _unary("abs")
+sign = _unary("sign")
+bit_not = _unary("bit_not")
+logical_not = _unary("not")
+floor = _rounding("floor")
+ceil = _rounding("ceil")
+trunc = _rounding("trunc")
+round = _rounding("round")
+sqrt = _unary("sqrt")
+rsqrt = _unary("rsqrt")
+sin = _unary("sin")
+cos = _unary("cos")
+tan = _unary("tan")
+asin = _unary("asin")
+acos = _unary("acos")
+atan = _unary("atan")
+sinh = _unary("sinh")
+cosh = _unary("cosh")
+tanh = _unary("tanh")
+exp = _unary("exp")
+exp2 = _unary("exp2")
+log = _unary("log")
+log2 = _unary("log2")
+popcnt = _unary("popcnt")
+clz = _unary("clz")
 
-atan2 = _binary("atan2", "The angle of the point (b, a) in radians, in [-pi, pi].")
-pow = _binary("pow", "a to the power b.")
-raw_div = _binary("raw_div", "Quotient that truncates for integers, as in C; 0 where b is 0.")
-raw_mod = _binary("raw_mod", "Remainder with the sign of a, as in C; 0 where an integer b is 0.")
-bit_shr = _binary("bit_shr", "a shifted right by b; zeros fill the high bits.")
-bit_sar = _binary("shr", "a shifted right by b; copies of the sign fill the high bits of signed types.")
-bit_shl = _binary("shl", "a shifted left by b.")
-max = _nary("max", "The largest of two or more values, elementwise; ignores NaN if there is a number.")
-min = _nary("min", "The smallest of two or more values, elementwise; ignores NaN if there is a number.")
+atan2 = _binary("atan2")
+pow = _binary("pow")
+raw_div = _binary("raw_div")
+raw_mod = _binary("raw_mod")
+bit_shr = _binary("bit_shr")
+bit_sar = _binary("shr")
+bit_shl = _binary("shl")
+max = _nary("max")
+min = _nary("min")
 
 
 def _truth(x: Any) -> Any:
     return cast_value(_values(x), u1)
 
 
-logical_and = Builtin("logical_and", lambda a, b: _rewrap(_truth(a) & _truth(b)), "Whether both are nonzero.")
-logical_or = Builtin(
-    "logical_or", lambda a, b: _rewrap(_truth(a) | _truth(b)), "Whether at least one of them is nonzero."
-)
+logical_and = Builtin("logical_and", lambda a, b: _rewrap(_truth(a) & _truth(b)))
+logical_or = Builtin("logical_or", lambda a, b: _rewrap(_truth(a) | _truth(b)))
 
 
 def _select(condition: Any, a: Any, b: Any) -> Any:
@@ -275,17 +285,16 @@ def _frexp(x: Any) -> tuple[Any, Any]:
     return _rewrap(mantissa), _rewrap(exponent)
 
 
-select = Builtin("select", _select, "a where the condition is true, else b, elementwise; both sides are evaluated.")
-ifte = Builtin("ifte", lambda c, a, b: a if c else b, "a if the scalar condition is true, else b.")
-cast = Builtin("cast", _cast, "x converted to dtype; floats saturate into integers, NaN becomes 0.", names_type=True)
-bit_cast = Builtin("bit_cast", _bit_cast, "The bits of x read as dtype, which has the same size.", names_type=True)
+select = Builtin("select", _select)
+ifte = Builtin("ifte", lambda c, a, b: a if c else b)
+cast = Builtin("cast", _cast, names_type=True)
+bit_cast = Builtin("bit_cast", _bit_cast, names_type=True)
 random = Builtin(
     "random",
     lambda dtype=float: python_random(primitive(dtype)),
-    "A uniform random number: a float in [0, 1), or an integer from the whole range of the type.",
 )
-randn = Builtin("randn", _randn, "A random number from the standard normal distribution.")
-frexp = Builtin("frexp", _frexp, "(m, e) with x = m * 2**e, 0.5 <= |m| < 1, e an i32, elementwise; else (x, 0).")
+randn = Builtin("randn", _randn)
+frexp = Builtin("frexp", _frexp)
 
 
 def _kernel_only(name: str) -> Callable[..., Any]:
@@ -300,7 +309,6 @@ def _atomic(kind: str) -> Builtin:
     return Builtin(
         name,
         _kernel_only(name),
-        f"Executes `target = target {kind} value` as one atomic operation; returns the old value.",
     )
 
 
@@ -381,10 +389,8 @@ def _predicate(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 static = Builtin(
     "static",
     _static,
-    "Returns its argument, evaluated at compile time: loops over it are unrolled, and only the branch of an "
-    "`if` that is taken is compiled.",
 )
-grouped = Builtin("grouped", _grouped, "Makes a loop over an ndrange or field whose index is one vector.")
+grouped = Builtin("grouped", _grouped)
 
 
 def _loop_config(
@@ -393,24 +399,18 @@ def _loop_config(
     raise CompilationError("loop_config works only in a kernel: call it directly before the loop that it configures")
 
 
-loop_config = Builtin("loop_config", _loop_config, "Settings of the next loop: serialize, block_dim, parallelize.")
-static_print = Builtin("static_print", print, "Prints at compile time.")
-static_assert = Builtin(
-    "static_assert", _static_assert, "Raises an error at compile time unless the condition is true."
-)
-zero = Builtin("zero", _filled(0), "0 of the type (and shape) of x.")
-one = Builtin("one", _filled(1), "1 of the type (and shape) of x.")
-isnan = Builtin("isnan", _predicate(np.isnan), "Whether x is NaN, elementwise.")
-isinf = Builtin("isinf", _predicate(np.isinf), "Whether x is infinite, elementwise.")
+loop_config = Builtin("loop_config", _loop_config)
+static_print = Builtin("static_print", print)
+static_assert = Builtin("static_assert", _static_assert)
+zero = Builtin("zero", _filled(0))
+one = Builtin("one", _filled(1))
+isnan = Builtin("isnan", _predicate(np.isnan))
+isinf = Builtin("isinf", _predicate(np.isinf))
 any = Builtin("any", lambda x: bool(np.any(_values(x))), "Whether some element of a matrix is nonzero.")
 all = Builtin("all", lambda x: bool(np.all(_values(x))), "Whether every element of a matrix is nonzero.")
-block_local = Builtin("block_local", lambda *_: None, "A hint to keep fields in fast memory; does not change results.")
-cache_read_only = Builtin(
-    "cache_read_only", lambda *_: None, "A hint that fields are only read; does not change results."
-)
-assume_in_range = Builtin(
-    "assume_in_range", lambda x, base, low, high: x, "Returns x; promises that it is in [base + low, base + high)."
-)
+block_local = Builtin("block_local", lambda *_: None)
+cache_read_only = Builtin("cache_read_only", lambda *_: None)
+assume_in_range = Builtin("assume_in_range", lambda x, base, low, high: x)
 
 
 def _in_kernels(name: str) -> Callable[..., Any]:
@@ -420,14 +420,14 @@ def _in_kernels(name: str) -> Callable[..., Any]:
     return refuse
 
 
-def _on_cells(name: str, doc: str) -> Builtin:
-    return Builtin(name, _in_kernels(name), doc)
+def _on_cells(name: str) -> Builtin:
+    return Builtin(name, _in_kernels(name))
 
 
-activate = _on_cells("activate", "Activates a cell of a sparse node, and the cells above it.")
-deactivate = _on_cells("deactivate", "Deactivates a cell of a sparse node; of a dynamic node, a list. It reads 0 then.")
-is_active = _on_cells("is_active", "Whether a cell of a sparse node is active, or an element of a list exists: 1 or 0.")
-length = _on_cells("length", "The length of a list, which is a cell of a dynamic node.")
-append = _on_cells("append", "Makes a list longer by one element with that value; returns the index of the element.")
-no_activate = _on_cells("no_activate", "In the next loop, writes below these nodes change only what is active.")
-stop_grad = Builtin("stop_grad", lambda x: x, "x, without a derivative; for a field, its elements in this block.")
+activate = _on_cells("activate")
+deactivate = _on_cells("deactivate")
+is_active = _on_cells("is_active")
+length = _on_cells("length")
+append = _on_cells("append")
+no_activate = _on_cells("no_activate")
+stop_grad = Builtin("stop_grad", lambda x: x)
