@@ -18,7 +18,7 @@ from weft.ir.storage.layout import TreeLayout, layout_tree
 from weft.ir.storage.snode import SNode
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.text import print_ir
-from weft.ir.types import Prim, f32
+from weft.ir.types import Prim, f32, i32
 
 __all__ = [
     "Declared",
@@ -114,3 +114,15 @@ def lower(kernel: Kernel, config: CompileConfig) -> tuple[Kernel, list[Kernel]]:
     """Lowered CHI, and the functions of the library that it calls."""
     run_passes(kernel, TO_TASKS + TO_LOWERED, config)
     return kernel, functions_of([kernel], config)
+
+
+def mixed() -> SNode:
+    """Every kind of node, nested and beside one another."""
+    root = SNode("root")
+    outer = branch(root, "pointer", (I, 4), (J, 4))
+    place(outer, "coarse", i32)
+    place(branch(branch(outer, "pointer", (I, 2), (J, 2)), "dense", (I, 3), (J, 3)), "x")
+    place(branch(branch(outer, "dense", (I, 2), (J, 2)), "bitmasked", (I, 2), (J, 1)), "m")
+    place(branch(root, "bitmasked", (I, 10)), "y")
+    place(branch(branch(root, "dense", (J, 5)), "dynamic", (I, 20), chunk=8), "z", i32)
+    return root

@@ -12,10 +12,10 @@ import pytest
 from tests.sparse_trees import (
     Declared,
     I,
-    J,
     branch,
     declare,
     lower,
+    mixed,
     place,
     stored_cells,
     stored_lengths,
@@ -28,7 +28,6 @@ from weft.ir.parse import parse
 from weft.ir.pipeline import TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
 from weft.ir.text import print_ir
-from weft.ir.types import i32
 from weft.ir.verify import verify
 
 PLAIN = replace(CompileConfig(fast_math=False), verify=True)
@@ -62,18 +61,6 @@ def agree(made: Declared, meant: Memory, stored: Memory) -> None:
         else:
             lengths = meant.sparse.lengths.get(node.name, {})
             assert stored_lengths(stored, node) == {at: n for at, n in lengths.items() if n}
-
-
-def mixed() -> SNode:
-    """Every kind of node, nested and beside one another."""
-    root = SNode("root")
-    outer = branch(root, "pointer", (I, 4), (J, 4))
-    place(outer, "coarse", i32)
-    place(branch(branch(outer, "pointer", (I, 2), (J, 2)), "dense", (I, 3), (J, 3)), "x")
-    place(branch(branch(outer, "dense", (I, 2), (J, 2)), "bitmasked", (I, 2), (J, 1)), "m")
-    place(branch(root, "bitmasked", (I, 10)), "y")
-    place(branch(branch(root, "dense", (J, 5)), "dynamic", (I, 20), chunk=8), "z", i32)
-    return root
 
 
 CASES: dict[str, tuple[str, str]] = {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.sparse_trees import I, J, branch, declare, place
+from tests.sparse_trees import branch, declare, mixed, place
 from weft.ir.config import CompileConfig
 from weft.ir.errors import InternalError
 from weft.ir.evaluate import Fault, Memory, evaluate
@@ -20,18 +20,6 @@ from weft.ir.types import f64, i32, u8, u16
 from weft.ir.verify import verify
 
 PLAIN = CompileConfig(fast_math=False)
-
-
-def mixed() -> SNode:
-    """Every kind of node, nested and beside one another."""
-    root = SNode("root")
-    outer = branch(root, "pointer", (I, 4), (J, 4))
-    place(outer, "coarse", i32)
-    place(branch(branch(outer, "pointer", (I, 2), (J, 2)), "dense", (I, 3), (J, 3)), "x")
-    place(branch(branch(outer, "dense", (I, 2), (J, 2)), "bitmasked", (I, 2), (J, 1)), "m")
-    place(branch(root, "bitmasked", (I, 10)), "y")
-    place(branch(branch(root, "dense", (J, 5)), "dynamic", (I, 20), chunk=8), "z", i32)
-    return root
 
 
 def test_the_layout_and_text_of_every_kind(golden: Callable[[str, str], None]) -> None:
