@@ -237,11 +237,13 @@ class NodeSymbol:
     @cached_property
     def parts(self) -> dict[str, FieldSymbol]:
         """The fields in which the node is kept, by their role: "table", "length", "seen", "body", "raw" (the words of
-        the cells), and those of its book."""
+        the cells), "entries" (the table as rows), and those of its book."""
         own = {"table": self.table, "length": self.length, "seen": self.seen, "body": self.body}
         found = {role: part for role, part in own.items() if part is not None}
         found["raw"] = replace(self._raw(), hidden="sparse")
         if self.has_pool:
+            entries = self._entries()
+            found |= {} if entries is None else {"entries": replace(entries, hidden="sparse")}
             rows = book_fields(self.capacity, len(self.shape), self.pieces)
             for role, (dtype, shape, start) in rows.items():
                 name = f"{self.name}.{role}"
@@ -252,6 +254,26 @@ class NodeSymbol:
     def part(self, role: str) -> FieldSymbol:
         """The field of that role."""
         return self.parts[role]
+
+    def _entries(self) -> FieldSymbol | None:
+        """The entries of its tables in the order of their indices, by the slot of the cell above in whose cell the
+        table lies, if there is one. None if they do not lie side by side in memory."""
+        stored, lifted = self.table.stored, self.home is not None
+        shape, dense = stored.shape[lifted:], stored.path.dense
+        if dense is None:
+            return None
+        steps = {axis: 4 * prod(shape[axis + 1 :]) for axis, extent in enumerate(shape) if extent > 1}
+        terms = [term for term in dense.terms if term.modulus > 1 and (not lifted or term.axis)]
+        if any(term.divisor > 1 for term in terms) or {term.axis - lifted: term.stride for term in terms} != steps:
+            return None
+        if len(terms) != len(steps):
+            return None
+        first = next((term for term in dense.terms if lifted and term.axis == 0), None)
+        outer = (first,) if first is not None else ()
+        row = Term(int(lifted), 1, prod(shape), 4)
+        start = tuple(dense.offset + component for component in stored.components)
+        place = (*stored.shape[: int(lifted)], prod(shape)), stored.tree, start, (*outer, row)
+        return FieldSymbol.dense(f"{self.name}.entries", stored.dtype, *place)
 
     def _raw(self) -> FieldSymbol:
         """All bytes of its cells, as the largest words that are aligned in each cell: by slot, or by the index of the

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from weft.ir.storage.book import GROUPS, PIECE
+
 __all__ = ["ADDS_VECTORS", "CPU", "CUDA", "GPU", "Target", "Traits"]
 
 ADDS_VECTORS = "adds_vectors"  # a feature of GPUs: atomics that add two or four floats
@@ -29,9 +31,11 @@ class Traits:
     vectorizes_sums: bool = True  # whether LLVM vectorizes sums of loops: on a GPU, threads take the place of vectors
     lanes: int = 4  # a low estimate of how many iterations one vector runs; on a GPU, threads take the place of vectors
     approximates: bool = False  # whether `fast_math` uses the hardware's approximations of functions
+    piece: int = 1024  # elements of an array that an iteration looks at, if a few can occupy all threads
+    groups: int = 1  # iterations that add up the sums of many pieces: as many as threads begin at no cost
     stack_option: str = ""  # the option of `init` that sets the stack of a thread in bytes; "": there is none
 
 
 CPU = Traits()
-GPU = Traits(joins_iterations=False, vectorizes_sums=False, lanes=1)
+GPU = Traits(joins_iterations=False, vectorizes_sums=False, lanes=1, piece=PIECE, groups=GROUPS)
 CUDA = replace(GPU, approximates=True, stack_option="cuda_stack_limit")

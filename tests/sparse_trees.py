@@ -26,6 +26,7 @@ __all__ = [
     "declare",
     "lower",
     "place",
+    "slots",
     "stored_cells",
     "stored_lengths",
     "stored_value",
@@ -108,6 +109,12 @@ def stored_lengths(memory: Memory, node: NodeSymbol) -> dict[tuple[int, ...], in
     assert node.length is not None
     found = {at: int(stored_value(memory, node.length, at)) for at in np.ndindex(*node.length.shape)}
     return {at: length for at, length in found.items() if length}
+
+
+def slots(memory: Memory, node: NodeSymbol) -> tuple[int, int]:
+    """How many slots of a pool were used, and how many of these are free."""
+    first, last, fresh = (int(memory.read(node.part(role))) for role in ("first", "last", "fresh"))
+    return min(fresh + max(first - last, 0), node.capacity - 1), max(last - first, 0)
 
 
 def lower(kernel: Kernel, config: CompileConfig) -> tuple[Kernel, list[Kernel]]:

@@ -5,7 +5,8 @@
 
 A list is in the order of the indices: first that of the cells of the node above, then that in the cell. It does not
 depend on slots or threads. Its cells are counted per piece of the tables, the counts are added up, and each piece then
-fills its part of the list. The list of the node above must be up to date.
+fills its part of the list. The list of the node above must be up to date. On a CPU, a piece is large, and one iteration
+adds up all counts. On a GPU, a piece is small, and groups of pieces add up theirs (`Traits.piece`, `Traits.groups`).
 
 Until `lower_sparse`, a write to a sparse field does not show that it may activate a cell. What activation changes is
 therefore read by `atomic_load`, which no pass merges with another load or replaces by a stored value.
@@ -20,41 +21,45 @@ import re
 from collections.abc import Sequence
 from math import prod
 
-from weft.ir.storage.book import PIECE
+from weft.ir.runtime_library.slot_pool import given_back_text
 from weft.ir.symbols import FieldSymbol, NodeSymbol
+from weft.ir.target import Traits
 
 __all__ = ["collect_text", "list_text", "tables_of"]
 
 
-def list_text(node: NodeSymbol) -> str:
+def list_text(node: NodeSymbol, traits: Traits) -> str:
     """The loops that make the list of a node. They run over nothing if it is up to date."""
     home, local = node.home, _local(node)
     count = prod(local)
-    axes = range(len(local))
-    scan = _SCAN.format(name=node.name, digits="\n".join(_cell(node, local)), index=", ".join(f"%c{k}" for k in axes))
-    where = [
-        f"%axis{k} = const {k} : i32\n%where{k} = field_ptr @{node.name}.where[%at, %axis{k}] : *i32" for k in axes
-    ]
-    stores = "\n".join(f"{line}\nstore %where{k}, %c{k}" for k, line in enumerate(where))
-    if home is None and count <= PIECE:  # one piece, which needs no other threads
-        head = _HEAD.format(name=node.name, parents=_ONE, chunks=1, piece=PIECE, local=count)
-        filled = scan.replace("FIRST", "%zero").replace("FOUND", f"{_ENTER.format(name=node.name)}{stores}")
-        return f"{head}{_SMALL.format(name=node.name, scan=filled)}"
-    counted = scan.replace("FIRST", "%zero").replace("FOUND", "")
-    filled = scan.replace("FIRST", "%first").replace("FOUND", f"{_ENTER.format(name=node.name)}{stores}")
+    entry, cell = _entry(node, local), "\n".join(_cell(node, local))
+    stores = "\n".join(
+        f"%axis{k} = const {k} : i32\n%where{k} = field_ptr @{node.name}.where[%at, %axis{k}] : *i32\n"
+        f"store %where{k}, %c{k}"
+        for k in range(len(local))
+    )
+    filled = _FILLED.format(name=node.name, entry=entry, cell=cell, stores=stores)
     parents = _ONE
     if home is not None:
         parents = f"%home_count = field_ptr @{home.name}.count[] : *i32\n%parents = load %home_count : i32"
-    head = _HEAD.format(name=node.name, parents=parents, chunks=-(-count // PIECE), piece=PIECE, local=count)
+    chunks, groups = -(-count // traits.piece), traits.groups
+    numbers = {"chunks": chunks, "piece": traits.piece, "local": count, "groups": groups, "last": groups - 1}
+    head = _HEAD.format(name=node.name, parents=parents, **numbers)
+    if home is None and chunks == 1:  # one piece, which needs no other threads
+        return f"{head}{_SMALL.format(name=node.name, scan=filled)}"
+    counted = _COUNTED.format(entry=entry)
+    sums = _SUM.format(name=node.name) if groups > 1 else ""
     return (
-        f"{head}{_COUNT.format(name=node.name, scan=counted)}{_ADD.format(name=node.name)}"
-        f"{_again(_FILL.format(name=node.name, scan=filled))}"
+        f"{head}{_COUNT.format(name=node.name, scan=counted)}{_own_names(sums, 2)}"
+        f"{_own_names(_ADD.format(name=node.name), 3)}{_own_names(_FILL.format(name=node.name, scan=filled), 4)}"
     )
 
 
-def _again(text: str) -> str:
+def _own_names(text: str, number: int) -> str:
     """The text with other names for what it defines."""
-    return re.sub(r"%(?!(?:zero|one|none|chunks|piece|local|pieces)\b)(\w+)", r"%\1_2", text)
+    return re.sub(
+        r"%(?!(?:zero|one|none|chunks|piece|local|all|each|pieces|groups|last)\b)(\w+)", rf"%\1_{number}", text
+    )
 
 
 _ONE = "%parents = const 1 : i32"
@@ -72,11 +77,20 @@ _HEAD = """
 {parents}
 %all = binary mul %parents, %chunks : i32
 %pieces = select %old, %all, %zero : i32
+%most_groups = const {groups} : i32
+%groups = select %old, %most_groups, %zero : i32
+%last = const {last} : i32
+%more = binary add %all, %last : i32
+%each = binary raw_div %more, %most_groups : i32
 """
 
 _SMALL = """
 if %old then {{
   %t = const 0 : i32
+  %begin = const 0 : i32
+  %end = binary add %local, %zero : i32
+  %total = alloca : *i32
+  store %total, %zero
   {scan}
   %count = field_ptr @{name}.count[] : *i32
   %whole = load %total : i32
@@ -85,69 +99,144 @@ if %old then {{
 }}
 """
 
-# The entries of one piece of a table: `%total` counts those that are not 0.
-_SCAN = """
+_PIECE = """
   %p = binary raw_div %t, %chunks : i32
   %chunk = binary raw_mod %t, %chunks : i32
   %begin = binary mul %chunk, %piece : i32
   %most = binary add %begin, %piece : i32
   %end = binary min %most, %local : i32
   %total = alloca : *i32
-  store %total, FIRST
+"""
+
+# The entries of one piece of a table: `%total` counts those that are not 0.
+_COUNTED = """
   for %begin, %end, %one (%e: i32) {{
-    {digits}
-    %entry = field_ptr @{name}.table[{index}] : *u32
+    {entry}
+    %slot = load %entry : u32
+    %there = binary ne %slot, %none : u1
+    %here = cast %there : i32
+    %before = load %total : i32
+    %after = binary add %before, %here : i32
+    store %total, %after
+  }}
+"""
+
+_FILLED = """
+  for %begin, %end, %one (%e: i32) {{
+    {entry}
     %slot = load %entry : u32
     %there = binary ne %slot, %none : u1
     if %there then {{
       %at = load %total : i32
-      FOUND
+      %place = field_ptr @{name}.list[%at] : *u32
+      store %place, %slot
+      {cell}
+      {stores}
       %behind = binary add %at, %one : i32
       store %total, %behind
     }}
   }}
 """
 
-_ENTER = """
-      %place = field_ptr @{name}.list[%at] : *u32
-      store %place, %slot
-"""
-
-_COUNT = """
+_COUNT = (
+    """
 parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
+"""
+    + _PIECE
+    + """
+  store %total, %zero
   {scan}
   %sum = field_ptr @{name}.sums[%t] : *i32
   %found = load %total : i32
   store %sum, %found
 }}
 """
+)
 
-_ADD = """
-if %old then {{
-  %all_before = alloca : *i32
-  store %all_before, %zero
-  for %zero, %pieces, %one (%k: i32) {{
-    %piece_sum = field_ptr @{name}.sums[%k] : *i32
-    %here = load %piece_sum : i32
-    %earlier = load %all_before : i32
-    store %piece_sum, %earlier
-    %later = binary add %earlier, %here : i32
-    store %all_before, %later
-  }}
-  %count = field_ptr @{name}.count[] : *i32
-  %whole = load %all_before : i32
-  store %count, %whole
-  store %changed, %zero
-}}
+_GROUP = """
+  %begin = binary mul %g, %each : i32
+  %most = binary add %begin, %each : i32
+  %end = binary min %most, %all : i32
+  %total = alloca : *i32
+  store %total, %zero
 """
 
-_FILL = """
+_SUM = (
+    """
+parallel_for begins=[%zero], ends=[%groups], config={{simd=1}} (%g: i32) {{
+"""
+    + _GROUP
+    + """
+  for %begin, %end, %one (%k: i32) {{
+    %sum = field_ptr @{name}.sums[%k] : *i32
+    %here = load %sum : i32
+    %before = load %total : i32
+    %after = binary add %before, %here : i32
+    store %total, %after
+  }}
+  %group = field_ptr @{name}.groups[%g] : *i32
+  %found = load %total : i32
+  store %group, %found
+}}
+"""
+)
+
+# Each group adds up the sums of all groups before it. The last one knows the number of all cells.
+_ADD = (
+    """
+parallel_for begins=[%zero], ends=[%groups], config={{simd=1}} (%g: i32) {{
+"""
+    + _GROUP
+    + """
+  for %zero, %g, %one (%h: i32) {{
+    %group = field_ptr @{name}.groups[%h] : *i32
+    %found = load %group : i32
+    %so_far = load %total : i32
+    %added = binary add %so_far, %found : i32
+    store %total, %added
+  }}
+  for %begin, %end, %one (%k: i32) {{
+    %sum = field_ptr @{name}.sums[%k] : *i32
+    %here = load %sum : i32
+    %before = load %total : i32
+    store %sum, %before
+    %after = binary add %before, %here : i32
+    store %total, %after
+  }}
+  %ends = binary eq %g, %last : u1
+  if %ends then {{
+    %whole = load %total : i32
+    %behind_all = field_ptr @{name}.sums[%all] : *i32
+    store %behind_all, %whole
+    %count = field_ptr @{name}.count[] : *i32
+    store %count, %whole
+    %made = field_ptr @{name}.changed[] : *i32
+    store %made, %zero
+  }}
+}}
+"""
+)
+
+# A piece without cells is not read again.
+_FILL = (
+    """
 parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
+"""
+    + _PIECE
+    + """
   %sum = field_ptr @{name}.sums[%t] : *i32
   %first = load %sum : i32
-  {scan}
+  %behind_piece = binary add %t, %one : i32
+  %next_sum = field_ptr @{name}.sums[%behind_piece] : *i32
+  %next = load %next_sum : i32
+  %some = binary lt %first, %next : u1
+  store %total, %first
+  if %some then {{
+    {scan}
+  }}
 }}
 """
+)
 
 
 def _local(node: NodeSymbol) -> tuple[int, ...]:
@@ -157,6 +246,21 @@ def _local(node: NodeSymbol) -> tuple[int, ...]:
         return node.shape
     inside = dict(next(block for above, block in node.table.above() if above is home))
     return tuple(inside.get(axis, extent) for axis, extent in enumerate(node.shape))
+
+
+def _entry(node: NodeSymbol, local: Sequence[int]) -> str:
+    """Lines that give `%entry`, the address of entry %e of the table in parent cell %p. Entries are in the order of the
+    indices. If they lie side by side in memory, they are read as an array of one axis."""
+    entries = node.parts.get("entries")
+    if entries is None:
+        listed = ", ".join(f"%at_c{k}" for k in range(len(local)))
+        lines = [
+            re.sub(r"%(?=(?:c|in|high|stride|extent|up|size|from)\d)", "%at_", line) for line in _cell(node, local)
+        ]
+        return "\n".join([*lines, f"%entry = field_ptr @{node.name}.table[{listed}] : *u32"])
+    if node.home is None:
+        return f"%entry = field_ptr @{entries.name}[%e] : *u32"
+    return f"%cell = visited_slot @{node.home.name}, %p : u32\n%entry = field_ptr @{entries.name}[%cell, %e] : *u32"
 
 
 def _digits(local: Sequence[int], into: str) -> list[str]:
@@ -222,14 +326,18 @@ parallel_for begins=[%zero, %zero], ends=[%freed, %words], config={{simd=1}} (%f
   %nothing = const 0 : {type}
   store %word, %nothing
 }}
+%ring_end = field_ptr @{name}.last[] : *i64
+%behind = load %ring_end : i64
+%size = const {capacity} : i64
 parallel_for begins=[%zero], ends=[%freed], config={{simd=1}} (%f2: i32) {{
   %place2 = field_ptr @{name}.freed[%f2] : *u32
   %slot2 = load %place2 : u32
-  %wide = cast %slot2 : i64
-  %cell = binary sub %wide, %one : i64
-  invoke function={name}_slots_free, [%cell], touched=({touched})
+  %offset = cast %f2 : i64
+  %number = binary add %behind, %offset : i64
+  %ring = binary raw_mod %number, %size : i64
+  %to2 = field_ptr @{name}.free[%ring] : *u32
+  store %to2, %slot2
 }}
-store %freed_count, %nothing_left
 """
 
 _COLLECT = """
@@ -260,6 +368,6 @@ def collect_text(node: NodeSymbol, nodes: Sequence[NodeSymbol]) -> list[tuple[st
             index=", ".join(f"%in{k}" for k in range(len(local))),
         )
         found.append((f"{head}%local = const {prod(local)} : i32\n{text}", [child.table.stored]))
-    touched = ", ".join(node.part(role).name for role in ("head", "fresh", "next"))
-    found.append((head + _CLEAR.format(name=node.name, type=raw.dtype, touched=touched), []))
+    clear = _CLEAR.format(name=node.name, type=raw.dtype, capacity=node.capacity)
+    found.append((f"{head}{clear}{given_back_text(node)}", []))
     return found

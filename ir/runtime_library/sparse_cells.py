@@ -7,7 +7,7 @@
     mark(c...) -> u32             of a mask: sets the mark of a cell, and activates the cells above it; gives the slot
                                   of its cell in the pool above, if there is a pool above
     deactivate(c...)              deactivates a cell, or a list, and what is below it
-    free(n)                       of a pool: makes a cleared slot available again
+    slots_allocate() -> u32       of a pool: a slot that no cell has, see `slot_pool`
 
 Indices are those of the node's cells, from 0 on (i64). A cell is made under a lock that it shares with others, so that
 two iterations never make it twice. The table is read without the lock: a slot that it holds is that of a cell whose
@@ -30,8 +30,8 @@ from math import prod
 
 from weft.ir.ops import Invoke, Kernel
 from weft.ir.parse import parse
-from weft.ir.runtime_library.cell_allocator import CellAllocator
 from weft.ir.runtime_library.functions import copies
+from weft.ir.runtime_library.slot_pool import ALLOCATE, SLOT_ROLES, slot_text
 from weft.ir.storage.book import LOCKS
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.text import print_ir
@@ -62,9 +62,21 @@ def written_on(nodes: Sequence[NodeSymbol], signature: str, body: str, fields: S
 
 def changed_parts(nodes: Sequence[NodeSymbol]) -> tuple[str, ...]:
     """The names of all fields that activation and deactivation may write in a tree, except the cells of masks."""
-    roles = ("table", "length", "head", "fresh", "changed", "freed_count", "locks", "next", "freed", "owner")
+    roles = ("table", "length", *SLOT_ROLES, "changed", "freed_count", "locks", "freed")
     return tuple(part.stored.name for node in nodes for role, part in node.parts.items() if role in roles)
 
+
+# Only the first iteration stores, so that the others share the cache line.
+_CHANGE = """
+  %changed = field_ptr @{name}.changed[] : *i32
+  %is_changed = atomic_load %changed : i32
+  %unchanged = const 0 : i32
+  %kept = binary eq %is_changed, %unchanged : u1
+  if %kept then {{
+    %yes = const 1 : i32
+    atomic_store %changed, %yes
+  }}
+"""
 
 _ACTIVATE = """
   {above}
@@ -80,8 +92,6 @@ _MAKE = """
   %lock = field_ptr @{name}.locks[%hash] : *i32
   %open = const 0 : i32
   %closed = const 1 : i32
-  %first = const 0 : i64
-  %last = const {last} : i64
   while {{
     %now = atomic_load %table, order=acquire : u32
     %made = binary ne %now, %none : u1
@@ -92,19 +102,12 @@ _MAKE = """
       %again = atomic_load %table, order=acquire : u32
       %missing = binary eq %again, %none : u1
       if %missing then {{
-        %cell = invoke function={name}_slots_allocate, [], touched=({touched}) : i64
-        %below = binary lt %cell, %first : u1
-        %above = binary ge %cell, %last : u1
-        %full = binary or %below, %above : u1
+        %slot = invoke function={name}_slots_allocate, [], touched=({touched}) : u32
+        %full = binary eq %slot, %none : u1
         if %full then {{ atomic_store %lock, %open, order=release }}
         %fits = unary not %full : u1
         assert %fits, [{index}], message="{full}", kind=memory
-        %one = const 1 : i64
-        %next = binary add %cell, %one : i64
-        %slot = cast %next : u32
-        {owners}
-        %changed = field_ptr @{name}.changed[] : *i32
-        atomic_store %changed, %closed
+        {change}
         atomic_store %table, %slot, order=release
         atomic_store %lock, %open, order=release
         return [%slot]
@@ -176,9 +179,7 @@ _FREED = """
       %number = atomic add %count, %one : i64
       %place = field_ptr @{name}.freed[%number] : *u32
       store %place, %slot
-      %changed = field_ptr @{name}.changed[] : *i32
-      %yes = const 1 : i32
-      atomic_store %changed, %yes
+      {change}
     }}
   }}
 """
@@ -197,7 +198,7 @@ class SparseCells:
         """All functions that the node has, by their names. Copies, for passes to work on."""
         found = [self._deactivate]
         if self.node.has_pool:
-            found += [self._activate, self._make, *self._allocator.functions()]
+            found += [self._activate, self._make, self._allocate]
         else:
             found.append(self._mark)
         if self.node.length is not None:
@@ -205,9 +206,8 @@ class SparseCells:
         return {one.symbol: one for one in copies(found)}
 
     @cached_property
-    def _allocator(self) -> CellAllocator:
-        part = self.node.part
-        return CellAllocator(f"{self.node.name}_slots", part("head"), part("fresh"), part("next"))
+    def _allocate(self) -> Kernel:
+        return self._function("slots_allocate", "u32", ALLOCATE, (), slot=slot_text(self.node))
 
     @cached_property
     def _activate(self) -> Kernel:
@@ -215,23 +215,15 @@ class SparseCells:
 
     @cached_property
     def _make(self) -> Kernel:
-        node, lines = self.node, list[str]()
-        for k, index in enumerate(self.indices):
-            lines += [f"%axis{k} = const {k} : i64", f"%index{k} = cast {index} : i32"]
-            lines += [
-                f"%owner{k} = field_ptr @{node.name}.owner[%next, %axis{k}] : *i32",
-                f"store %owner{k}, %index{k}",
-            ]
-        touched = ", ".join(node.part(role).name for role in ("head", "fresh", "next"))
+        node = self.node
+        touched = ", ".join(node.part(role).name for role in SLOT_ROLES)
         return self._function(
             "make",
             "u32",
             _MAKE,
             of=node.table,
             hash="\n".join(self._hash()),
-            owners="\n".join(lines),
             touched=touched,
-            last=node.capacity - 1,
             full=f"no memory for cell [{_holes(self.indices)}] of '{node.name}': its pool has {node.capacity - 1} "
             f"cells of {node.cell_bytes} bytes, which are all in use",
         )
@@ -388,6 +380,7 @@ class SparseCells:
             given=self._given(self.indices),
             index=", ".join(self.indices),
             lists=", ".join(self.lists),
+            change=_CHANGE.format(name=self.node.name),
             **given,
         )
         signature = f"@{self.node.name}_{what}({params}) -> ({result}) called=true"

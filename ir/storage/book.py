@@ -9,25 +9,27 @@ from math import prod
 
 from weft.ir.types import Prim, i32, i64, u32
 
-__all__ = ["BOOK", "LOCKS", "PIECE", "book_fields", "book_size"]
+__all__ = ["BOOK", "GROUPS", "LOCKS", "PIECE", "book_fields", "book_size"]
 
 LOCKS = 1024  # cells share locks, so that activations of different cells seldom wait for one another
-PIECE = 1024  # entries of a table that one iteration counts when a list of cells is made
+PIECE = 32  # entries of a table: the fewest that one iteration counts when a list of cells is made
+GROUPS = 1024  # groups of pieces, at most: their sums are added up by an iteration each
 _LINE = 64  # bytes: each field begins on a cache line of its own
 
 # Each field: its type, its shape (a number, or "slots", "axes", "pieces"), and what is in it.
 BOOK: dict[str, tuple[Prim, tuple[int | str, ...], str]] = {
-    "head": (i64, (), "the stack of free slots, see `cell_allocator`"),
-    "fresh": (i64, (), "how many slots were used at some time"),
+    "first": (i64, (), "how many slots were taken, see `slot_pool`"),
+    "last": (i64, (), "how many slots were given back"),
+    "fresh": (i64, (), "how many slots were used before that"),
     "changed": (i32, (), "not 0: the list of cells is not up to date"),
     "count": (i32, (), "how many cells the list has"),
     "freed_count": (i64, (), "how many cells were deactivated and are not collected yet"),
     "locks": (i32, (LOCKS,), "1 while an iteration activates a cell"),
-    "next": (i32, ("slots",), "the stack of free slots: the one below"),
+    "free": (u32, ("slots",), "the slots that were given back, a ring"),
     "freed": (u32, ("slots",), "the slots of the deactivated cells"),
-    "owner": (i32, ("slots", "axes"), "the index of the cell in each slot"),
     "list": (u32, ("slots",), "the slots of all active cells, in the order of their indices"),
     "where": (i32, ("slots", "axes"), "the indices of the cells in the list"),
+    "groups": (i32, (GROUPS,), "the number of cells in each group of pieces of the tables"),
     "sums": (i32, ("pieces",), "the number of cells in each piece of the tables, then in all pieces before it"),
 }
 

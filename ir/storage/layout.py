@@ -228,7 +228,7 @@ class _Laid:
         local = prod(shape) if home is None else prod(shape) // prod(_cell_shape(home))
         slot = bytes + book_size(1024, len(shape), 1024) // 1024
         capacity = max(min(prod(shape) + 1, self.most // slot, _SLOTS), 2)
-        pieces = parents * -(-local // PIECE)
+        pieces = parents * -(-local // PIECE) + 1  # and the sum of all
         self.memories += [capacity * bytes, book_size(capacity, len(shape), pieces)]
         number = len(self.memories)
         limit, axis = (node.extents[0], _axes(node).index(node.axes[0])) if node.kind == "dynamic" else (0, 0)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.ir.test_sparse_lowering import PLAIN, kernel_of
 from tests.sampling import draws
-from tests.sparse_trees import Declared, I, J, branch, declare, lower, place, stored_cells
+from tests.sparse_trees import Declared, I, J, branch, declare, lower, place, slots, stored_cells
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.interleaving import Schedule
 from weft.ir.storage.snode import SNode
@@ -60,14 +60,8 @@ def zeros(memory: Memory, node: NodeSymbol) -> bool:
 
 def lost(memory: Memory, node: NodeSymbol) -> int:
     """How many slots are neither those of active cells nor free."""
-
-    def read(role: str, *at: int) -> int:
-        return int(memory.place(node.part(role), list(at)).load(node.part(role).dtype))
-
-    free, top = 0, read("head") & 0xFFFFFFFF
-    while top:
-        free, top = free + 1, read("next", top - 1)
-    return read("fresh") - free - len(stored_cells(memory, node))
+    used, free = slots(memory, node)
+    return used - free - len(stored_cells(memory, node))
 
 
 @pytest.mark.parametrize("name", CASES)

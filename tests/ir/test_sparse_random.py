@@ -13,24 +13,31 @@ from tests.sparse_programs import Draw, drawn_tree
 from tests.sparse_trees import lower
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.interleaving import Schedule
+from weft.ir.target import CPU
 from weft.ir.types import flatten
 
 
 @pytest.mark.parametrize("seed", range(draws(64)))
-def test_random_series_of_kernels(seed: int) -> None:
+def test_random_series_of_kernels(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft.ir.storage.layout.PIECE", 1)
     rng = Random(seed)
     made = drawn_tree(rng)
     draw = Draw(rng, made)
     bodies = [(draw.body(), "") for _ in range(3)]
-    compare(made, bodies, replace(PLAIN, verify=seed % 8 == 7, threads=rng.choice((1, 3))))
+    traits = replace(CPU, piece=rng.choice((1, 2, 5, 1024)), groups=rng.choice((1, 3, 8)))
+    compare(made, bodies, replace(PLAIN, verify=seed % 8 == 7, threads=rng.choice((1, 3)), traits=traits))
 
 
 @pytest.mark.parametrize("weak", [False, True])
 @pytest.mark.parametrize("seed", range(draws(16)))
-def test_any_order_of_iterations_leaves_the_same(seed: int, weak: bool) -> None:
+def test_any_order_of_iterations_leaves_the_same(seed: int, weak: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft.ir.storage.layout.PIECE", 1)
     rng = Random(f"order {seed}")
     made = drawn_tree(rng)
-    draw, config = Draw(rng, made), replace(PLAIN, verify=False)
+    draw, config = (
+        Draw(rng, made),
+        replace(PLAIN, verify=False, traits=replace(CPU, piece=rng.choice((2, 5)), groups=3)),
+    )
     meant, stored = Memory.of(made.fields, made.nodes), Memory.of(made.fields, made.nodes)
     for _ in range(3):
         body = draw.body()
