@@ -77,7 +77,6 @@ from weft.lang.names import NAMES as _NAMES
 from weft.lang.program.init import (
     amdgpu,
     arm64,
-    cfg,
     cpu,
     cuda,
     dx11,
@@ -95,6 +94,7 @@ from weft.lang.program.init import (
     x64,
     x86_64,
 )
+from weft.lang.program.settings import cfg
 from weft.lang.values.argpack import ArgPack, ArgPackType
 from weft.lang.values.brackets import Array, Array1, Array2, Array3, Array4, NDArray
 from weft.lang.values.builtins import (

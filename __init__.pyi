@@ -66,7 +66,6 @@ from weft.lang.measure import testing as testing
 from weft.lang.measure.profile import profile as profile
 from weft.lang.program.init import amdgpu as amdgpu
 from weft.lang.program.init import arm64 as arm64
-from weft.lang.program.init import cfg as cfg
 from weft.lang.program.init import cpu as cpu
 from weft.lang.program.init import cuda as cuda
 from weft.lang.program.init import dx11 as dx11
@@ -83,6 +82,7 @@ from weft.lang.program.init import sync as sync
 from weft.lang.program.init import vulkan as vulkan
 from weft.lang.program.init import x64 as x64
 from weft.lang.program.init import x86_64 as x86_64
+from weft.lang.program.settings import cfg as cfg
 from weft.lang.simt.block import global_thread_idx as global_thread_idx
 from weft.lang.sparse_fields import grids as _grids
 from weft.lang.tuning.autotune import AutotuneError as AutotuneError

@@ -36,13 +36,48 @@ class _Elements(Protocol[E_co]):
     def __iter__(self) -> Iterator[Index]: ...
 
 class Array1(_Elements[E_co], Protocol[E_co]):
-    """`ti.Array1[ti.f32]`: a parameter for arrays with one axis, of numpy or of Weft, as `ti.Array[ti.f32, 1]`."""
+    """`ti.Array1[ti.f32]` is `ti.Array[ti.f32, 1]`. Type checkers know the type of its elements.
+
+    Example:
+        @ti.kernel
+        def total(a: ti.Array1[ti.f32]) -> ti.f32:
+            result = 0.0
+            for i in a:
+                result += a[i]
+            return result
+
+        total(np.ones(10, np.float32))  # 10.0
+    """
 
 class Array2(_Elements[E_co], Protocol[E_co]):
-    """`ti.Array2[ti.f32]`: a parameter for arrays with two axes, of numpy or of Weft, as `ti.Array[ti.f32, 2]`."""
+    """`ti.Array2[ti.f32]` is `ti.Array[ti.f32, 2]`. Type checkers know the type of its elements.
+
+    Example:
+        @ti.kernel
+        def corner(a: ti.Array2[ti.f32]) -> ti.f32:
+            return a[0, 0]
+
+        corner(np.full((2, 2), 3.0, np.float32))  # 3.0
+    """
 
 class Array3(_Elements[E_co], Protocol[E_co]):
-    """`ti.Array3[ti.f32]`: a parameter for arrays with three axes, of numpy or of Weft, as `ti.Array[ti.f32, 3]`."""
+    """`ti.Array3[ti.f32]` is `ti.Array[ti.f32, 3]`. Type checkers know the type of its elements.
+
+    Example:
+        @ti.kernel
+        def depth(a: ti.Array3[ti.f32]) -> ti.i32:
+            return a.shape[2]
+
+        depth(np.zeros((2, 3, 4), np.float32))  # 4
+    """
 
 class Array4(_Elements[E_co], Protocol[E_co]):
-    """`ti.Array4[ti.f32]`: a parameter for arrays with four axes, of numpy or of Weft, as `ti.Array[ti.f32, 4]`."""
+    """`ti.Array4[ti.f32]` is `ti.Array[ti.f32, 4]`. Type checkers know the type of its elements.
+
+    Example:
+        @ti.kernel
+        def batch(a: ti.Array4[ti.f32]) -> ti.i32:
+            return a.shape[0]
+
+        batch(np.zeros((8, 3, 4, 4), np.float32))  # 8
+    """

@@ -230,10 +230,20 @@ class _Elements(Generic[E]):
         """Set all elements from a torch tensor on any device."""
 
 class Field(_Elements[E]):
-    """A field: elements of type E that kernels read and write.
+    """A field: elements that kernels read and write. It is the base class of `ScalarField`, `MatrixField` and
+    `StructField`.
 
     `x[i, j]` reads an element and `x[i, j] = v` sets it; `x[None]` is the element of a 0-D field. As the annotation of
-    a parameter, `ti.Field[ti.f32]` takes a field of such elements, as a compile-time constant."""
+    a parameter, `ti.Field[ti.f32]` takes a field of such elements, as a compile-time constant.
+
+    Example:
+        x = ti.field(ti.f32, (2, 3))
+        x.from_numpy(np.arange(6).reshape(2, 3))
+        x[1, 2], x.shape, x.ndim, x.dtype, x.element_shape  # (5.0, (2, 3), 2, f32, ())
+        x.sum(), x.mean(), x.max(axis=1).to_numpy().tolist(), x.argmax()  # (15.0, 2.5, [2.0, 5.0], 5)
+        x.to_numpy()[:, 1:].tolist()  # [[1.0, 2.0], [4.0, 5.0]]
+        isinstance(x, ti.Field)  # True
+    """
 
     name: str
     @property
@@ -264,13 +274,37 @@ class Field(_Elements[E]):
         """Set all elements from an array, cast to the type of the field."""
 
 class ScalarField(Field[E]):
-    """A field of numbers."""
+    """A field of numbers.
+
+    `x[i, j]` reads a Python number. `x[i, j] = v` casts v to the type of the field. `x[None]` is the element of a 0-D
+    field. Raises FieldIndexError for wrong indices; negative indices are wrong too, unless `offset` allows them.
+
+    Example:
+        x = ti.field(ti.i32, 3)
+        x[1] = 7.9
+        x[1]  # 7
+        x[3]  # raises FieldIndexError
+        isinstance(x, ti.ScalarField)  # True
+    """
 
     def to_numpy(self, dtype: Any = None) -> NumpyArray[Any]:
         """Copy all elements to a new numpy array of the field's shape. `dtype` (numpy's or Weft's) converts them."""
 
 class MatrixField(Field[E]):
-    """A field of vectors or matrices. `x[i].y = 1` writes to the field."""
+    """A field of vectors or matrices.
+
+    `x[i]` is a Matrix that is a view of the field: `x[i][0] = 1` and `x[i].xy = ...` write to the field. `x[i] = [..]`
+    sets an element from a Matrix, a list, or a number for all its scalars. `n` and `m` are the rows and columns of an
+    element.
+
+    Example:
+        v = ti.Vector.field(3, ti.f32, shape=2)
+        v[0] = [1, 2, 3]
+        v[1].xy = 5.0
+        v.to_numpy().tolist()  # [[1.0, 2.0, 3.0], [5.0, 5.0, 0.0]]
+        v.get_scalar_field(2).to_numpy().tolist()  # [3.0, 0.0]
+        v.n, v.m, v.element_shape  # (3, 1, (3,))
+    """
 
     n: int
     m: int
@@ -282,7 +316,18 @@ class MatrixField(Field[E]):
         """The field of one scalar component. It shares the memory of this field."""
 
 class StructField(Field[E]):
-    """A field of structs. `S[i].a = 1` writes to the field, and `S.a` is the field of a member."""
+    """A field of structs. `S[i]` is a struct whose writes go to the field. `S.a` (or `S.members["a"]`) is the field of
+    member `a`. The members are stored together in each cell, or separately with `layout=Layout.SOA`. `S.grad` and
+    `S.dual` are fields of structs with the gradients and duals of the members (`S.grad.a` is `S.a.grad`), or None.
+
+    Example:
+        ball = ti.types.struct(pos=ti.math.vec2, radius=ti.f32)
+        balls = ball.field(shape=2)
+        balls[0].radius = 1.5
+        balls.pos.fill(2)
+        balls[0]  # {'pos': [2.0, 2.0], 'radius': 1.5}
+        balls.keys, balls.get_member_field("radius").to_numpy().tolist()  # (['pos', 'radius'], [1.5, 0.0])
+    """
 
     @property
     def keys(self) -> list[str]:
@@ -299,7 +344,22 @@ class StructField(Field[E]):
     def __getattr__(self, name: str) -> Any: ...
 
 class Ndarray(_Elements[E]):
-    """An array that kernels take as arguments, on the device of the program."""
+    """An array of `shape` with elements of a primitive, vector or matrix type. Its elements are zero at first. Kernels
+    take it as an argument, and it lies on the device of the program. `ti.ndarray` makes one.
+
+    `a[i, j]` reads a number, or a Matrix that is a view of the array. Assignment casts. A wrong index raises
+    FieldIndexError. `array()` is the numpy array of shape `(*shape, *element_shape)`, without a copy. numpy, PyTorch,
+    JAX and CuPy can use the array as one of their own without a copy.
+
+    Example:
+        a = ti.ndarray(ti.f32, 4)
+        a.from_numpy(np.array([1, 2, 3, 4]))
+        a.sum(), a.mean(), np.asarray(a).tolist()  # (10.0, 2.5, [1.0, 2.0, 3.0, 4.0])
+        b = ti.ndarray(ti.f32, 4)
+        b.copy_from(a)
+        (a + b).to_numpy().tolist()  # [2.0, 4.0, 6.0, 8.0]
+        a[4]  # raises FieldIndexError
+    """
 
     def to_numpy(self) -> NumpyArray[Any]:
         """Copy all elements to a new numpy array; the axes of an element are the last ones."""
@@ -307,16 +367,32 @@ class Ndarray(_Elements[E]):
         """Set all elements from an array of the same shape."""
 
 class ScalarNdarray(Ndarray[E]):
-    """An ndarray of numbers."""
+    """An ndarray of numbers: `ScalarNdarray(ti.f32, shape)`, as `ti.ndarray` makes.
+
+    Example:
+        isinstance(ti.ndarray(ti.i32, (4, 4)), ti.ScalarNdarray)  # True
+    """
 
 class VectorNdarray(Ndarray[E]):
-    """An ndarray of vectors: `VectorNdarray(3, ti.f32, shape)`."""
+    """An ndarray of vectors of `n` elements: `VectorNdarray(3, ti.f32, shape)`.
+
+    Example:
+        v = ti.VectorNdarray(2, ti.f32, shape=3)
+        v[1] = [1, 2]
+        v.n, v.shape, v.to_numpy().shape  # (2, (3,), (3, 2))
+    """
 
     def __init__(self, n: int, dtype: Any, shape: Shape) -> None: ...
     n: int
 
 class MatrixNdarray(Ndarray[E]):
-    """An ndarray of matrices: `MatrixNdarray(2, 3, ti.f32, shape)`."""
+    """An ndarray of `n` x `m` matrices: `MatrixNdarray(2, 3, ti.f32, shape)`.
+
+    Example:
+        m = ti.MatrixNdarray(2, 2, ti.f32, shape=3)
+        m[0] = [[1, 2], [3, 4]]
+        m[0] @ ti.Vector([1.0, 1.0])  # [3. 7.]
+    """
 
     def __init__(self, n: int, m: int, dtype: Any, shape: Shape) -> None: ...
     n: int
@@ -364,7 +440,15 @@ def field(
     field. `order` is the memory order of the axes: "ij" (the last axis varies fastest, the default), "ji" and so on.
     `offset` is the index of the first element on each axis. `needs_grad` makes the gradient `x.grad` and `needs_dual`
     the dual `x.dual`, fields of the same type and shape (see `ti.ad`). `name` appears in messages. Raises
-    CompilationError for options that do not fit."""
+    CompilationError for options that do not fit.
+
+    Example:
+        x = ti.field(ti.f32, (2, 3), name="height")
+        x[1, 2] = 0.5
+        v = ti.field(ti.math.vec3, 4, needs_grad=True)
+        x, v, v.grad  # (<field height: f32, shape=(2, 3)>, <field f32x3, shape=(4,)>, <field f32x3, shape=(4,)>)
+        ti.field("f32", 4)  # raises TypeMismatch
+    """
 
 @overload
 def ndarray(
@@ -374,4 +458,12 @@ def ndarray(
 def ndarray(dtype: type[E], shape: Shape, needs_grad: bool = False, needs_dual: bool = False) -> Ndarray[E]:
     """Make an ndarray of `shape` (a number or a tuple), filled with zeros. `dtype` is a primitive, vector, matrix or
     struct type. `needs_grad` makes the gradient `x.grad` and `needs_dual` the dual `x.dual`, ndarrays of the same type
-    and shape (see `ti.ad`); `dtype` must have floats then. Raises TypeMismatch for another type."""
+    and shape (see `ti.ad`); `dtype` must have floats then. Raises TypeMismatch for another type.
+
+    Example:
+        a = ti.ndarray(ti.f32, (2, 3))
+        a.fill(1.5)
+        a[0, 2] = 4
+        a.to_numpy().tolist()  # [[1.5, 1.5, 4.0], [1.5, 1.5, 1.5]]
+        ti.ndarray(ti.math.vec2, 4)  # <ndarray f32x2, shape=(4,)>
+    """

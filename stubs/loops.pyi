@@ -19,7 +19,23 @@ else:
 class ndrange:
     """All index tuples of a box: `ndrange(n, (begin, end), ...)`. The last axis varies fastest.
 
-    In a kernel, a loop over it is one parallel loop. In Python, it iterates over the tuples."""
+    In a kernel, a loop over it is one parallel loop. In Python, it iterates over the tuples. `bounds` holds (begin,
+    end) for each axis. Raises TypeMismatch for an axis that is neither a number nor a pair.
+
+    Example:
+        x = ti.field(ti.i32, (4, 6))
+
+        @ti.kernel
+        def inner():
+            for i, j in ti.ndrange((1, 3), (1, 5)):
+                x[i, j] = 1
+
+        inner()
+        x.sum()  # 8
+        list(ti.ndrange(2, (5, 7)))  # [(0, 5), (0, 6), (1, 5), (1, 6)]
+        len(ti.ndrange(10, 20)), ti.ndrange(10, 20).dimensions  # (200, [10, 20])
+        [list(I) for I in ti.ndrange(1, 2).grouped()]  # [[0, 0], [0, 1]]
+    """
 
     bounds: list[tuple[Any, Any]]
     def __init__(self, *extents: float | tuple[float, float]) -> None: ...

@@ -168,9 +168,21 @@ class Tensor(Generic[T_co]):
         """The matrix with these columns."""
 
 class Matrix(Tensor[T_co]):
-    """`Matrix([[1, 2], [3, 4]], dt=None)`: an n x m matrix of numbers of type `dt`.
+    """`Matrix([[1, 2], [3, 4]], dt=None)` makes an n x m matrix. A flat list makes a vector.
 
-    Operators work element by element, on matrices of equal shape and on numbers; `@` is the matrix product."""
+    `arr` is a list of numbers, a list of rows of equal length (lists or vectors), a numpy array or a matrix. It is
+    copied. `dt` is the element type. Without it, Python ints become i64, floats become f64, and the types of numpy
+    scalars are combined by the rules of kernels. Operators work element by element, on matrices of equal shape and on
+    scalars; `@` is the matrix product. Raises TypeMismatch for anything else.
+
+    Example:
+        A = ti.Matrix([[1.0, 2.0], [3.0, 4.0]])
+        A @ ti.Vector([1.0, 1.0]), A.determinant(), A.trace()  # ([3. 7.], -2.0, 5.0)
+        (A * A + 1).to_list(), A.transpose()[0, 1]  # ([[2.0, 5.0], [10.0, 17.0]], 3.0)
+        A.inverse() @ A == ti.Matrix.identity(ti.f64, 2)  # [[True True] [True True]]
+        ti.Matrix.field(2, 2, ti.f32, shape=3)  # <field f32x2x2, shape=(3,)>
+        A + ti.Matrix([[1.0, 2.0, 3.0]])  # raises TypeMismatch
+    """
 
     @overload
     def __init__(self: Matrix[int], arr: Sequence[Sequence[int] | Vector[int]], dt: None = None) -> None: ...
@@ -317,10 +329,17 @@ class Matrix(Tensor[T_co]):
         """Make an ndarray with elements of this type."""
 
 class Vector(Tensor[T_co]):
-    """`Vector([1, 2, 3], dt=None)`: a vector of numbers of type `dt`.
+    """`Vector([1, 2, 3], dt=None)` makes a vector. Everything else is as for `Matrix`. A vector of up to four elements
+    has the components `x`, `y`, `z`, `w` and `r`, `g`, `b`, `a`, and swizzles such as `v.zy`.
 
-    `v.x`, `v.xy`, `v.bgr` are elements. Operators work element by element, on vectors of equal length and on
-    numbers."""
+    Example:
+        v = ti.Vector([3.0, 4.0])
+        v.norm(), v.normalized(), v.dot(v), v.yx  # (5.0, [0.6 0.8], 25.0, [4. 3.])
+        v.x = 1
+        v, v.max(), v.outer_product(v).to_list()  # ([1. 4.], 4.0, [[1.0, 4.0], [4.0, 16.0]])
+        ti.Vector.field(3, ti.f32, shape=5)  # <field f32x3, shape=(5,)>
+        ti.Vector.ndarray(3, ti.f32, 5)  # <ndarray f32x3, shape=(5,)>
+    """
 
     @overload
     def __init__(self, arr: Iterable[T_co], dt: None = None) -> None: ...

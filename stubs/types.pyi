@@ -49,20 +49,40 @@ Template: TypeAlias = Any  # the argument can be anything
 def vector(n: int) -> type[Vector[float]]: ...
 @overload
 def vector(n: int, dtype: type[T]) -> type[Vector[T]]:
-    """The type of vectors of `n` elements of `dtype`."""
+    """The type of vectors of `n` elements of `dtype`: a primitive, `float` or `int` (the current defaults). A call
+    makes a value; as an annotation, it is the type of a parameter. Raises TypeMismatch for another `dtype`.
+
+    Example:
+        vec5 = ti.types.vector(5, ti.f32)
+        vec5(1)  # [1. 1. 1. 1. 1.]
+        vec5(1, 2, 3, 4, 5).sum()  # 15.0
+    """
 
 @overload
 def matrix(n: int, m: int) -> type[Matrix[float]]: ...
 @overload
 def matrix(n: int, m: int, dtype: type[T]) -> type[Matrix[T]]:
-    """The type of n x m matrices of `dtype`."""
+    """The type of n x m matrices of `dtype`: a primitive, `float` or `int` (the current defaults). A call makes a
+    value. Raises TypeMismatch for another `dtype`.
+
+    Example:
+        mat23 = ti.types.matrix(2, 3, ti.f32)
+        mat23([[1, 2, 3], [4, 5, 6]]) @ ti.Vector([1.0, 0.0, 1.0])  # [4. 10.]
+    """
 
 class _Struct(Struct):
     @classmethod
     def field(cls, shape: Any = None, **keywords: Any) -> Any: ...  # type: ignore[override]
 
 def struct(**members: Any) -> type[_Struct]:
-    """The type of structs with these members, in this order. `__struct_methods={name: function}` adds methods."""
+    """The type of structs with these members, in this order. `__struct_methods={name: function}` adds methods. Raises
+    TypeMismatch for members that are no types.
+
+    Example:
+        particle = ti.types.struct(pos=ti.math.vec2, mass=ti.f32)
+        p = particle(pos=[1, 2], mass=0.5)
+        p.pos * p.mass  # [0.5 1. ]
+    """
 
 def ndarray(
     dtype: Any = None,
@@ -88,19 +108,57 @@ def ref(dtype: Any) -> Any:
     number of type `dtype`, and the function may assign it. Raises TypeMismatch if `dtype` is not a primitive."""
 
 def argpack(**members: Any) -> Any:
-    """Return the type of argument packs with those members: values, arrays, inner packs."""
+    """Return the type of argument packs with those members: values, arrays, inner packs. A kernel takes a pack as one
+    argument. Raises TypeMismatch for members that are no types.
+
+    Example:
+        params = ti.types.argpack(dt=ti.f32, n=ti.i32)
+
+        @ti.kernel
+        def run(p: params) -> ti.f32:
+            return p.dt * p.n
+
+        run(params(dt=0.5, n=10))  # 5.0
+    """
 
 def sparse_matrix_builder() -> Any:
-    """Annotate a parameter of a kernel that takes a `ti.linalg.SparseMatrixBuilder`."""
+    """Annotate a parameter of a kernel that takes a `ti.linalg.SparseMatrixBuilder`. `K[i, j] += v` adds a triplet.
+
+    Example:
+        @ti.kernel
+        def laplace(K: ti.types.sparse_matrix_builder()):
+            for i in range(4):
+                K[i, i] += 2.0
+
+        K = ti.linalg.SparseMatrixBuilder(4, 4, max_num_triplets=16)
+        laplace(K)
+        K.build()[3, 3]  # 2.0
+    """
 
 def is_real(dtype: Any) -> bool:
-    """Whether `dtype` is a floating-point type."""
+    """Whether `dtype` is a floating-point type. Raises TypeMismatch for what is no primitive type.
+
+    Example:
+        ti.types.is_real(ti.f32), ti.types.is_real(ti.i32)  # (True, False)
+    """
 
 def is_integral(dtype: Any) -> bool:
-    """Whether `dtype` is an integer type, including u1."""
+    """Whether `dtype` is an integer type, including u1. Raises TypeMismatch for what is no primitive type.
+
+    Example:
+        ti.types.is_integral(ti.u8), ti.types.is_integral(ti.f32)  # (True, False)
+    """
 
 def is_signed(dtype: Any) -> bool:
-    """Whether `dtype` is a signed integer type. Raises TypeMismatch for a float type."""
+    """Whether `dtype` is a signed integer type. Raises TypeMismatch for a float type.
+
+    Example:
+        ti.types.is_signed(ti.i32), ti.types.is_signed(ti.u32)  # (True, False)
+    """
 
 def is_tensor(dtype: Any) -> bool:
-    """Whether `dtype` is a vector or matrix type."""
+    """Whether `dtype` is a vector or matrix type. It is False for anything else.
+
+    Example:
+        ti.types.is_tensor(ti.math.vec3), ti.types.is_tensor(ti.f32)  # (True, False)
+    """

@@ -33,7 +33,15 @@ def parallel_sort(keys: Any, values: Any = None) -> None:
     `values`, a field or array that is at least as long, with elements of any type, is permuted with the keys. Equal
     keys keep their order. -0.0 and 0.0 are equal, and NaN comes last, as for `numpy.sort(kind="stable")`. The sort
     allocates as much memory as keys and values have. Raises TypeMismatch for an object that cannot be sorted. Methods:
-    `sort_on_cpu.py`, `sort_on_gpu.py`."""
+    `sort_on_cpu.py`, `sort_on_gpu.py`.
+
+    Example:
+        keys, values = ti.field(ti.i32, 4), ti.field(ti.f32, 4)
+        keys.from_numpy(np.array([30, 10, 40, 20]))
+        values.from_numpy(np.array([3.0, 1.0, 4.0, 2.0]))
+        ti.algorithms.parallel_sort(keys, values)
+        keys.to_numpy().tolist(), values.to_numpy().tolist()  # ([10, 20, 30, 40], [1.0, 2.0, 3.0, 4.0])
+    """
     line = _Line(keys)
     if line.length > _MOST:
         raise TypeMismatch(f"parallel_sort sorts at most {_MOST} keys, got {line.length}")
@@ -172,7 +180,15 @@ class PrefixSumExecutor:
     """Inclusive prefix sums of `length` numbers: `executor.run(x)` replaces `x[i]` by the sum of `x[0] .. x[i]`.
 
     The order of additions depends on `length` and the arch only, so equal calls give equal bits. Numbers of less than
-    32 bits are added in 32 bits, and every sum is wrapped or rounded to the element type. Method: `prefix_sums.py`."""
+    32 bits are added in 32 bits, and every sum is wrapped or rounded to the element type. Method: `prefix_sums.py`.
+
+    Example:
+        x = ti.field(ti.i32, 5)
+        x.fill(2)
+        sums = ti.algorithms.PrefixSumExecutor(5)
+        sums.run(x)
+        x.to_numpy().tolist()  # [2, 4, 6, 8, 10]
+    """
 
     def __init__(self, length: Any) -> None:
         if not isinstance(length, int | np.integer) or length < 0:

@@ -218,5 +218,17 @@ def elementwise(function: Any) -> ElementwiseFunction:
     The result is a new array (several results: a tuple), of the library and on the device of the operands. `out=` gives
     an array (a tuple for several results) to write to; values are cast within their kind. One kernel computes
     everything. Raises ArgumentError for operands that do not fit, and CompilationError with a place if the function
-    cannot take such numbers."""
+    cannot take such numbers.
+
+    Example:
+        @ti.elementwise
+        def hypotenuse(a, b):
+            return ti.sqrt(a * a + b * b)
+
+        hypotenuse(np.array([3.0, 5.0]), np.array([4.0, 12.0]))  # array([5., 13.])
+        x = ti.field(ti.f32, 2)
+        hypotenuse(np.ones((2, 1)), np.ones(3)).shape  # (2, 3)
+        hypotenuse(1.0, np.zeros(2), out=x)
+        x.to_numpy()  # array([1., 1.], dtype=float32)
+    """
     return ElementwiseFunction(ScalarFunction(function, "elementwise", 2))

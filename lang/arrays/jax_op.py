@@ -33,7 +33,19 @@ def op(kernel: Any, *, out: Any) -> Any:
     vectors are constants: pass Python numbers, and tuples.
 
     The arrays are in the memory of the CPU. Raises CompilationError for a kernel that cannot be such a function, and
-    ImportError without JAX. A gradient raises CompilationError with the line if the kernel cannot be differentiated."""
+    ImportError without JAX. A gradient raises CompilationError with the line if the kernel cannot be differentiated.
+
+    Example:
+        import jax.numpy as jnp
+
+        @ti.kernel
+        def square(x: ti.types.ndarray(ti.f32, 1), y: ti.types.ndarray(ti.f32, 1)):
+            for i in x:
+                y[i] = x[i] * x[i]
+
+        squared = ti.jax.op(square, out="y")
+        squared(jnp.array([1.0, 2.0, 3.0])).tolist()  # [1.0, 4.0, 9.0]
+    """
     jax = import_module("jax")
     plan = OpPlan(kernel, out, "ti.jax.op", _like_first)
     if plan.mutated or not plan.makers:

@@ -383,6 +383,14 @@ def reduce(function: Any, identity: Any, map: Any = None) -> Reduction:
     `keepdims`, and `dtype`, the type of the reduction. The default `dtype` is that of a variable in a kernel that
     starts as `identity` and takes the elements. Equal calls on one arch give equal bits, on any number of threads. A
     result without axes is a number; for tensors and similar arrays it is an array without axes. Raises ArgumentError
-    for operands that do not fit, and CompilationError with a place if the functions cannot take such numbers."""
+    for operands that do not fit, and CompilationError with a place if the functions cannot take such numbers.
+
+    Example:
+        largest = ti.reduce(ti.max, -ti.math.inf)
+        largest(np.array([[1.0, 5.0], [7.0, 2.0]]))  # 7.0
+        largest(np.array([[1.0, 5.0], [7.0, 2.0]]), axis=0)  # array([7., 5.])
+        dot = ti.reduce(lambda a, b: a + b, 0.0, map=lambda x, y: x * y)
+        dot(np.arange(4.0), np.ones(4))  # 6.0
+    """
     joined = ScalarFunction(function, "reduce", 2)
     return Reduction(joined, identity, None if map is None else ScalarFunction(map, "reduce", 2))

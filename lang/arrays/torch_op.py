@@ -39,7 +39,21 @@ def op(kernel: Any, name: str | None = None, *, out: Any = (), backward: Any = N
     compute for parameter `x`, which is zero at first.
 
     `name` is "namespace::name". The default is `weft::` with the kernel's module and name. Raises CompilationError for
-    a kernel that cannot be an operator, and ImportError without PyTorch (2.4 or later)."""
+    a kernel that cannot be an operator, and ImportError without PyTorch (2.4 or later).
+
+    Example:
+        import torch
+
+        @ti.kernel
+        def square(x: ti.types.ndarray(ti.f32, 1), y: ti.types.ndarray(ti.f32, 1)):
+            for i in x:
+                y[i] = x[i] * x[i]
+
+        squared = ti.torch.op(square, name="docs::square", out="y")
+        x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        squared(x).sum().backward()
+        x.grad.tolist()  # [2.0, 4.0, 6.0]
+    """
     torch = import_module("torch")
     made = _Plan(kernel, out)
     name = name or _name_of(kernel)

@@ -27,7 +27,8 @@ from weft.lang.compat.later import later
 from weft.lang.data.field import Field
 from weft.lang.data.struct_field import StructField
 from weft.lang.program.backends import BACKENDS
-from weft.lang.program.init import cfg, cpu, program
+from weft.lang.program.init import cpu, program
+from weft.lang.program.settings import cfg
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.struct import Struct
 from weft.lang.values.types import CompoundType, primitive
@@ -38,7 +39,12 @@ __all__ = ["install", "register", "uninstall"]
 
 
 class Extension(Enum):
-    """`ti.extension`: parts of the language that not every arch of Taichi supports."""
+    """`ti.extension`: names of parts of the language that not every arch of Taichi supports, for Taichi's programs that
+    ask for them. A program for Weft needs none of them.
+
+    Example:
+        ti.extension.sparse  # <Extension.sparse: 'sparse'>
+    """
 
     sparse = "sparse"
     quant = "quant"
@@ -223,7 +229,14 @@ _NUMBERS = "weft.lang.compat.numbers"
 
 
 def register() -> None:
-    """Make `weft.lang.misc`, `weft.lang.impl`, `weft.types.primitive_types` and so on importable."""
+    """Make `weft.lang.misc`, `weft.lang.impl`, `weft.types.primitive_types` and so on importable, which programs import
+    from the inner modules of Taichi. `import weft` calls it.
+
+    Example:
+        from weft.types.primitive_types import f32
+
+        f32 is ti.f32  # True
+    """
     for name, source in _MODULES.items():
         _register("weft.lang", name, (source, "weft.lang.compat.types", _NUMBERS))
     for name in _TYPE_MODULES:
@@ -263,7 +276,15 @@ def _look_up(module: str, sources: Sequence[str], name: str) -> Any:
 
 
 def install() -> None:
-    """Make `import taichi` import Weft from now on. Raises RuntimeError if the real Taichi was imported already."""
+    """Make `import taichi` import Weft from now on. Raises RuntimeError if the real Taichi was imported already.
+
+    Example:
+        ti.compat.install()
+        import taichi
+
+        taichi.math.pi == ti.math.pi  # True
+        ti.compat.uninstall()
+    """
     present = sys.modules.get("taichi")
     if present is not None and present.__name__ != "weft":
         raise RuntimeError("taichi is already imported: call weft.compat.install() before the first `import taichi`")
@@ -272,7 +293,13 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undo `install`: `import taichi` has its earlier meaning again."""
+    """Undo `install`: `import taichi` has its earlier meaning again.
+
+    Example:
+        ti.compat.install()
+        ti.compat.uninstall()
+        "taichi" in __import__("sys").modules  # False
+    """
     if TAICHI in sys.meta_path:
         sys.meta_path.remove(TAICHI)
         for name in [name for name in sys.modules if name == "taichi" or name.startswith("taichi.")]:

@@ -15,7 +15,14 @@ __all__ = ["AXES", "Axes", "Layout", "axes", "offset_tuple", "order_axes"]
 
 
 class Layout(enum.Enum):
-    """How the components of vectors, matrices and structs are stored: element by element, or component by component."""
+    """How the components of vectors, matrices and structs are stored: element by element (AOS), or component by
+    component (SOA). It is an option of `ti.Vector.field`, `ti.Matrix.field` and `ti.Struct.field`.
+
+    Example:
+        v = ti.Vector.field(2, ti.f32, shape=4, layout=ti.Layout.SOA)
+        v.fill(1)
+        v.get_scalar_field(0).sum()  # 4.0
+    """
 
     AOS = 0
     SOA = 1
@@ -29,7 +36,12 @@ class Axes(tuple[int, ...]):
 
 def axes(*numbers: Any) -> Axes:
     """The axes with these numbers (0 to 7), slowest first. Raises CompilationError for other numbers and for repeated
-    ones."""
+    ones. `ti.i`, `ti.ij` to `ti.ijkl` are the usual ones.
+
+    Example:
+        ti.axes(0, 2) == ti.ik, ti.axes(5)  # (True, (5,))
+        ti.axes(1, 1)  # raises CompilationError
+    """
     known = all(isinstance(number, int | np.integer) and 0 <= number < MAX_AXES for number in numbers)
     if not known or len(set(numbers)) != len(numbers):
         raise CompilationError(f"axes must be distinct numbers from 0 to {MAX_AXES - 1}, not {numbers}")

@@ -55,8 +55,20 @@ __all__ = [
 
 
 class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active):
-    """The base class of fields: `dtype`, `shape`, `name`, `grad`. See `ScalarField`, `MatrixField` and
-    `StructField`."""
+    """A field: elements that kernels read and write. It is the base class of `ScalarField`, `MatrixField` and
+    `StructField`.
+
+    `x[i, j]` reads an element and `x[i, j] = v` sets it; `x[None]` is the element of a 0-D field. As the annotation of
+    a parameter, `ti.Field[ti.f32]` takes a field of such elements, as a compile-time constant.
+
+    Example:
+        x = ti.field(ti.f32, (2, 3))
+        x.from_numpy(np.arange(6).reshape(2, 3))
+        x[1, 2], x.shape, x.ndim, x.dtype, x.element_shape  # (5.0, (2, 3), 2, f32, ())
+        x.sum(), x.mean(), x.max(axis=1).to_numpy().tolist(), x.argmax()  # (15.0, 2.5, [2.0, 5.0], 5)
+        x.to_numpy()[:, 1:].tolist()  # [[1.0, 2.0], [4.0, 5.0]]
+        isinstance(x, ti.Field)  # True
+    """
 
     def __init__(self, dtype: Prim, inner: tuple[int, ...], slots: list[Slot], name: str) -> None:
         super().__init__()
@@ -337,7 +349,15 @@ class ScalarField(ScalarElements, Field):
     """A field of numbers.
 
     `x[i, j]` reads a Python number. `x[i, j] = v` casts v to the type of the field. `x[None]` is the element of a 0-D
-    field. Raises FieldIndexError for wrong indices; negative indices are wrong too, unless `offset` allows them."""
+    field. Raises FieldIndexError for wrong indices; negative indices are wrong too, unless `offset` allows them.
+
+    Example:
+        x = ti.field(ti.i32, 3)
+        x[1] = 7.9
+        x[1]  # 7
+        x[3]  # raises FieldIndexError
+        isinstance(x, ti.ScalarField)  # True
+    """
 
     def __init__(self, dtype: Any, name: str = "", slot: Slot | None = None) -> None:
         if not isinstance(dtype, Prim):
@@ -377,7 +397,17 @@ class MatrixField(Field):
     """A field of vectors or matrices.
 
     `x[i]` is a Matrix that is a view of the field: `x[i][0] = 1` and `x[i].xy = ...` write to the field. `x[i] = [..]`
-    sets an element from a Matrix, a list, or a number for all its scalars."""
+    sets an element from a Matrix, a list, or a number for all its scalars. `n` and `m` are the rows and columns of an
+    element.
+
+    Example:
+        v = ti.Vector.field(3, ti.f32, shape=2)
+        v[0] = [1, 2, 3]
+        v[1].xy = 5.0
+        v.to_numpy().tolist()  # [[1.0, 2.0, 3.0], [5.0, 5.0, 0.0]]
+        v.get_scalar_field(2).to_numpy().tolist()  # [3.0, 0.0]
+        v.n, v.m, v.element_shape  # (3, 1, (3,))
+    """
 
     def __init__(self, inner: Any, dtype: Any, name: str = "") -> None:
         if not isinstance(inner, tuple) or not isinstance(dtype, Prim):

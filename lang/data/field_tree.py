@@ -35,8 +35,12 @@ _SMALL = 1 << 16  # bytes that are not worth a reservation
 
 
 class FieldError(WeftError, RuntimeError):
-    """A field, a tree or a builder is in a state that does not allow this use: not placed, placed twice, or
-    destroyed."""
+    """A field, a tree or a builder is in a state that does not allow this use: not placed, placed twice, or destroyed.
+
+    Example:
+        x = ti.field(ti.f32)
+        x[0] = 1  # raises FieldError
+    """
 
 
 def nodes_below(node: Node) -> Iterator[Node]:
@@ -47,7 +51,17 @@ def nodes_below(node: Node) -> Iterator[Node]:
 
 
 class FieldTree:
-    """One SNode tree and its memory. `node` is its root. `FieldsBuilder.finalize` returns a FieldTree."""
+    """One SNode tree and its memory. `node` is its root. `FieldsBuilder.finalize` returns a FieldTree.
+
+    Example:
+        builder = ti.FieldsBuilder()
+        x = ti.field(ti.f32)
+        builder.dense(ti.i, 16).place(x)
+        tree = builder.finalize()
+        tree.destroyed  # False
+        tree.destroy()
+        tree.destroyed  # True
+    """
 
     def __init__(self) -> None:
         self._buffer: Any = None

@@ -27,7 +27,15 @@ def field(dtype: Any, shape: Any = None, **keywords: Any) -> Any:
     field. `order` is the memory order of the axes: "ij" (the last axis varies fastest, the default), "ji" and so on.
     `offset` is the index of the first element on each axis. `needs_grad` makes the gradient `x.grad` and `needs_dual`
     the dual `x.dual`, fields of the same type and shape (see `ti.ad`). `name` appears in messages. Raises
-    CompilationError for options that do not fit."""
+    CompilationError for options that do not fit.
+
+    Example:
+        x = ti.field(ti.f32, (2, 3), name="height")
+        x[1, 2] = 0.5
+        v = ti.field(ti.math.vec3, 4, needs_grad=True)
+        x, v, v.grad  # (<field height: f32, shape=(2, 3)>, <field f32x3, shape=(4,)>, <field f32x3, shape=(4,)>)
+        ti.field("f32", 4)  # raises TypeMismatch
+    """
     if isinstance(dtype, StructType):
         return make_struct_field(dtype, shape, **keywords)
     if isinstance(dtype, MatrixType):

@@ -16,7 +16,15 @@ __all__ = ["ndarray"]
 def ndarray(dtype: Any, shape: Any, needs_grad: bool = False, needs_dual: bool = False) -> Any:
     """Make an ndarray of `shape` (a number or a tuple), filled with zeros. `dtype` is a primitive, vector, matrix or
     struct type. `needs_grad` makes the gradient `x.grad` and `needs_dual` the dual `x.dual`, ndarrays of the same type
-    and shape (see `ti.ad`); `dtype` must have floats then. Raises TypeMismatch for another type."""
+    and shape (see `ti.ad`); `dtype` must have floats then. Raises TypeMismatch for another type.
+
+    Example:
+        a = ti.ndarray(ti.f32, (2, 3))
+        a.fill(1.5)
+        a[0, 2] = 4
+        a.to_numpy().tolist()  # [[1.5, 1.5, 4.0], [1.5, 1.5, 1.5]]
+        ti.ndarray(ti.math.vec2, 4)  # <ndarray f32x2, shape=(4,)>
+    """
     if isinstance(dtype, StructType):
         from weft.lang.data.struct_ndarray import StructNdarray  # imported here because few programs need it
 

@@ -46,11 +46,22 @@ __all__ = ["MatrixNdarray", "Ndarray", "ScalarNdarray", "VectorNdarray"]
 
 
 class Ndarray(Recorded, ArrayOperators, Marked, Lender):
-    """An array of `shape` with elements of a primitive, vector or matrix type. Its elements are zero at first.
+    """An array of `shape` with elements of a primitive, vector or matrix type. Its elements are zero at first. Kernels
+    take it as an argument, and it lies on the device of the program. `ti.ndarray` makes one.
 
     `a[i, j]` reads a number, or a Matrix that is a view of the array. Assignment casts. A wrong index raises
     FieldIndexError. `array()` is the numpy array of shape `(*shape, *element_shape)`, without a copy. numpy, PyTorch,
-    JAX and CuPy can use the array as one of their own without a copy (see `export.py`)."""
+    JAX and CuPy can use the array as one of their own without a copy.
+
+    Example:
+        a = ti.ndarray(ti.f32, 4)
+        a.from_numpy(np.array([1, 2, 3, 4]))
+        a.sum(), a.mean(), np.asarray(a).tolist()  # (10.0, 2.5, [1.0, 2.0, 3.0, 4.0])
+        b = ti.ndarray(ti.f32, 4)
+        b.copy_from(a)
+        (a + b).to_numpy().tolist()  # [2.0, 4.0, 6.0, 8.0]
+        a[4]  # raises FieldIndexError
+    """
 
     def __init__(self, dtype: Any, shape: Any, needs_grad: bool = False, needs_dual: bool = False) -> None:
         self._describe(dtype, shape_tuple(shape))
@@ -252,7 +263,11 @@ class Ndarray(Recorded, ArrayOperators, Marked, Lender):
 
 
 class ScalarNdarray(ScalarElements, Ndarray):
-    """An ndarray of numbers."""
+    """An ndarray of numbers: `ScalarNdarray(ti.f32, shape)`, as `ti.ndarray` makes.
+
+    Example:
+        isinstance(ti.ndarray(ti.i32, (4, 4)), ti.ScalarNdarray)  # True
+    """
 
     def __init__(self, dtype: Any, shape: Any, needs_grad: bool = False, needs_dual: bool = False) -> None:
         super().__init__(dtype, shape, needs_grad, needs_dual)
@@ -283,7 +298,13 @@ class ScalarNdarray(ScalarElements, Ndarray):
 
 
 class VectorNdarray(Ndarray):
-    """An ndarray of vectors of `n` elements: `VectorNdarray(3, ti.f32, shape)`."""
+    """An ndarray of vectors of `n` elements: `VectorNdarray(3, ti.f32, shape)`.
+
+    Example:
+        v = ti.VectorNdarray(2, ti.f32, shape=3)
+        v[1] = [1, 2]
+        v.n, v.shape, v.to_numpy().shape  # (2, (3,), (3, 2))
+    """
 
     @property
     def n(self) -> int:
@@ -295,7 +316,13 @@ class VectorNdarray(Ndarray):
 
 
 class MatrixNdarray(Ndarray):
-    """An ndarray of `n` x `m` matrices: `MatrixNdarray(2, 3, ti.f32, shape)`."""
+    """An ndarray of `n` x `m` matrices: `MatrixNdarray(2, 3, ti.f32, shape)`.
+
+    Example:
+        m = ti.MatrixNdarray(2, 2, ti.f32, shape=3)
+        m[0] = [[1, 2], [3, 4]]
+        m[0] @ ti.Vector([1.0, 1.0])  # [3. 7.]
+    """
 
     @property
     def n(self) -> int:

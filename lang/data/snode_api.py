@@ -25,10 +25,18 @@ _CHUNK = 1024  # the most cells of a chunk of a list, if the program does not sa
 
 
 class SNode:
-    """A node of the layout. Its cells repeat over `extents`. Fields and further nodes are placed into its cell.
+    """A node of the layout of fields. Its cells repeat over `extents`. Fields and further nodes are placed into its
+    cell. `ti.root` is the root of all trees.
 
     In a kernel, a loop over a node visits the indices of its cells. A loop over the place of a field visits the indices
-    of the field. The names that begin with an underscore are Taichi's, for programs that inspect layouts."""
+    of the field. The names that begin with an underscore are Taichi's, for programs that inspect layouts.
+
+    Example:
+        x, y = ti.field(ti.f32), ti.field(ti.i32)
+        block = ti.root.dense(ti.ij, (4, 2))
+        block.dense(ti.ij, 8).place(x, y)
+        x.shape, x.parent().shape, block.bounds  # ((32, 16), (32, 16), [(0, 4), (0, 2)])
+    """
 
     def __init__(self, node: Node, tree: FieldTree, offset: tuple[int, ...] = ()) -> None:
         self.node, self.tree, self._first = node, tree, offset
@@ -233,7 +241,17 @@ def _not_yet(kind: str, what: str) -> CompilationError:
 
 class FieldsBuilder:
     """Builds one SNode tree: place fields, call `finalize()`, use the fields, and call `destroy()` on the tree it
-    returned."""
+    returned, which frees its memory. Its methods are those of `ti.root`.
+
+    Example:
+        builder = ti.FieldsBuilder()
+        x = ti.field(ti.f32)
+        builder.dense(ti.i, 16).place(x)
+        tree = builder.finalize()
+        x[3] = 1.0
+        tree.destroy()
+        x[3]  # raises FieldError
+    """
 
     def __init__(self) -> None:
         self.tree = FieldTree()
@@ -355,7 +373,16 @@ root = Root()
 
 
 def deactivate_all_snodes() -> None:
-    """Deactivate all cells of all sparse nodes of the program, as `SNode.deactivate_all` does."""
+    """Deactivate all cells of all sparse nodes of the program, as `SNode.deactivate_all` does. Their elements read 0
+    then.
+
+    Example:
+        x = ti.field(ti.f32)
+        ti.root.pointer(ti.i, 8).dense(ti.i, 4).place(x)
+        x[5] = 2.0
+        ti.deactivate_all_snodes()
+        x[5], len(x.active()[0])  # (0.0, 0)
+    """
     for tree in program().living():
         if isinstance(tree, FieldTree):
             SNode(tree.node, tree).deactivate_all()

@@ -98,7 +98,16 @@ class StructContainer:
 class StructField(Subscripted, StructContainer, Active):
     """A field of structs. `S[i]` is a struct whose writes go to the field. `S.a` (or `S.members["a"]`) is the field of
     member `a`. The members are stored together in each cell, or separately with `layout=Layout.SOA`. `S.grad` and
-    `S.dual` are fields of structs with the gradients and duals of the members (`S.grad.a` is `S.a.grad`), or None."""
+    `S.dual` are fields of structs with the gradients and duals of the members (`S.grad.a` is `S.a.grad`), or None.
+
+    Example:
+        ball = ti.types.struct(pos=ti.math.vec2, radius=ti.f32)
+        balls = ball.field(shape=2)
+        balls[0].radius = 1.5
+        balls.pos.fill(2)
+        balls[0]  # {'pos': [2.0, 2.0], 'radius': 1.5}
+        balls.keys, balls.get_member_field("radius").to_numpy().tolist()  # (['pos', 'radius'], [1.5, 0.0])
+    """
 
     _what = "field"
 

@@ -42,7 +42,20 @@ class Func:
 
 def func(function: Callable[..., Any], is_real_function: bool = False) -> Func:
     """Make `function` callable from kernels. Arguments are passed by value, those of `template()` parameters by
-    reference."""
+    reference. It is inlined where it is called. Annotations are optional. Raises CompilationError when Python calls it:
+    a `@ti.pyfunc` can be called there.
+
+    Example:
+        @ti.func
+        def bump(r, width: ti.f32):
+            return ti.exp(-r * r / width)
+
+        @ti.kernel
+        def at(r: ti.f32) -> ti.f32:
+            return bump(r, 2.0)
+
+        at(1.0)  # 0.606531
+    """
     check_function(function, "func")
     evaluate_annotations(function, 1)
     find_lost(function, 1)
@@ -51,7 +64,22 @@ def func(function: Callable[..., Any], is_real_function: bool = False) -> Func:
 
 def real_func(function: Callable[..., Any]) -> Func:
     """Make `function` callable from kernels without inlining it. It is compiled once and may call itself. Its
-    parameters and its result need annotations, and are passed by value."""
+    parameters and its result need annotations, and are passed by value. Raises CompilationError where a kernel calls
+    it, if annotations are missing.
+
+    Example:
+        @ti.real_func
+        def gcd(a: ti.i32, b: ti.i32) -> ti.i32:
+            if b == 0:
+                return a
+            return gcd(b, a % b)
+
+        @ti.kernel
+        def compute(a: ti.i32, b: ti.i32) -> ti.i32:
+            return gcd(a, b)
+
+        compute(48, 180)  # 12
+    """
     check_function(function, "real_func")
     evaluate_annotations(function, 1)
     find_lost(function, 1)

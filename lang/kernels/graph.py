@@ -28,7 +28,12 @@ __all__ = ["Arg", "ArgKind", "Graph", "GraphBuilder", "Sequential"]
 
 
 class ArgKind(Enum):
-    """The kinds of graph arguments."""
+    """The kinds of graph arguments: SCALAR, MATRIX (vectors too) and NDARRAY. TEXTURE and RWTEXTURE are Taichi's; Weft
+    has no textures.
+
+    Example:
+        [kind.name for kind in ti.graph.ArgKind][:3]  # ['SCALAR', 'MATRIX', 'NDARRAY']
+    """
 
     SCALAR = "a number"
     MATRIX = "a vector or matrix"
@@ -39,7 +44,12 @@ class ArgKind(Enum):
 
 class Arg:
     """An argument of a graph, by name. `dtype` is a primitive for SCALAR, a vector or matrix type for MATRIX, and
-    either for NDARRAY, which has `ndim` axes. Raises TypeMismatch if these do not fit."""
+    either for NDARRAY, which has `ndim` axes. Raises TypeMismatch if these do not fit.
+
+    Example:
+        ti.graph.Arg(ti.graph.ArgKind.NDARRAY, "x", ti.f32, ndim=2).name  # 'x'
+        ti.graph.Arg(ti.graph.ArgKind.NDARRAY, "x", ti.f32)  # raises TypeMismatch
+    """
 
     def __init__(self, tag: Any, name: Any, dtype: Any = None, ndim: Any = None) -> None:
         if not isinstance(tag, ArgKind) or not isinstance(name, str):
@@ -82,7 +92,23 @@ class Arg:
 
 
 class Sequential:
-    """A sequence of calls."""
+    """A sequence of calls, of `GraphBuilder.create_sequential`. It can be appended several times.
+
+    Example:
+        x = ti.field(ti.i32, ())
+
+        @ti.kernel
+        def add(amount: ti.i32):
+            x[None] += amount
+
+        builder = ti.graph.GraphBuilder()
+        steps = builder.create_sequential()
+        steps.dispatch(add, 3)
+        builder.append(steps)
+        builder.append(steps)
+        builder.compile().run({})
+        x[None]  # 6
+    """
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []
@@ -117,7 +143,27 @@ def _fits(arg: Arg, parameter: Parameter) -> bool:
 
 
 class GraphBuilder(Sequential):
-    """Collects calls: its own, and those of the sequences that are appended."""
+    """Collects calls: its own, and those of the sequences that are appended. `compile` makes a graph of them.
+
+    Example:
+        @ti.kernel
+        def scale(x: ti.types.ndarray(ti.f32, 1), factor: ti.f32):
+            for i in x:
+                x[i] *= factor
+
+        x = ti.graph.Arg(ti.graph.ArgKind.NDARRAY, "x", ti.f32, ndim=1)
+        factor = ti.graph.Arg(ti.graph.ArgKind.SCALAR, "factor", ti.f32)
+        builder = ti.graph.GraphBuilder()
+        builder.dispatch(scale, x, factor)
+        twice = builder.create_sequential()
+        twice.dispatch(scale, x, factor)
+        builder.append(twice)
+        graph = builder.compile()
+        data = ti.ndarray(ti.f32, 3)
+        data.fill(1.0)
+        graph.run({"x": data, "factor": 3.0})
+        data.to_numpy().tolist()  # [9.0, 9.0, 9.0]
+    """
 
     def create_sequential(self) -> Sequential:
         """Make a sequence that can be appended any number of times."""
@@ -135,7 +181,22 @@ class GraphBuilder(Sequential):
 
 
 class Graph:
-    """The result of `GraphBuilder.compile`: calls whose arguments are given to each run."""
+    """The result of `GraphBuilder.compile`: calls whose arguments are given to each run.
+
+    Example:
+        x = ti.field(ti.i32, ())
+
+        @ti.kernel
+        def add(amount: ti.i32):
+            x[None] += amount
+
+        builder = ti.graph.GraphBuilder()
+        builder.dispatch(add, ti.graph.Arg(ti.graph.ArgKind.SCALAR, "amount", ti.i32))
+        graph = builder.compile()
+        graph.run({"amount": 2})
+        graph.run({"amount": 5})
+        x[None]  # 7
+    """
 
     def __init__(self, calls: Any) -> None:
         if not isinstance(calls, list):

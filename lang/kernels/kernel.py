@@ -16,7 +16,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakMethod, ref
 
-from weft.ir.errors import CompilationError, WeftError
+from weft.ir.errors import CompilationError
 from weft.ir.types import Array
 from weft.ir.types import exposed as exposed_type
 from weft.lang.calls.boxes import Boxes, name_of
@@ -38,6 +38,7 @@ from weft.lang.kernels.callers import Callers, binders_of
 from weft.lang.kernels.draws import launching_gradient
 from weft.lang.kernels.interpreted import interpret
 from weft.lang.kernels.launch import Launch
+from weft.lang.kernels.shown import Shown
 from weft.lang.logs.topics import LAUNCH
 from weft.lang.measure import launch_log, watching
 from weft.lang.program import init as program_state
@@ -51,7 +52,6 @@ from weft.runtime.forks import forkable
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from weft.lang.stages import Stages
 
 __all__ = ["Kernel", "kernel"]
 
@@ -61,7 +61,7 @@ _MOST_FOLLOWED = 32
 LAUNCH.follow(launch_log.switch)
 
 
-class Kernel(DirectCallable):
+class Kernel(DirectCallable, Shown):
     """A compiled function that Python calls. `params` are (name, annotation) pairs, without `self`.
 
     `@kernel` makes objects of a native subclass. Calls with arguments like those of earlier calls go to the machine
@@ -314,31 +314,6 @@ class Kernel(DirectCallable):
         instance = self._careful(program, instance, owner, flat) if overlap else instance
         return instance, owner, ordered, flat
 
-    def stages(self, *args: Any, **keywords: Any) -> Stages:
-        """The stages of compiling the kernel for a call with such arguments (see `compile`). Compiles the kernel and
-        does not run it. See `Stages`."""
-        return _stages_of(self._prepared(args, keywords).recipe)
-
-    @property
-    def last(self) -> Stages:
-        """The stages of the instance that was compiled or looked up last. Calls that go to the machine code directly do
-        not count. Raises WeftError before the first call."""
-        if self._latest is None:
-            raise WeftError(f"kernel '{self.__name__}' was not compiled yet: call it, or use stages(...)")
-        return _stages_of(self._latest)
-
-    def explore(self, path: str | None = None, *args: Any, **keywords: Any) -> None:
-        """Write an HTML page, in a single file, that shows what each line of the kernel is compiled to, for a call with
-        such arguments. Without a path, a notebook shows the page below the cell. Compiles the kernel and does not run
-        it."""
-        from weft.lang.explore import show_page, write_page
-
-        stages = [self.stages(*args, **keywords)]
-        if path is None:
-            show_page(stages)
-        else:
-            write_page(path, stages)
-
     def compile_async(self, *args: Any, **keywords: Any) -> Future[None]:
         """Compile the kernel on another thread, as `compile` does. Returns a future. Its `result()` waits, and raises
         what `compile` would raise. If the program does not ask for the result, the first call raises the error. A call
@@ -481,18 +456,27 @@ class Kernel(DirectCallable):
         return f"<kernel {self.function.__qualname__}{self.mode and '.' + suffix_of(self.mode)}>"
 
 
-def _stages_of(recipe: Recipe) -> Stages:
-    from weft.lang.stages import Stages  # programs that only run kernels do not need this import
-
-    return Stages(recipe)
-
-
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Make `function` a kernel: it is compiled, and its outermost loops run in parallel.
 
     Parameters need annotations: a primitive, vector, matrix or struct type (passed by value), `ti.types.ndarray()` (an
     array, not copied), or `ti.template()` (a compile-time constant). `-> type` annotates the result. Raises
-    CompilationError if `function` cannot be a kernel. A call with arguments that do not fit raises ArgumentError."""
+    CompilationError if `function` cannot be a kernel. A call with arguments that do not fit raises ArgumentError.
+
+    Example:
+        x = ti.field(ti.f32, 1000)
+
+        @ti.kernel
+        def fill(step: ti.f32) -> ti.f32:
+            total = 0.0
+            for i in x:
+                x[i] = i * step
+                total += x[i]
+            return total
+
+        fill(0.5)  # 249750.0
+        fill("a")  # raises ArgumentError
+    """
     check_function(function, "kernel")
     evaluate_annotations(function, 1)
     find_lost(function, 1)

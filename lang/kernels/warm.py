@@ -13,7 +13,25 @@ def warm(*calls: Any) -> None:
     """Compile several kernels in parallel, before their first use: `ti.warm(step, (draw, image), (solver.solve, 0.1))`.
 
     Each of `calls` is a kernel without parameters, or a tuple of a kernel and arguments as in `Kernel.compile`. Returns
-    when all of them are compiled. Raises the first error in the order of `calls`."""
+    when all of them are compiled. Raises the first error in the order of `calls`.
+
+    Example:
+        x = ti.field(ti.f32, 100)
+
+        @ti.kernel
+        def clear():
+            for i in x:
+                x[i] = 0
+
+        @ti.kernel
+        def add(amount: ti.f32):
+            for i in x:
+                x[i] += amount
+
+        ti.warm(clear, (add, 1.0))
+        add(2.5)  # does not compile
+        x[0]  # 2.5
+    """
     asked = [call if isinstance(call, tuple) else (call,) for call in calls]
     for one, *_ in asked:
         if not getattr(one, "is_kernel", False):

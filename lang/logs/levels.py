@@ -33,7 +33,13 @@ logger = logging.getLogger("weft")
 
 
 def set_logging_level(level: str) -> None:
-    """Show messages of `level` and above: TRACE, DEBUG, INFO, WARN, ERROR or CRITICAL."""
+    """Show messages of `level` and above: `ti.TRACE`, `DEBUG`, `INFO`, `WARN`, `ERROR` or `CRITICAL`. They are strings.
+    Raises WeftError for another level.
+
+    Example:
+        ti.set_logging_level(ti.ERROR)
+        ti.is_logging_effective(ti.WARN), ti.is_logging_effective(ti.ERROR)  # (False, True)
+    """
     logger.setLevel(level_number(level))
     show_on_stderr()
 
@@ -47,7 +53,12 @@ def show_on_stderr() -> None:
 
 
 def is_logging_effective(level: str) -> bool:
-    """Whether messages of `level` are shown."""
+    """Whether messages of `level` are shown. Raises WeftError for a string that is no level.
+
+    Example:
+        ti.set_logging_level(ti.INFO)
+        ti.is_logging_effective(ti.DEBUG)  # False
+    """
     return logger.isEnabledFor(level_number(level))
 
 

@@ -75,7 +75,17 @@ TOPICS: dict[str, Topic] = {
 def set_logs(*names: Any, **levels: Any) -> None:
     """Tell of these topics on stderr, and of no others: `set_logs("cache", launch="debug")`. `names` are topics (their
     level is "info") or "all"; the keywords are topics with levels: TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL. Without
-    arguments all are silent. WeftError for what is no topic or no level."""
+    arguments all are silent. Raises WeftError for what is no topic or no level.
+
+    The topics are `translate`, `passes`, `offload`, `codegen`, `cache`, `launch`, `memory` and `verify`.
+
+    Example:
+        ti.set_logs("memory")
+        x = ti.field(ti.f32, 1000)
+        x[0] = 1  # stderr tells of the memory
+        ti.set_logs()
+        ti.set_logs("storage")  # raises WeftError
+    """
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
         raise WeftError(

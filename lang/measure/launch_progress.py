@@ -57,16 +57,25 @@ _counters = _Counters()
 
 @func
 def progress(total: Any) -> None:
-    """Count a part of the work of a launch, in a kernel. `total` is the number of calls of one launch:
+    """Count a part of the work of a launch, in a kernel. `total` is the number of calls of one launch. If the launch
+    takes more than a second, a terminal or a notebook shows a progress bar with the time that is left.
 
-        for i in range(n):
-            slow(i)
-            ti.progress(n)
+    Counting is a sum, which costs next to nothing and keeps loops vectorized. Threads report it when they have finished
+    a chunk of the loop, so the bar moves in steps. On a GPU, nothing is counted and there is no bar. Outside of
+    kernels, use `tqdm`.
 
-    If the launch takes more than a second, a terminal or a notebook shows a bar with the time that is left. Counting is
-    a sum, which costs next to nothing and keeps loops vectorized. Threads report it when they have finished a chunk of
-    the loop, so the bar moves in steps. On a GPU, nothing is counted and there is no bar. Outside of kernels, use
-    `tqdm`."""
+    Example:
+        x = ti.field(ti.f32, 1000)
+
+        @ti.kernel
+        def work(n: ti.i32):
+            for i in range(n):
+                x[i] = ti.sqrt(i)
+                ti.progress(n)
+
+        work(1000)
+        x[100]  # 10.0
+    """
     if static(_counters.is_read):
         _counters.done[None] += 1.0 / cast(total, f64)
 

@@ -24,7 +24,7 @@ from weft.ir.errors import TypeMismatch, WeftError
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
 from weft.lang.logs.levels import ERROR, logger, set_logging_level
 from weft.lang.program.backends import BACKENDS, Backend
-from weft.lang.program.options import OPTIONS, checked, collect, did_you_mean, environment, inert, mention_inert
+from weft.lang.program.options import checked, collect, did_you_mean, environment, mention_inert
 from weft.runtime.forks import forkable
 from weft.runtime.forks import gate as compiling
 from weft.runtime.live_objects import LiveObjects
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from weft.runtime.device import Device
 
 __all__ = [
+    "DUMPS",
     "Program",
     "amdgpu",
     "arm64",
-    "cfg",
     "compiling",
     "cpu",
     "cuda",
@@ -80,7 +80,7 @@ _CONFIG = (
 )
 
 # Options that print texts of the compiler, with the names that WEFT_DUMP uses.
-_DUMPS = {
+DUMPS = {
     "print_ir": "all",
     "print_preprocessed_ir": "tree",
     "print_kernel_llvm_ir": "llvm",
@@ -91,8 +91,6 @@ _DUMPS = {
 on_open: list[Callable[[Any], None]] = []  # called with each device when it is opened
 
 imported_at = time.time()  # files of Weft that are newer may differ from the code that runs
-
-_ON = ("offline_cache", "verbose")  # options that no pass reads, and that are true by default
 
 _FOLLOWS = "1.7.4"
 _ARCHES = (cpu, cuda, gpu, python)
@@ -313,7 +311,12 @@ def init(
 
     Taichi's other options are accepted with a message that they have no effect. The environment overrides arguments:
     WEFT_ARCH or TI_ARCH, WEFT_DEBUG or TI_DEBUG ... Raises UnknownOption (a KeyError) for an unknown option,
-    WrongOption (a TypeError and a ValueError) for a wrong type or value, WeftError for instructions the CPU lacks."""
+    WrongOption (a TypeError and a ValueError) for a wrong type or value, WeftError for instructions the CPU lacks.
+
+    Example:
+        ti.init(arch=ti.cpu, default_fp=ti.f64, random_seed=7)
+        ti.cfg.default_fp, ti.cfg.random_seed  # (f64, 7)
+    """
     global _current, _generation
     chosen = collect(options)
     if "cpu_features" in chosen:
@@ -323,17 +326,8 @@ def init(
     _check_version(require_version)
     number = chosen.get("device", 0)
     found = _resolve_arch(environment("arch") or arch or cpu, checked("enable_fallback", bool, enable_fallback), number)
-    config = CompileConfig(
-        arch=found,
-        traits=BACKENDS[found].traits,
-        default_fp=_default_type("default_fp", default_fp, f32),
-        default_ip=_default_type("default_ip", default_ip, i32),
-        boundary_check=chosen.get("check_out_of_bound", False) or chosen.get("debug", False),
-        check_overflow=chosen.get("check_overflow", chosen.get("debug", False)),
-        verify=chosen.get("verify") is True,
-        **{name: chosen[name] for name in _CONFIG if name in chosen},
-    )
-    dumps = frozenset(text for option, text in _DUMPS.items() if chosen.get(option))
+    config = _configuration(found, chosen, default_fp, default_ip)
+    dumps = frozenset(text for option, text in DUMPS.items() if chosen.get(option))
     with compiling, _starting:
         reset()
         _generation += 1
@@ -343,9 +337,28 @@ def init(
     logger.info("running on arch=%s", config.arch)
 
 
+def _configuration(arch: str, chosen: dict[str, Any], default_fp: Any, default_ip: Any) -> CompileConfig:
+    return CompileConfig(
+        arch=arch,
+        traits=BACKENDS[arch].traits,
+        default_fp=_default_type("default_fp", default_fp, f32),
+        default_ip=_default_type("default_ip", default_ip, i32),
+        boundary_check=chosen.get("check_out_of_bound", False) or chosen.get("debug", False),
+        check_overflow=chosen.get("check_overflow", chosen.get("debug", False)),
+        verify=chosen.get("verify") is True,
+        **{name: chosen[name] for name in _CONFIG if name in chosen},
+    )
+
+
 def reset() -> None:
     """Drop the program. All its fields are destroyed, even if the program still refers to them. The next use starts a
-    program with the default options."""
+    program with the default options.
+
+    Example:
+        x = ti.field(ti.f32, 4)
+        ti.reset()
+        x[0]  # raises FieldError
+    """
     global _current
     with compiling, _starting:
         old, _current = _current, None
@@ -380,7 +393,15 @@ def follow_programs(told: Callable[[Program, bool], None]) -> None:
 
 def seed(random_seed: Any) -> None:
     """Restart the random numbers of kernels and of Python scope, as `init(random_seed=...)` does, but keep the program.
-    The same seed and the same launches give the same numbers on every arch."""
+    The same seed and the same launches give the same numbers on every arch. Raises TypeMismatch for what is not an
+    integer.
+
+    Example:
+        ti.seed(3)
+        first = ti.random(ti.i32)
+        ti.seed(3)
+        ti.random(ti.i32) == first  # True
+    """
     if not isinstance(random_seed, int | np.integer):
         raise TypeMismatch(f"the seed of random numbers must be an integer, not {random_seed!r}")
     random_seed = int(random_seed)
@@ -394,36 +415,25 @@ def seed(random_seed: Any) -> None:
 
 
 def sync() -> None:
-    """Wait until all kernels that were launched so far have finished."""
+    """Wait until all kernels that were launched so far have finished. On the CPU, a kernel call returns when the kernel
+    has finished. On a GPU it returns at once, so measure times only after `sync`. Raises the error of a kernel that
+    failed.
+
+    Example:
+        x = ti.field(ti.f32, 4)
+
+        @ti.kernel
+        def fill():
+            for i in x:
+                x[i] = 1
+
+        fill()
+        ti.sync()
+        x[0]  # 1.0
+    """
     device = None if _current is None else _current.opened()
     if device is not None:
         device.synchronize()
-
-
-class _CurrentConfig:
-    """The settings of the current program: `cfg.debug`, `cfg.arch` and so on."""
-
-    def __getattr__(self, name: str) -> Any:
-        current = program()
-        if name == "verify":
-            return current.chosen.get(name, False)
-        if hasattr(current.config, name):
-            return getattr(current.config, name)
-        if name == "cpu_max_num_threads":
-            return current.config.threads or os.cpu_count()
-        if name in _DUMPS:
-            return _DUMPS[name] in current.dumps
-        if name in OPTIONS:
-            usual = name in _ON if OPTIONS[name] is bool else None
-            return current.chosen.get(name, usual)
-        what = f"the option '{name}' of init has no effect in Weft" if inert(name) else f"cfg has no '{name}'"
-        raise AttributeError(what)
-
-    def __repr__(self) -> str:
-        return repr(program().config)
-
-
-cfg = _CurrentConfig()
 
 
 def _default_type(name: str, given: Any, usual: Prim) -> Prim:

@@ -22,9 +22,10 @@ def grid(field_dict: Any, shape: Any) -> StructField:
     active once one of its members was written, and loops visit the active elements. Raises TypeMismatch unless
     `field_dict` is a dict, and CompilationError for a shape without axes.
 
+    Example:
         g = ti.sparse.grid({"pos": ti.math.vec2, "mass": ti.f32}, shape=(10, 10))
         g[0, 0].mass = 1.0
-        print(ti.sparse.usage(g))  # 0.01
+        ti.sparse.usage(g)  # 0.01
     """
     if not isinstance(field_dict, dict):
         raise TypeMismatch(f"grid takes a dict with a type for each member, not {field_dict!r}")
@@ -39,7 +40,15 @@ def grid(field_dict: Any, shape: Any) -> StructField:
 
 
 def usage(x: Any) -> float:
-    """Return the fraction of the elements of a field that are active: 0 to 1. All elements of a dense field are."""
+    """Return the fraction of the elements of a field that are active: 0 to 1. All elements of a dense field are. Raises
+    TypeMismatch for what is no field.
+
+    Example:
+        x = ti.field(ti.f32)
+        ti.root.pointer(ti.i, 8).dense(ti.i, 4).place(x)
+        x[5] = 2.0
+        ti.sparse.usage(x)  # 0.125
+    """
     if not isinstance(x, Field | StructField):
         raise TypeMismatch(f"usage takes a field, not {x!r}")
     node = x.snode.parent()

@@ -53,11 +53,21 @@ _NUMBERS = frozenset((bool, int, float, str, type(None)))
 
 
 class AutotuneError(WeftError):
-    """All configurations of a kernel failed."""
+    """All configurations of a kernel failed. The message has the error of each.
+
+    Example:
+        issubclass(ti.AutotuneError, ti.WeftError)  # True
+    """
 
 
 class Config:
-    """One way to compile a kernel: `Config(block_dim=128, simd=8, TILE=4)`."""
+    """One way to compile a kernel: `Config(block_dim=128, simd=8, TILE=4)`. The settings are `block_dim` (threads of a
+    block on a GPU, 1 to 1024), `simd` (lanes on the CPU, 1 to 64) and globals of the kernel by name.
+
+    Example:
+        config = ti.Config(simd=8, TILE=4)
+        config  # Config(simd=8, TILE=4)
+    """
 
     def __init__(self, **settings: Any) -> None:
         self.settings = settings
@@ -255,7 +265,20 @@ def autotune(
     each run, or in `reset_to_zero` to fill them with 0.
 
     A configuration that fails is left out, with a warning of the logger "weft.autotune". Raises AutotuneError if all
-    fail, and ArgumentError for a value that a configuration cannot set."""
+    fail, and ArgumentError for a value that a configuration cannot set.
+
+    Example:
+        x = ti.field(ti.f32, 10000)
+
+        @ti.autotune([ti.Config(simd=1), ti.Config(simd=8)], warmup=1, rep=2)
+        @ti.kernel
+        def fill(step: ti.f32):
+            for i in x:
+                x[i] = i * step
+
+        fill(0.5)  # measures both, then runs
+        x[10]  # 5.0
+    """
     if not isinstance(configs, list | tuple):
         raise ArgumentError(f"autotune takes configs=[ti.Config(...), ...], not {configs!r}")
     return lambda kernel: Autotuned(kernel, configs, key, restore, reset_to_zero, (warmup, rep))

@@ -28,7 +28,13 @@ _replacing = forkable(Lock())  # if two threads assign a member, each keeps the 
 
 class ArgPackType:
     """The type of argument packs with the given members: primitives, vectors, matrices, structs, arrays or packs. Call
-    it with a value for each member, by position or by name, to make an ArgPack."""
+    it with a value for each member, by position or by name, to make an ArgPack. `ti.types.argpack` makes one.
+
+    Example:
+        pair = ti.types.argpack(a=ti.f32, b=ti.f32)
+        pair(1, 2).to_dict()  # {'a': np.float32(1.0), 'b': np.float32(2.0)}
+        pair(a=1)  # raises TypeMismatch
+    """
 
     def __init__(self, members: Any, name: str = "argpack") -> None:
         if not isinstance(members, Mapping):
@@ -80,7 +86,14 @@ def is_array(annotation: Any) -> bool:
 
 class ArgPack:
     """A value of an ArgPackType. Its members are read and assigned as attributes. A number is cast to the type of its
-    member."""
+    member.
+
+    Example:
+        params = ti.types.argpack(dt=ti.f32, n=ti.i32)
+        p = params(dt=0.5, n=10)
+        p.n = 11.7
+        p.keys, p.to_dict()  # (['dt', 'n'], {'dt': np.float32(0.5), 'n': np.int32(11)})
+    """
 
     pack_type: ArgPackType
     entries: dict[str, Any]

@@ -38,14 +38,34 @@ class _Brackets(type):
 
 
 class Array(NdarrayType, metaclass=_Brackets):
-    """`ti.Array[ti.f32, 2]` annotates a parameter for arrays, as `ti.types.ndarray(ti.f32, 2)` does. Without the number
-    of axes, or without brackets, it accepts any."""
+    """`ti.Array[ti.f32, 2]` annotates a parameter for arrays, as `ti.types.ndarray(ti.f32, 2)` does: arrays of numpy
+    (not copied), of other libraries, and ndarrays. Without the number of axes, or without brackets, it accepts any.
+
+    Example:
+        @ti.kernel
+        def clear(a: ti.Array[ti.f32, 2]):
+            for i, j in a:
+                a[i, j] = 0
+
+        a = np.ones((3, 4), np.float32)
+        clear(a)
+        a.sum()  # 0.0
+        clear(np.ones(3, np.float32))  # raises ArgumentError
+    """
 
     axes: int | None = None
 
 
 class NDArray(Array):
-    """`ti.NDArray[ti.f32, 2]` is another name of `ti.Array[ti.f32, 2]`."""
+    """`ti.NDArray[ti.f32, 2]` is another name of `ti.Array[ti.f32, 2]`.
+
+    Example:
+        @ti.kernel
+        def first(a: ti.types.NDArray[ti.i32, 1]) -> ti.i32:
+            return a[0]
+
+        first(np.array([5, 6], np.int32))  # 5
+    """
 
 
 class _Fixed(Array):
@@ -54,25 +74,60 @@ class _Fixed(Array):
 
 
 class Array1(_Fixed):
-    """`ti.Array1[ti.f32]` is `ti.Array[ti.f32, 1]`. Type checkers know the type of its elements."""
+    """`ti.Array1[ti.f32]` is `ti.Array[ti.f32, 1]`. Type checkers know the type of its elements.
+
+    Example:
+        @ti.kernel
+        def total(a: ti.Array1[ti.f32]) -> ti.f32:
+            result = 0.0
+            for i in a:
+                result += a[i]
+            return result
+
+        total(np.ones(10, np.float32))  # 10.0
+    """
 
     axes = 1
 
 
 class Array2(_Fixed):
-    """`ti.Array2[ti.f32]` is `ti.Array[ti.f32, 2]`. Type checkers know the type of its elements."""
+    """`ti.Array2[ti.f32]` is `ti.Array[ti.f32, 2]`. Type checkers know the type of its elements.
+
+    Example:
+        @ti.kernel
+        def corner(a: ti.Array2[ti.f32]) -> ti.f32:
+            return a[0, 0]
+
+        corner(np.full((2, 2), 3.0, np.float32))  # 3.0
+    """
 
     axes = 2
 
 
 class Array3(_Fixed):
-    """`ti.Array3[ti.f32]` is `ti.Array[ti.f32, 3]`. Type checkers know the type of its elements."""
+    """`ti.Array3[ti.f32]` is `ti.Array[ti.f32, 3]`. Type checkers know the type of its elements.
+
+    Example:
+        @ti.kernel
+        def depth(a: ti.Array3[ti.f32]) -> ti.i32:
+            return a.shape[2]
+
+        depth(np.zeros((2, 3, 4), np.float32))  # 4
+    """
 
     axes = 3
 
 
 class Array4(_Fixed):
-    """`ti.Array4[ti.f32]` is `ti.Array[ti.f32, 4]`. Type checkers know the type of its elements."""
+    """`ti.Array4[ti.f32]` is `ti.Array[ti.f32, 4]`. Type checkers know the type of its elements.
+
+    Example:
+        @ti.kernel
+        def batch(a: ti.Array4[ti.f32]) -> ti.i32:
+            return a.shape[0]
+
+        batch(np.zeros((8, 3, 4, 4), np.float32))  # 8
+    """
 
     axes = 4
 

@@ -112,7 +112,20 @@ class PyFunc:
 
 
 def pyfunc(function: Callable[..., Any]) -> PyFunc:
-    """Make `function` callable in kernels and in Python."""
+    """Make `function` callable in kernels, which inline it, and in Python. Raises CompilationError for anything that is
+    not written with `def`.
+
+    Example:
+        @ti.pyfunc
+        def lerp(a, b, t):
+            return a + (b - a) * t
+
+        @ti.kernel
+        def middle(a: ti.f32, b: ti.f32) -> ti.f32:
+            return lerp(a, b, 0.5)
+
+        middle(2.0, 4.0), lerp(2.0, 4.0, 0.5)  # (3.0, 3.0)
+    """
     if not isinstance(function, FunctionType):
         raise CompilationError(f"@ti.pyfunc must decorate a function that is written with 'def', not {function!r}")
     return PyFunc(function)
@@ -321,7 +334,22 @@ class ndrange:
     """All index tuples of a box: `ndrange(n, (begin, end), ...)`. The last axis varies fastest.
 
     In a kernel, a loop over it is one parallel loop. In Python, it iterates over the tuples. `bounds` holds (begin,
-    end) for each axis."""
+    end) for each axis. Raises TypeMismatch for an axis that is neither a number nor a pair.
+
+    Example:
+        x = ti.field(ti.i32, (4, 6))
+
+        @ti.kernel
+        def inner():
+            for i, j in ti.ndrange((1, 3), (1, 5)):
+                x[i, j] = 1
+
+        inner()
+        x.sum()  # 8
+        list(ti.ndrange(2, (5, 7)))  # [(0, 5), (0, 6), (1, 5), (1, 6)]
+        len(ti.ndrange(10, 20)), ti.ndrange(10, 20).dimensions  # (200, [10, 20])
+        [list(I) for I in ti.ndrange(1, 2).grouped()]  # [[0, 0], [0, 1]]
+    """
 
     def __init__(self, *extents: Any) -> None:
         self.bounds: list[tuple[Any, Any]] = []

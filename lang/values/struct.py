@@ -25,7 +25,16 @@ class Struct:
     """`Struct({"a": 1, "v": vec3(0)})` or `Struct(a=1, v=vec3(0))`: a value with these members.
 
     Members are read and assigned as attributes. An assigned value is cast to the type of the member. A struct behaves
-    as it does in kernels."""
+    as it does in kernels. `ti.dataclass` and `ti.types.struct` make types of structs.
+
+    Example:
+        s = ti.Struct(mass=2.0, pos=ti.math.vec2(1, 2))
+        s.mass += 1
+        other = s.copy()
+        other.pos = [0, 0]
+        s.keys, s["mass"], s.to_dict(), other.pos  # (['mass', 'pos'], 3.0, {'mass': 3.0, 'pos': [1.0, 2.0]}, [0. 0.])
+        ti.Struct.field({"a": ti.f32, "b": ti.i32}, shape=3).keys  # ['a', 'b']
+    """
 
     entries: dict[str, Any]
     struct_type: StructType
@@ -260,9 +269,28 @@ def _number(value: Any) -> Any:
 
 
 def dataclass(cls: type) -> StructType:
-    """Make a struct type of a class. Its annotations become the members, its functions the methods.
+    """Make a struct type of a class. Its annotations become the members, its functions the methods, usually
+    `@ti.func`s.
 
-    Raises CompilationError for what structs do not support: default values, and inherited members or methods."""
+    Raises CompilationError for what structs do not support: default values, and inherited members or methods.
+
+    Example:
+        @ti.dataclass
+        class Ball:
+            pos: ti.math.vec2
+            radius: ti.f32
+
+            @ti.func
+            def area(self):
+                return ti.math.pi * self.radius**2
+
+        @ti.kernel
+        def area_of(radius: ti.f32) -> ti.f32:
+            return Ball(radius=radius).area()
+
+        area_of(2.0)  # 12.566371
+        Ball(pos=[1, 2], radius=3)  # {'pos': [1.0, 2.0], 'radius': 3.0}
+    """
     check_class(cls, "dataclass")
     base = next((base for base in cls.__mro__[1:-1] if inspect.get_annotations(base) or _functions(base)), None)
     if base is not None:

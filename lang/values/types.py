@@ -42,15 +42,9 @@ __all__ = [
     "int16",
     "int32",
     "int64",
-    "is_integral",
-    "is_real",
-    "is_signed",
-    "is_tensor",
-    "matrix",
     "ndarray",
     "primitive",
     "ref",
-    "struct",
     "template",
     "to_ir",
     "u1",
@@ -63,7 +57,6 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
-    "vector",
 ]
 
 float16, float32, float64 = f16, f32, f64
@@ -134,7 +127,11 @@ def check_number(annotation: Any) -> None:
 
 
 class CompoundType:
-    """A type that is composed of others. `ir` is its IR type under the current defaults."""
+    """A type that is composed of others. `ir` is its IR type under the current defaults.
+
+    Example:
+        [isinstance(one, ti.types.CompoundType) for one in (ti.math.vec3, ti.f32)]  # [True, False]
+    """
 
     @property
     def ir(self) -> Type:
@@ -143,7 +140,13 @@ class CompoundType:
 
 
 class MatrixType(CompoundType):
-    """`types.matrix(n, m, dtype)`: an n x m matrix. Equal arguments give equal types."""
+    """`types.matrix(n, m, dtype)`: an n x m matrix. Equal arguments give equal types.
+
+    Example:
+        mat = ti.types.matrix(2, 3, ti.f32)
+        mat.n, mat.m, mat.dtype, mat == ti.types.matrix(2, 3, ti.f32)  # (2, 3, f32, True)
+        mat.field(shape=3)  # <field f32x2x3, shape=(3,)>
+    """
 
     ndim = 2
 
@@ -214,7 +217,14 @@ class MatrixType(CompoundType):
 
 
 class VectorType(MatrixType):
-    """`types.vector(n, dtype)`: a vector of n elements. Its `m` is 1."""
+    """`types.vector(n, dtype)`: a vector of n elements. Its `m` is 1. `VectorType.field(shape)` makes a field of such
+    vectors.
+
+    Example:
+        vec2 = ti.types.vector(2, ti.f64)
+        vec2.n, vec2.dtype, vec2.get_shape()  # (2, f64, (2,))
+        vec2.field(shape=3), vec2.ndarray(3)  # (<field f64x2, shape=(3,)>, <ndarray f64x2, shape=(3,)>)
+    """
 
     ndim = 1
 
@@ -234,7 +244,13 @@ class StructType(CompoundType):
     """`types.struct(name=type, ...)`, or the result of `@dataclass`: named members, and methods.
 
     `members` maps names to types as the user wrote them. `methods` maps names to functions, usually `@func`. Call the
-    type with positional or keyword members to make a Struct. Missing members are zero."""
+    type with positional or keyword members to make a Struct. Missing members are zero.
+
+    Example:
+        ball = ti.types.struct(pos=ti.math.vec2, radius=ti.f32)
+        ball(radius=2).radius, list(ball.members)  # (2.0, ['pos', 'radius'])
+        ball.field(shape=4)  # <field of struct(pos: vector(2, float), radius: f32)>
+    """
 
     def __init__(self, members: Any, methods: Any = None, name: str = "struct") -> None:
         if isinstance(members, str):  # `class members(struct): ...` calls this with a name, bases and a namespace
@@ -296,7 +312,18 @@ class NdarrayType:
 
     `dtype` may be a vector or matrix type. Without it, `element_dim` says how many of the last axes of the array form
     an element. The argument may be a numpy array, which is not copied, or a `ti.ndarray`. With `boundary="clamp"`, an
-    index that is out of bounds accesses the nearest element."""
+    index that is out of bounds accesses the nearest element.
+
+    Example:
+        @ti.kernel
+        def blur(a: ti.types.ndarray(ti.f32, 1, boundary="clamp"), out: ti.types.ndarray(ti.f32, 1)):
+            for i in out:
+                out[i] = (a[i - 1] + a[i] + a[i + 1]) / 3
+
+        a, out = np.array([3, 0, 6], np.float32), np.zeros(3, np.float32)
+        blur(a, out)
+        out.tolist()  # [2.0, 3.0, 4.0]
+    """
 
     def __init__(
         self,
@@ -341,7 +368,20 @@ class NdarrayType:
 
 
 class Template:
-    """`ti.template()`: the argument is a compile-time constant. The kernel is compiled again for each new value."""
+    """`ti.template()`: the argument is a compile-time constant: a field, a number, a function, any object. The kernel
+    is compiled again for each new value. In a `@ti.func`, the parameter is passed by reference.
+
+    Example:
+        @ti.kernel
+        def fill(x: ti.template(), value: ti.f32):
+            for I in ti.grouped(x):
+                x[I] = value
+
+        line, plane = ti.field(ti.f32, 3), ti.field(ti.f32, (2, 2))
+        fill(line, 1.0)
+        fill(plane, 2.0)
+        line.sum(), plane.sum()  # (3.0, 8.0)
+    """
 
     def __init__(self, tensor: Any = None, dim: int | None = None) -> None:
         self.tensor, self.dim = tensor, dim
@@ -352,7 +392,21 @@ class Template:
 
 class Ref(Template):
     """`ti.ref(ti.f32)`: the parameter of a function refers to the variable or element that the caller passes. It is a
-    number of type `dtype`, and the function may assign it. Raises TypeMismatch if `dtype` is not a primitive."""
+    number of type `dtype`, and the function may assign it. Raises TypeMismatch if `dtype` is not a primitive.
+
+    Example:
+        @ti.real_func
+        def swap(a: ti.ref(ti.f32), b: ti.ref(ti.f32)):
+            a, b = b, a
+
+        @ti.kernel
+        def difference(x: ti.f32, y: ti.f32) -> ti.f32:
+            a, b = x, y
+            swap(a, b)
+            return a - b
+
+        difference(1.0, 5.0)  # 4.0
+    """
 
     def __init__(self, dtype: Any) -> None:
         super().__init__()
@@ -365,45 +419,6 @@ class Ref(Template):
 template = Template
 ref = Ref
 ndarray = NdarrayType
-
-
-def vector(n: int, dtype: Any = float) -> VectorType:
-    """The type of vectors of `n` elements of `dtype`."""
-    return VectorType(n, dtype)
-
-
-def matrix(n: int, m: int, dtype: Any = float) -> MatrixType:
-    """The type of n x m matrices of `dtype`."""
-    return MatrixType(n, m, dtype)
-
-
-def struct(**members: Any) -> StructType:
-    """The type of structs with these members, in this order. `__struct_methods={name: function}` adds methods."""
-    methods = members.pop("__struct_methods", {})
-    return StructType(members, methods)
-
-
-def is_real(dtype: Any) -> bool:
-    """Whether `dtype` is a floating-point type."""
-    return primitive(dtype).is_float
-
-
-def is_integral(dtype: Any) -> bool:
-    """Whether `dtype` is an integer type, including u1."""
-    return primitive(dtype).is_int
-
-
-def is_signed(dtype: Any) -> bool:
-    """Whether `dtype` is a signed integer type. Raises TypeMismatch for a float type."""
-    prim = primitive(dtype)
-    if prim.is_float:
-        raise TypeMismatch(f"{prim} is not an integer type")
-    return prim.is_signed
-
-
-def is_tensor(dtype: Any) -> bool:
-    """Whether `dtype` is a vector or matrix type."""
-    return isinstance(dtype, MatrixType | Tensor)
 
 
 def prim_of_numpy(dtype: Any) -> Prim:
