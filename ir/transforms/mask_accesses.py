@@ -198,6 +198,8 @@ class _Masking:
         for op in rest:
             op.unlink()
             branch.then.append(op)
+        for doubt in group:
+            _own_address(doubt.op, branch)
         self.settled.update(doubt.op for doubt in group)
         self.mask_copies(doubts, copies)
         self.block(branch.then, True)
@@ -276,6 +278,19 @@ class _Masking:
             what = "its shape is ({}{})".format(", ".join("{}" for _ in unknown), "," if len(unknown) == 1 else "")
         shown = ", ".join("{}" if position in known else ":" for position in range(len(ptr.indices)))
         build.add(Warn([*known.values(), *unknown], f"{named(self.kernel, ptr)}[{shown}] is out of bounds: {what}"))
+
+
+def _own_address(op: Access, branch: If) -> None:
+    """Compute the address of an access in the branch that the access is in. There, its indices are known to be in
+    range, so that its distance from other addresses is known. The masked copy keeps the address from before."""
+    user: Op = op
+    ptr = op.ptr
+    while isinstance(ptr, FieldPtr | ArrayPtr | ElementPtr) and not ptr.within(branch):
+        own = ptr.clone({})
+        assert user.block is not None
+        user.block.insert(own, user)
+        user.set_operand(user.operands.index(ptr), own)
+        user, ptr = own, own.operands[0]
 
 
 def _is_outside(axis: Axis) -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 from weft.ir import ops
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block, BlockArg, Builder, Value
+from weft.ir.core import Block, BlockArg, Builder, Value, ops_of
 from weft.ir.errors import LIBRARY, Span
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.parse import parse
@@ -304,6 +304,17 @@ def test_threads_of_a_block_do_not_part_before_a_barrier(simt: str, versions: in
     kernel = parse(BARRIER.replace("SIMT", simt))
     run_passes(kernel, ("mask_accesses",), replace(MASKED, traits=CUDA), level="tasks")
     assert sum(branch.versioned for branch in kernel.all_of(ops.If)) == versions
+
+
+def test_the_first_address_of_a_version_belongs_to_it() -> None:
+    """Its index may wrap around in the masked copy only. So its distance from the next addresses is known."""
+    text = BARRIER.replace("x[%k]", "x[.]").replace("x[%k2]", "x[%k]").replace("x[.]", "x[%k2]").replace("SIMT", "")
+    kernel = run_passes(parse(text), ("mask_accesses",), MASKED, level="tasks")
+    (branch,) = (each for each in kernel.all_of(ops.If) if each.versioned)
+    mine, copies = ([op.ptr for op in ops_of(side) if isinstance(op, ops.Load)] for side in branch.regions)
+    assert [ptr.indices[0].type for ptr in mine if isinstance(ptr, ops.FieldPtr)] == [i32] * 3
+    assert all(isinstance(ptr, ops.FieldPtr) and ptr.within(branch) for ptr in mine)
+    assert not {*mine} & {*copies}
 
 
 def test_kernels_of_wefts_own_know_their_shapes() -> None:
