@@ -67,6 +67,7 @@ TO_LOWERED: tuple[str, ...] = (
     "scalarize",
     "lower_access",
     "demote_ops",
+    "version_interior",
     "full_simplify",
     "lift_sums",
 )
