@@ -15,6 +15,7 @@ from weft.ir.pipeline import TO_LOWERED, TO_TASKS, lower, run_passes
 from weft.ir.races import RaceTable
 from weft.ir.races_touch import touch_kernels
 from weft.ir.runtime_library.sparse import functions_of as sparse_functions
+from weft.ir.transforms.demote_atomics import demote_called
 from weft.ir.tree import KernelTree
 
 __all__ = ["Program", "function_tree", "functions_in", "lower_program", "refuse_draws"]
@@ -23,6 +24,7 @@ __all__ = ["Program", "function_tree", "functions_in", "lower_program", "refuse_
 def lower_functions(root: KernelTree, kernel: Kernel, config: CompileConfig) -> list[Kernel]:
     """Lower the functions that a lowered kernel calls, also those of the run-time library."""
     made = _own_functions(root, kernel, config)
+    demote_called(kernel, made)
     return made + sparse_functions([kernel, *made], config)
 
 

@@ -7,6 +7,7 @@ around them. The adjoint of a local is another local. The adjoint of memory of t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
 from weft.ir import ops
@@ -84,7 +85,8 @@ def _part_type(type: Type, index: int) -> Type:
 class Frame:
     """A block that is being generated, for one block of the kernel. `values`: what stands for each of the kernel's
     values here. `sums`: adjoints of the block's own values. `places`: the adjoint of each local, and the accumulators.
-    `zero`: adjoints of locals that hold 0 at this point. `parallel`: the body of a parallel loop, or inside of one."""
+    `zero`: adjoints of locals that hold 0 at this point. `parallel`: the body of a parallel loop, or inside of one.
+    `unknown`: values that calls have yet to give (`joint.py`). `waiting`: what needs them, to be emitted then."""
 
     def __init__(self, build: Builder, companions: Companions, outer: Frame | None = None, parallel: bool = False):
         self.build, self.companions, self.outer = build, companions, outer
@@ -92,6 +94,8 @@ class Frame:
         self.sums: dict[Value, Sum] = {}
         self.places: dict[Value, Value] = {}
         self.zero: set[Value] = set()
+        self.unknown: Set[Value] = frozenset()
+        self.waiting: list[Callable[[], None]] = []
         self.parallel: bool = parallel or (outer is not None and outer.parallel)
 
     @property

@@ -25,7 +25,7 @@ from weft.ir.core import Block, Op, Value, ops_of
 from weft.ir.registry import registers
 from weft.ir.rewrite import Apply, Variable
 
-__all__ = ["EXTREMES", "LOCALS", "NEEDS", "Demand", "indices_of", "needs", "reads_final", "updates_local"]
+__all__ = ["EXTREMES", "LOCALS", "NEEDS", "Demand", "indices_of", "needs", "reads_final", "updates_local", "values_in"]
 
 LOCALS = (ops.Alloca, ops.SharedLocal)
 EXTREMES = ("min", "max")
@@ -76,7 +76,7 @@ class Demand:
         self._reversals: dict[Op, set[Value]] = {}
         self.exits: dict[Op, dict[Op, bool]] = {loop: exits_of(loop) for loop in kernel.all_of(ops.While)}
         self._known = {exit: loop for loop, exits in self.exits.items() for exit in exits}
-        self._seed()
+        self._seed(() if form is None else form.results)
 
     # ---- what is active ----------------------------------------------------------------------------------------------
 
@@ -108,11 +108,11 @@ class Demand:
 
     # ---- what is needed ----------------------------------------------------------------------------------------------
 
-    def _seed(self) -> None:
+    def _seed(self, results: Iterable[Value]) -> None:
         for op in self.ops:
             if self._has_adjoint(op):
                 self.acts.update((op, *op.around()))
-        self.needed = self.closure(self.numbers, self.uses(), None)
+        self.needed = self.closure(self.numbers, [*self.uses(), *results], None)
 
     def _has_adjoint(self, op: Op) -> bool:
         if isinstance(op, (ops.Store, ops.Atomic)):
@@ -123,8 +123,11 @@ class Demand:
         """What the adjoints of the ops in an op use; without one, those of the kernel."""
         inside = ops_of(*within[0].regions) if within else self.ops
         acting = [op for op in inside if op in self.acts]
-        used = [value for op in acting if not op.regions for value in NEEDS[type(op)](self, op)]
-        return used + [value for op in acting if op.regions for value in self.decides(op, *within)]
+        return [value for op in acting for value in self.uses_of(op, *within)]
+
+    def uses_of(self, op: Op, scope: Op | None = None) -> list[Value]:
+        """What the adjoint of an op that acts uses, without those of ops in it."""
+        return self.decides(op, scope) if op.regions else [*NEEDS[type(op)](self, op)]
 
     def decides(self, op: Op, scope: Op | None = None) -> list[Value]:
         """What decides whether the ops in an op run. If the ops of a `scope` run again, conditions that may end a loop
@@ -276,9 +279,13 @@ def _sources(op: Op) -> list[Value]:
 
 @needs(ops.Unary, ops.Binary)
 def _operator(demand: Demand, op: ops.Unary | ops.Binary) -> list[Value]:
+    return [used for value, part in partials_of(op) if value in demand.active for used in values_in(op, part)]
+
+
+def values_in(op: ops.Unary | ops.Binary, part: object) -> list[Value]:
+    """The operands of an operator, and the op, that a partial derivative of it uses."""
     values = dict(zip("xy", op.operands, strict=False)) | {"r": op}
-    names = {name for value, part in partials_of(op) if value in demand.active for name in _variables(part)}
-    return [values[name] for name in sorted(names)]
+    return [values[name] for name in sorted(_variables(part))]
 
 
 def _variables(part: object) -> set[str]:

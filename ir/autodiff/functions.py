@@ -11,7 +11,8 @@ argument of floats. A function that calls itself has a derivative that calls its
 `f.vjp`.
 
 An array that has a companion where the function is called is passed with it. The name of the derivative has the numbers
-of these arguments: `f.vjp_0_2` takes the gradients of the arguments 0 and 2 behind all others.
+of these arguments: `f.vjp_0_2` takes the gradients of the arguments 0 and 2 behind all others. `f.vjp_value` gives the
+results of `f`, and then the adjoints (`joint.py`).
 
 Reverse mode takes functions that only read memory, and draw no random numbers. `f.vjp` adds to the gradients of what
 `f` reads.
@@ -20,7 +21,7 @@ Reverse mode takes functions that only read memory, and draw no random numbers. 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from weft.ir import ops
@@ -33,9 +34,14 @@ from weft.ir.types import VOID, Array, Struct, Type, pointer, struct
 __all__ = ["Form", "arrays_in", "derived", "form_of", "mode_in", "name_in", "params_in", "parts_of", "together"]
 
 
-def name_in(op: ops.Invoke, companions: Companions) -> str:
-    """The name of the derivative of a called function, in the mode of its caller."""
-    return "_".join((f"{op.function}.{companions.mode}", *(str(number) for number, _ in arrays_in(op, companions))))
+_VALUE = "value"  # in the name of a derivative that gives the results of the function, too
+
+
+def name_in(op: ops.Invoke, companions: Companions, joint: bool = False) -> str:
+    """The name of the derivative of a called function, in the mode of its caller. `joint`: of the one that gives the
+    results of the function, too."""
+    numbers = [str(number) for number, _ in arrays_in(op, companions)]
+    return "_".join((f"{op.function}.{companions.mode}", *([_VALUE] if joint else []), *numbers))
 
 
 def arrays_in(op: ops.Invoke, companions: Companions) -> list[tuple[int, int]]:
@@ -64,13 +70,13 @@ def params_in(params: Sequence[Param], results: Sequence[Type], derivative: str)
     """The parameters of the derivative of a function."""
     found, given = list(params), list(results)
     for one in derivative.split("."):
-        mode, *numbers = one.split("_")
-        kind, arrays = COMPANIONS[mode], {found[int(number)] for number in numbers}
+        mode, *rest = one.split("_")
+        kind, arrays = COMPANIONS[mode], {found[int(number)] for number in rest if number != _VALUE}
         if is_reverse(mode):
             paired = [param for param in found if param in arrays]
             floats = [param.type for param in found if _is_given(param)]
             found += [Param(_seed(k, kind), type) for k, type in enumerate(given) if carries(type)]
-            given = floats
+            given = [*given, *floats] if _VALUE in rest else floats
         else:
             paired = [param for param in found if carries(param.type) or param in arrays]
             given += [type for type in given if carries(type)]
@@ -105,10 +111,13 @@ def together(types: Sequence[Type]) -> Type:
 @dataclass
 class Form:
     """A function in the form that reverse mode reads. `arguments`: the local that holds each argument of floats.
-    `seeds`: the local of each result of floats, and the parameter with its adjoint."""
+    `seeds`: the local of each result of floats, and the parameter with its adjoint. `results`: the local of each result
+    that the derivative gives, too. `given`: their values, once the forward sweep has computed them."""
 
     arguments: list[Value]
     seeds: dict[Value, int]
+    results: list[Value]
+    given: list[Value] = field(default_factory=list[Value])
 
     def seed(self, frame: Frame, local: Value, kernel: ops.Kernel) -> None:
         """Give the adjoint of a result its first value."""
@@ -118,14 +127,18 @@ class Form:
             frame.zero.discard(place)
             frame.build.add(ops.Store(place, frame.build.add(ops.Arg(index, type=kernel.params[index].type))))
 
+    def know(self, frame: Frame) -> None:
+        """After the forward sweep: load the results."""
+        self.given = [frame.build.add(ops.Load(frame.value(local))) for local in self.results]
+
     def finish(self, frame: Frame, kernel: ops.Kernel) -> None:
-        """Return the adjoints of the arguments."""
-        found = list[Value]()
+        """Return the results that are given, and the adjoints of the arguments."""
+        found = [*self.given]
         for local in self.arguments:
             place, type = frame.places.get(local), _pointee(local)
             found.append(filled(frame.build, type) if place is None else frame.build.add(ops.Load(place)))
         frame.build.add(ops.Return(found))
-        kernel.results = tuple(_pointee(local) for local in self.arguments)
+        kernel.results = tuple(_pointee(local) for local in (*self.results, *self.arguments))
 
 
 def _pointee(local: Any) -> Type:
@@ -141,7 +154,7 @@ def form_of(kernel: ops.Kernel) -> Form | None:
     seeds = [names.get(_seed(k, COMPANIONS[kernel.mode])) for k in range(len(kernel.results))]
     own = min(number for number in seeds if number is not None)  # they are behind what the function takes
     build = Builder(kernel.body, kernel.body.first, kernel.span)
-    results = [build.add(ops.Alloca(type=pointer(type), name="result")) for type in kernel.results]
+    results: list[Value] = [build.add(ops.Alloca(type=pointer(type), name="result")) for type in kernel.results]
     locals: dict[int, Value] = {}
     args = kernel.all_of(ops.Arg)
     for index, param in enumerate(kernel.params[:own]):
@@ -157,4 +170,11 @@ def form_of(kernel: ops.Kernel) -> Form | None:
             at.add(ops.Store(local, value))
         end.set_operands([], (0,))
     kernel.results = ()
-    return Form([*locals.values()], {one: number for one, number in zip(results, seeds) if number is not None})
+    given = {one: number for one, number in zip(results, seeds, strict=True) if number is not None}
+    return Form([*locals.values()], given, results if _is_joint(kernel) else [])
+
+
+def _is_joint(kernel: ops.Kernel) -> bool:
+    """Whether the derivative that a function becomes gives its results, too."""
+    parts = [part.split("_") for part in derived(kernel.symbol)[1].split(".")]
+    return any(mode == kernel.mode and _VALUE in rest for mode, *rest in parts)

@@ -20,7 +20,8 @@ from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.cuts import choose
 from weft.ir.autodiff.demand import LOCALS, Demand, indices_of, updates_local
-from weft.ir.core import Block, Op, Value
+from weft.ir.autodiff.joint import joint_of
+from weft.ir.core import Block, Op, Value, ops_of
 from weft.ir.mapping.cost import price, trips
 from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, flatten, u1
 
@@ -49,7 +50,7 @@ class Kept:
 def kept_of(demand: Demand, loop: ops.For | ops.While) -> Kept:
     """The cheapest choice for an iteration of a loop."""
     items = _Items(demand, loop)
-    choice = choose(items.depends, items.wanted(), items.price, _keep)
+    choice = choose(items.depends, items.wanted(), items.price, items.keep)
     state = [local for local in items.state if local in choice.kept]
     values = [item for item in items.order if item in choice.kept]
     again = {inner for inner, item in items.item.items() if item in choice.again}
@@ -76,6 +77,8 @@ class _Items:
         self.depends: dict[Value, list[Value]] = {local: [] for local in self.state}
         for op in self.order:
             self.depends[op] = self.used_by(op, self.needed)
+        plans = (joint_of(demand, block) for block in {op.block for op in self.order} if block is not None)
+        self.joint = {call for plan in plans if plan is not None for call in plan.calls}
 
     def _items_in(self, block: Block) -> list[Op]:
         """The items of a block. Parts are none: the ops in them are."""
@@ -95,8 +98,11 @@ class _Items:
 
     def wanted(self) -> list[Value]:
         """The items that must be there for the backward sweep of an iteration."""
-        used = self.demand.uses(self.loop)
-        found: list[Value] = list(dict.fromkeys(self.item[value] for value in used if value in self.item))
+        acting = [op for op in ops_of(*self.loop.regions) if op in self.demand.acts]
+        found = list[Value]()
+        for op in acting:
+            used = [self.item[value] for value in self.demand.uses_of(op, self.loop) if value in self.item]
+            found += [item for item in used if item is op or not op.within(item)]  # (what is in an item has its values)
         for op in self.order:
             if not op.regions or op not in self.demand.acts:
                 continue
@@ -156,7 +162,15 @@ class _Items:
         """That of computing an item again."""
         if not isinstance(item, Op) or item not in self.item:
             return math.inf
-        return sum(_price(inner, item) for inner in item.walk() if inner in self.needed)
+        return 0.0 if item in self.joint else sum(_price(inner, item) for inner in item.walk() if inner in self.needed)
+
+    def keep(self, item: Value) -> float:
+        """That of keeping an item."""
+        number = isinstance(item.type, (Prim, Tensor)) and u1 not in flatten(item.type)
+        possible = isinstance(item, LOCALS) or (
+            number and item not in self.joint
+        )  # (a joint call gives it for nothing)
+        return _KEEP * _scalars(item) if possible else math.inf
 
 
 def _is_part(op: Op) -> bool:
@@ -182,9 +196,3 @@ def _scalars(value: Value) -> int:
     """The numbers in a value, or in a local."""
     held: Type = value.type.elem if isinstance(value.type, Pointer) else value.type
     return len(flatten(held)) if isinstance(held, (Prim, Tensor, Struct)) else 1
-
-
-def _keep(item: Value) -> float:
-    """The price of keeping an item."""
-    number = isinstance(item.type, (Prim, Tensor)) and u1 not in flatten(item.type)
-    return _KEEP * _scalars(item) if isinstance(item, LOCALS) or number else math.inf

@@ -7,13 +7,14 @@ A pullback reads values of the kernel with `frame.value`. `NEEDS` in `demand.py`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.adjoints import Frame, accumulate, clear, filled, part_of
 from weft.ir.autodiff.companions import carries, partials_of
-from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
+from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand, values_in
 from weft.ir.autodiff.functions import arrays_in, name_in, parts_of, together
 from weft.ir.autodiff.products import pull_factor
 from weft.ir.autodiff.rules import apply_partial
@@ -22,7 +23,7 @@ from weft.ir.registry import registers
 from weft.ir.rewrite import constant
 from weft.ir.types import element, flat_size, pointer, shape_of
 
-__all__ = ["PULLBACKS"]
+__all__ = ["PULLBACKS", "call_jointly"]
 
 Pullback = Callable[[Demand, Frame, Any], None]
 PULLBACKS: dict[type[Op], Pullback] = {}
@@ -75,11 +76,18 @@ def _operator(demand: Demand, frame: Frame, op: ops.Unary | ops.Binary) -> None:
             parts[:1],
             frame.build.add(ops.Binary("mul", adjoint, constant(frame.build, 2.0, adjoint.type))),
         )
+
+    def pull(value: Value, part: object) -> None:
+        term = apply_partial(part, adjoint, _Operands(frame, op), frame.build)  # type: ignore[arg-type]
+        if term is not None:
+            _give(demand, frame, value, term)
+
     for value, part in parts:
         if value in demand.active:
-            term = apply_partial(part, adjoint, _Operands(frame, op), frame.build)  # type: ignore[arg-type]
-            if term is not None:
-                _give(demand, frame, value, term)
+            if frame.unknown.isdisjoint(values_in(op, part)):
+                pull(value, part)
+            else:
+                frame.waiting.append(partial(pull, value, part))
 
 
 def _is_square(op: ops.Unary | ops.Binary) -> bool:
@@ -170,20 +178,38 @@ def _matmul(demand: Demand, frame: Frame, op: ops.MatMul) -> None:
 def _invoke(demand: Demand, frame: Frame, op: ops.Invoke) -> None:
     """The function's derivative gives the adjoint of each argument of floats, and adds to those of memory that the
     function reads."""
-    adjoint, add, companions = _adjoint(frame, op), frame.build.add, demand.companions
+    adjoint = _adjoint(frame, op)
+    if adjoint is not None:
+        _pull_call(demand, frame, op, adjoint, joint=False)
+
+
+def call_jointly(demand: Demand, frame: Frame, op: ops.Invoke) -> None:
+    """The pullback of a call whose value is needed, and not computed yet."""
+    adjoint, add = _adjoint(frame, op), frame.build.add
     if adjoint is None:
+        frame.values[op] = add(op.clone({value: frame.value(value) for value in op.operands}))
         return
+    results, made = parts_of(op.type), _pull_call(demand, frame, op, adjoint, joint=True)
+    parts: list[Value] = [add(ops.Member(made, k)) for k in range(len(results))]
+    frame.values[op] = parts[0] if results == (op.type,) else add(ops.MakeStruct(parts, type=op.type))
+
+
+def _pull_call(demand: Demand, frame: Frame, op: ops.Invoke, adjoint: Value, joint: bool) -> Value:
+    """Call the derivative of a function. `joint`: the one that gives its results, too."""
+    add, companions = frame.build.add, demand.companions
     results = parts_of(op.type)
     parts = [add(ops.Member(adjoint, k)) for k in range(len(results))] if results != (op.type,) else [adjoint]
     given = [part for part in parts if carries(part.type)]
     floats = [value for value in op.values if carries(value.type)]
     arrays = [ops.Arg(number, type=companions.types[number]) for _, number in arrays_in(op, companions)]
     values = [*(frame.value(value) for value in op.values), *given, *map(add, arrays)]
-    type, touched = together([value.type for value in floats]), (*op.touched, *companions.beside(op.touched))
-    name = name_in(op, companions)
+    first = results if joint else ()
+    type, touched = together([*first, *(v.type for v in floats)]), (*op.touched, *companions.beside(op.touched))
+    name = name_in(op, companions, joint)
     made = add(ops.Invoke(name, values, touched, op.only_read, stream=op.stream, type=type))
-    for k, value in enumerate(floats):
+    for k, value in enumerate(floats, len(first)):
         _give(demand, frame, value, add(ops.Member(made, k)))
+    return made
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------

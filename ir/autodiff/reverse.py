@@ -16,7 +16,9 @@ from memory of the program are loaded again: `clobbers.py` proves that they are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
+from functools import partial
+from itertools import takewhile
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
@@ -27,11 +29,12 @@ from weft.ir.autodiff.companions import Companions
 from weft.ir.autodiff.demand import LOCALS, reads_final, updates_local
 from weft.ir.autodiff.draws import number_draws
 from weft.ir.autodiff.functions import form_of
+from weft.ir.autodiff.joint import Joint, following, joint_of, once
 from weft.ir.autodiff.keeping import Kept, kept_of
 from weft.ir.autodiff.leaves import Leaves
 from weft.ir.autodiff.lost import lost_derivatives
 from weft.ir.autodiff.products import scale, scales
-from weft.ir.autodiff.pullbacks import PULLBACKS
+from weft.ir.autodiff.pullbacks import PULLBACKS, call_jointly
 from weft.ir.autodiff.records import Records, record_param
 from weft.ir.autodiff.refusals import refuse_reverse
 from weft.ir.autodiff.settling import settled
@@ -82,7 +85,7 @@ class Reverse:
         if self.records is not None:
             self.records.begin(frame.build)
             kernel.records = self.records.text
-        self.sweep(old, frame, self.demand.needed)
+        self.sweep(old, frame, demand.needed, lasting=self.form is not None and bool(self.form.results))
         for op in reversed(old):
             op.erase()
         kernel.results = ()
@@ -97,21 +100,66 @@ class Reverse:
                 found.update(root_of(value) for value in op.operands if isinstance(value.type, Pointer))
         return found
 
-    def sweep(self, block: Block, frame: Frame, needed: Set[Value]) -> None:
-        """Emit the forward and the backward sweep of a block, of which its adjoints need these ops."""
+    def sweep(self, block: Block, frame: Frame, needed: Set[Value], lasting: bool = False) -> None:
+        """Emit the forward and the backward sweep of a block, of which its adjoints need these ops. `lasting`: locals
+        shall hold afterwards what the program leaves in them."""
         outer, self.needed = self.needed, needed
         self.tapes.append({})
-        self.forward(block, frame, self.tapes[-1])
-        self.backward(block, frame)
+        later = None if lasting else self._read_later(block)
+        region, joint = once(self.demand, block, lasting), joint_of(self.demand, block)
+        if region is not None:
+            self._sweep_once(block, region, frame, later)
+        elif joint is not None:
+            self._sweep_jointly(block, joint, frame, later)
+        else:
+            self.forward(block, frame, later)
+            self._know(frame)
+            self.backward(block, block, frame)
         self.tapes.pop()
         self.needed = outer
 
+    def _sweep_once(self, block: Block, region: Op, frame: Frame, later: dict[Op, set[Value]] | None) -> None:
+        """Sweep a block in which an op is swept when the forward sweep comes to it (`joint.py`)."""
+        before, behind = [*takewhile(lambda op: op is not region, block)], [*following(region)]
+        self.forward(before, frame, later)
+        self.backward(block, behind, frame)
+        needed = self.needed if region in self.parts else self.needed | self.demand.reversal(region)
+        if isinstance(region, ops.While):
+            self._while(region, frame, lambda inner: self.sweep(region.body, inner, needed, lasting=True))
+        else:
+            self._plain(region, frame, lambda side, inner: self.sweep(side, inner, needed, lasting=True))
+        self.forward(behind, frame, later)
+        self._know(frame)
+        self.backward(block, before, frame)
+
+    def _sweep_jointly(self, block: Block, joint: Joint, frame: Frame, later: dict[Op, set[Value]] | None) -> None:
+        """Sweep a block with calls that give their values with their adjoints (`joint.py`)."""
+        first = next(op for op in block if op in joint.calls)
+        before, behind = [*takewhile(lambda op: op is not first, block)], [first, *following(first)]
+        self.forward([op for op in block if op not in joint.dependent], frame, later)
+        frame.unknown = joint.dependent
+        self.backward(block, behind, frame, joint)
+        frame.unknown = frozenset()
+        self.forward([op for op in behind if op in joint.dependent and op not in joint.calls], frame, later)
+        self._know(frame)
+        for emit in frame.waiting:
+            emit()
+        frame.waiting.clear()
+        self.backward(block, before, frame)
+
+    def _know(self, frame: Frame) -> None:
+        """After the forward sweep of a block: if it is that of a function, load its results."""
+        if self.form is not None and frame.outer is None:
+            self.form.know(frame)
+
     # ---- forward -----------------------------------------------------------------------------------------------------
 
-    def forward(self, block: Block, frame: Frame, tapes: dict[Op, Tape] | None = None) -> None:
-        """Emit what is needed of a block. `tapes`: where to note what the backward sweep of this block will need; None:
-        no backward sweep follows."""
-        later = self._read_later(block) if tapes is not None else None
+    def forward(
+        self, block: Iterable[Op], frame: Frame, later: dict[Op, set[Value]] | None = None, ends: bool = False
+    ) -> None:
+        """Emit what is needed of a block. `later`: the locals that are read after each op; None: all locals that it
+        writes. `ends`: no backward sweep follows. Otherwise, note what that will need."""
+        tapes = None if ends else self.tapes[-1]
         for op in block:
             frame.build.span = op.span or frame.build.span
             if op.regions:
@@ -209,12 +257,13 @@ class Reverse:
         """Whether the locals here are those of the kernel. (Those of a function are on a stack.)"""
         return not frame.parallel and self.form is None
 
-    def _plain(self, op: Op, frame: Frame) -> None:
-        """Emit what is needed of an op with regions."""
+    def _plain(self, op: Op, frame: Frame, each: Callable[[Block, Frame], None] | None = None) -> None:
+        """Emit what is needed of an op with regions. `each`: emits a block, if not only its forward sweep is wanted."""
+        each = each or self._advance
         if isinstance(op, ops.If):
             made = frame.build.add(ops.If(self._condition(op, frame)))
-            self.forward(op.then, frame.inner(made.then, op.span))
-            self.forward(op.orelse, frame.inner(made.orelse, op.span))
+            for side, block in ((op.then, made.then), (op.orelse, made.orelse)):
+                each(side, frame.inner(block, op.span))
         elif isinstance(op, ops.While):
             self._while(op, frame)
         elif isinstance(op, ops.For):
@@ -223,9 +272,13 @@ class Reverse:
             loop = frame.build.add(ops.For(*bounds, body=Block([index])))
             inner = frame.inner(loop.body, op.span)
             inner.values[op.body.args[0]] = index
-            self.forward(op.body, inner)
+            each(op.body, inner)
         else:
-            self.forward(op.regions[0], self.parallel(op, frame))
+            each(op.regions[0], self.parallel(op, frame))
+
+    def _advance(self, block: Block, frame: Frame) -> None:
+        """Emit what is needed of a block, without its backward sweep."""
+        self.forward(block, frame, ends=True)
 
     def _condition(self, op: ops.If, frame: Frame) -> Value:
         """The condition of an If. It is noted if it may end a loop that is reversed later, and known if that loop runs
@@ -262,7 +315,7 @@ class Reverse:
         leave = inner.build.add(ops.If(inner.build.add(ops.Load(frame.value(test.ptr)))))
         leave.orelse.append(ops.Break(span=op.span))
         if each is None:
-            self.forward(op.body, inner)
+            self._advance(op.body, inner)
         else:
             each(inner)
 
@@ -318,7 +371,7 @@ class Reverse:
 
         def one(inner: Frame) -> None:
             inner.build.add(ops.Store(count, binary(inner, "add", inner.build.add(ops.Load(count)), 1)))
-            self.forward(op.body, inner)
+            self._advance(op.body, inner)
 
         self._noted_while(op, frame, tape, one)
         tape.count = frame.build.add(ops.Load(count))
@@ -333,25 +386,34 @@ class Reverse:
         if again is not None:
             self.sweep(op.body, frame, again)
         else:
-            self.forward(op.body, frame)
+            self._advance(op.body, frame)
 
     # ---- backward ----------------------------------------------------------------------------------------------------
 
-    def backward(self, block: Block, frame: Frame) -> None:
-        """Emit the adjoints of the ops of a block, after its forward sweep."""
+    def backward(self, block: Block, some: Iterable[Op], frame: Frame, joint: Joint | None = None) -> None:
+        """Emit the adjoints of these ops of a block, the last part of it first, after what they need of its forward
+        sweep. `joint`: calls that give their values, and ops that wait for these."""
         demand = self.demand
         for op in block:
-            if op in demand.active and (isinstance(op, LOCALS) or self._used_inside(op, block)):
+            if (
+                op in demand.active
+                and op not in frame.places
+                and (isinstance(op, LOCALS) or self._used_inside(op, block))
+            ):
                 shared = op in self.shared and not frame.parallel
                 frame.places[op] = local_like(frame, op, shared, f"{op.name}.grad" if op.name else "")
                 if self.form is not None:
                     self.form.seed(frame, op, self.kernel)
-        for op in reversed(block):
+        for op in reversed([*some]):
             frame.build.span = op.span or frame.build.span
             if op not in demand.acts:
                 continue
             if op.regions:
                 self._back(op, frame)
+            elif joint is not None and op in joint.late:
+                frame.waiting.append(partial(PULLBACKS[type(op)], demand, frame, op))
+            elif joint is not None and op in joint.calls and op in self.needed:
+                call_jointly(demand, frame, op)  # type: ignore[arg-type]
             else:
                 PULLBACKS[type(op)](demand, frame, op)
 

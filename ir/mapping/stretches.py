@@ -67,8 +67,8 @@ class Stretches:
         return NEVER if row and each * iterations <= _ROW else self._of_price(each, iterations)
 
     def _of_price(self, each: float, iterations: float) -> int:
-        if math.isinf(each):
-            return -_ITERATIONS_AROUND
+        if math.isinf(each):  # (a loop that ends sooner would count, and never test)
+            return NEVER if iterations <= _ITERATIONS_AROUND else -_ITERATIONS_AROUND
         return NEVER if each * iterations <= _STRETCH else max(1, int(_STRETCH / each))
 
     def most_of(self, op: Op) -> float:

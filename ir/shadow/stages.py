@@ -14,6 +14,7 @@ from weft.ir.pipeline import LEVEL_AFTER, STAGES, lower
 from weft.ir.programs import function_tree, functions_in, refuse_draws
 from weft.ir.runtime_library.sparse import functions_of as sparse_functions
 from weft.ir.text import print_ir
+from weft.ir.transforms.demote_atomics import demote_called
 from weft.ir.tree import KernelTree
 
 __all__ = ["Culprit", "Kept", "first_change", "lower_kept"]
@@ -73,6 +74,7 @@ def lower_kept(
         if root.mode:
             kept.trees += [function_tree(root, name) for name in functions_in(root, made[-1]) if name not in known]
     refuse_draws(root, made[1:])
+    demote_called(made[0], made[1:])
     return made[0], [*made[1:], *sparse_functions(made, config)], kept
 
 

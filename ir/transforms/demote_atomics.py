@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from weft.ir.addresses import root_of
+from weft.ir.calls import called
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder
 from weft.ir.ops import Alloca, Atomic, Binary, Kernel, Load, Store
 from weft.ir.passes import pass_
-from weft.ir.tasks import closed_tasks, memory_space, private_spaces, synchronizes
+from weft.ir.tasks import closed_tasks, memory_space, private_spaces, synchronizes, tasks_of
 from weft.ir.types import element, u1
 
-__all__ = ["demote_atomics"]
+__all__ = ["demote_atomics", "demote_called"]
 
 
 @pass_("demote_atomics")
@@ -22,7 +25,7 @@ def demote_atomics(root: Kernel, config: CompileConfig) -> bool:
 
     This applies if %p is a local. It also applies if the address contains every loop index and all writes of the task
     to that field contain them in the same way, such as `x[i]`, `x[i, k]` and no others (see `private_spaces`). It
-    always applies in a serial task, except in one of a function, which parallel loops may call.
+    always applies in a serial task, except in one of a function, which parallel loops may call (see `demote_called`).
 
     An exchange whose old value is not used becomes a relaxed store, in any kind of task. The exception is a task that
     synchronises: a fence may order an exchange there, but it would not order a store.
@@ -48,6 +51,18 @@ def demote_atomics(root: Kernel, config: CompileConfig) -> bool:
                 _demote(op)
                 changed = True
     return changed
+
+
+def demote_called(kernel: Kernel, functions: Sequence[Kernel]) -> None:
+    """Do the same in functions that no parallel task of a lowered kernel calls, directly or through other functions:
+    one thread runs them."""
+    shared = set[str]().union(*(called(task) for task in tasks_of(kernel) if task.kind != "serial"))
+    for _ in functions:
+        shared |= set[str]().union(*(called(one) for one in functions if one.symbol in shared))
+    for function in functions:
+        if function.symbol not in shared:
+            for op in filter(_has_plain_form, function.all_of(Atomic)):
+                _demote(op)
 
 
 def _has_plain_form(op: Atomic) -> bool:

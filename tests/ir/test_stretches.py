@@ -86,6 +86,11 @@ def test_loops_around_loops_that_test_themselves() -> None:
     assert Stretches({}).of(first(While, inner)) == -MOST_ITERATIONS
     assert Stretches({}).of(first(While, f"while {{\n{inner}\nbreak\n}}")) == -16
     assert Stretches({}).of(loop("", "many", inside=inner)) == -16
+    assert Stretches({}).of(loop("", "n", inside=inner)) == -16
+    known = first(For, f"%few = const 16 : i64\nfor %zero, %few, %one (%j: i64) {{\n{inner}\n}}")
+    assert Stretches({}).of(known) == NEVER  # it would count sixteen iterations, and end
+    longer = first(For, f"%few = const 17 : i64\nfor %zero, %few, %one (%j: i64) {{\n{inner}\n}}")
+    assert Stretches({}).of(longer) == -16
 
 
 def test_rows_of_boxes_are_left_whole_where_the_loop_around_tests() -> None:

@@ -233,6 +233,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.demand": ("tests/ir/test_demand.py", *_REVERSE),
     "weft.ir.autodiff.exits": ("tests/lang/behaviour/test_long_loops.py", *_REVERSE),
     "weft.ir.autodiff.hoisting": _REVERSE,
+    "weft.ir.autodiff.joint": ("tests/ir/test_joint.py", "tests/lang/behaviour/test_joint_calls.py"),
     "weft.ir.autodiff.keeping": (*_REVERSE, "tests/ir/test_keeping.py"),
     "weft.ir.autodiff.leaves": ("tests/lang/behaviour/test_long_loops.py", *_REVERSE),
     "weft.ir.autodiff.promotion": _REVERSE,
