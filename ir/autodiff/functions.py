@@ -166,8 +166,8 @@ def form_of(kernel: ops.Kernel) -> Form | None:
             arg.replace(Builder.at(arg).add(ops.Load(locals[arg.index], name=arg.name)))
     for end in kernel.all_of(ops.Return):
         at = Builder.at(end)
-        for local, value in zip(results, end.values, strict=True):
-            at.add(ops.Store(local, value))
+        for result, value in zip(results, end.values, strict=True):
+            at.add(ops.Store(result, value))
         end.set_operands([], (0,))
     kernel.results = ()
     given = {one: number for one, number in zip(results, seeds, strict=True) if number is not None}
