@@ -1,7 +1,7 @@
 """What sparse fields mean: the evaluator's memory of them, before the pass `lower_sparse`.
 
-A pool is kept as an image: the bytes of all cells of its node, active or not, in the order of their indices. Inactive
-cells are zero. The active cells of each node are a set of indices, and the lengths of lists are a dict. Slots, tables
+A pool is kept as the bytes of each cell of its node, active or not, by the index of the cell. Inactive cells are zero.
+The active cells of each node are a set of indices, and the lengths of lists are a dict. Slots, tables
 and books play no part, so the evaluator judges them. (A mask over a dense array in the root's memory has its cells in
 the root's tree, as after lowering.)
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,8 @@ Cell = tuple[int, ...]
 class SparseMemory:
     """The cells of all sparse nodes. Nodes are known by their names."""
 
-    images: dict[int, Any] = field(default_factory=dict[int, Any])  # by the number of the pool
+    # the bytes of cells, by the number of the pool and the index of the cell
+    contents: dict[tuple[int, Cell], Any] = field(default_factory=dict[tuple[int, Cell], Any])
     active: dict[str, set[Cell]] = field(default_factory=dict[str, set[Cell]])
     lengths: dict[str, dict[Cell, int]] = field(default_factory=dict[str, dict[Cell, int]])
 
@@ -50,14 +50,15 @@ class SparseMemory:
         inside = sum((level.locate(index) for level in symbol.path.levels[1:]), 0)
         for node, block in symbol.above():
             if node.has_pool:
-                return self.image(node), _number(node.shape, _within(index, block)) * node.cell_bytes + inside
+                return self.content(node, _within(index, block)), inside
         return trees[symbol.tree], inside
 
-    def image(self, node: NodeSymbol) -> Any:
-        """The bytes of all cells of a node with a pool."""
-        if node.pool not in self.images:
-            self.images[node.pool] = np.zeros(prod(node.shape) * node.cell_bytes, np.uint8)
-        return self.images[node.pool]
+    def content(self, node: NodeSymbol, at: Cell) -> Any:
+        """The bytes of a cell of a node with a pool."""
+        place = node.pool, at
+        if place not in self.contents:
+            self.contents[place] = np.zeros(node.cell_bytes, np.uint8)
+        return self.contents[place]
 
     def exists(self, symbol: FieldSymbol, index: Sequence[int]) -> bool:
         """Whether the element of that index (from 0 on) is active."""
@@ -117,7 +118,7 @@ class SparseMemory:
     def clear(self, node: NodeSymbol, at: Cell, trees: Sequence[Any]) -> None:
         """Make the bytes of a cell 0."""
         if node.body is None:
-            buffer, start = self.image(node), _number(node.shape, at) * node.cell_bytes
+            buffer, start = self.content(node, at), 0
         elif node.body.node is None:
             buffer, start = trees[node.body.tree], node.body.path.locate(at) + node.body.components[0]
         else:
@@ -147,19 +148,22 @@ def _within(index: Sequence[int], block: Block) -> Cell:
     return tuple(index[axis] // size for axis, size in block)
 
 
-def _number(shape: Sequence[int], at: Cell) -> int:
-    number = 0
-    for extent, index in zip(shape, at, strict=True):
-        number = number * extent + index
-    return number
-
-
 def visited(memory: SparseMemory, symbol: FieldSymbol, cells: bool, nodes: Sequence[NodeSymbol]) -> Iterator[Cell]:
     """The indices, from 0 on, that a loop over a sparse field visits, or (`cells`) one over the node whose table the
     field is."""
     if cells:
         yield from sorted(memory.cells(next(node for node in nodes if node.table is symbol)))
         return
-    for index in product(*map(range, symbol.shape)):
-        if memory.exists(symbol, index):
-            yield index
+    boxes = [[range(extent) for extent in symbol.shape]]
+    for node, block in symbol.above():
+        if node.hashed:  # there is no end of what is not active
+            boxes = [_box(symbol, block, at) for at in memory.cells(node)]
+    yield from sorted(index for box in boxes for index in product(*box) if memory.exists(symbol, index))
+
+
+def _box(symbol: FieldSymbol, block: Block, at: Cell) -> list[range]:
+    """The elements of a field in a cell of a node above it, along each axis."""
+    box = [range(extent) for extent in symbol.shape]
+    for (axis, size), index in zip(block, at, strict=True):
+        box[axis] = range(index * size, min((index + 1) * size, symbol.shape[axis]))
+    return box

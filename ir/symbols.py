@@ -225,6 +225,18 @@ class NodeSymbol:
         return self.pool >= 0
 
     @property
+    def hashed(self) -> bool:
+        """Whether the run-time library finds its slots, in a hash table. Its `table` has a shape, but no elements."""
+        return self.kind == "hash"
+
+    @property
+    def full_message(self) -> str:
+        """What is said if there is no slot for a cell. The places are those of its index."""
+        holes = ", ".join("{}" for _ in self.shape)
+        pool = f"its pool has {self.capacity - 1} cells of {self.cell_bytes} bytes, which are all in use"
+        return f"no memory for cell [{holes}] of '{self.name}': {pool}"
+
+    @property
     def holder(self) -> NodeSymbol | None:
         """The node in whose pool its cells lie: itself, or one above. None: they lie in the root's memory."""
         return self if self.has_pool else self.home
@@ -244,7 +256,7 @@ class NodeSymbol:
         if self.has_pool:
             entries = self._entries()
             found |= {} if entries is None else {"entries": replace(entries, hidden="sparse")}
-            rows = book_fields(self.capacity, len(self.shape), self.pieces)
+            rows = book_fields(self.capacity, len(self.shape), self.pieces, self.hashed)
             for role, (dtype, shape, start) in rows.items():
                 name = f"{self.name}.{role}"
                 made = FieldSymbol.dense(name, dtype, shape, self.book, (start,), _rows(shape, dtype.size))

@@ -17,6 +17,8 @@ from weft.ir.types import i32
 __all__ = ["Draw", "drawn_tree"]
 
 _EXTENTS = (1, 2, 3, 4)
+_FAR = 1000  # cells: axes without bounds have more
+_WINDOW = 7  # indices of such an axis are as many, around the middle
 
 
 def drawn_tree(rng: Random) -> Declared:
@@ -32,13 +34,32 @@ def drawn_tree(rng: Random) -> Declared:
     for symbol in made.fields:
         if symbol.shape and rng.random() < 0.3:
             offsets[symbol.name] = tuple(rng.choice((-3, 0, 2)) for _ in symbol.shape)
+        if any(node.hashed for node, _ in symbol.above()):
+            offsets[symbol.name] = tuple(0 if extent < _FAR else -extent // 2 for extent in symbol.shape)
     return declare(root, offsets)
 
 
 def _grow(rng: Random, parent: SNode, axes: Sequence[int], depth: int, names: object) -> None:
-    kind = rng.choice(("pointer", "pointer", "pointer", "bitmasked", "dense"))
+    kinds = [
+        "pointer",
+        "pointer",
+        "pointer",
+        "bitmasked",
+        "dense",
+        *(["hash", "hash"] if parent.kind == "root" else []),
+    ]
+    kind = rng.choice(kinds)
     used = rng.sample(axes, rng.randint(1, len(axes)))
+    if kind == "hash":
+        node = branch(parent, kind, *((axis, (200, 16, 6)[len(used) - 1]) for axis in used))
+        _below(rng, node, axes, depth, names)
+        return
     node = branch(parent, kind, *((axis, rng.choice(_EXTENTS)) for axis in used))
+    _below(rng, node, axes, depth, names)
+
+
+def _below(rng: Random, node: SNode, axes: Sequence[int], depth: int, names: object) -> None:
+    """What a node holds."""
     if depth > 1:
         for _ in range(rng.choice((1, 1, 2))):
             _grow(rng, node, axes, depth - 1, names)
@@ -86,12 +107,13 @@ class Draw:
         for axis, extent in enumerate(shape):
             factor, line = self.number(self.rng.choice((1, 1, 3, 5, 7)))
             more, line2 = self.number(self.rng.randint(0, 9))
-            size, line3 = self.number(extent)
+            size, line3 = self.number(extent if extent < _FAR else _WINDOW)
+            middle = 0 if extent < _FAR else extent // 2 - _WINDOW // 2
             a, b, c = self.new(), self.new(), self.new()
             text += f"{line}{line2}{line3}{a} = binary mul {of}, {factor} : i32\n{b} = binary add {a}, {more} : i32\n"
             text += f"{c} = binary raw_mod {b}, {size} : i32\n"
-            if offset and offset[axis]:
-                start, line4 = self.number(offset[axis])
+            if middle or (offset and offset[axis]):
+                start, line4 = self.number(middle + (offset[axis] if offset else 0))
                 d = self.new()
                 text += f"{line4}{d} = binary add {c}, {start} : i32\n"
                 c = d

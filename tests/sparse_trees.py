@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,23 @@ from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.runtime_library.sparse import functions_of
 from weft.ir.storage.layout import TreeLayout, layout_tree
 from weft.ir.storage.snode import SNode
-from weft.ir.symbols import FieldSymbol, NodeSymbol
+from weft.ir.symbols import Block, FieldSymbol, NodeSymbol
 from weft.ir.text import print_ir
-from weft.ir.types import Prim, f32, i32
+from weft.ir.types import Prim, f32, i32, u32
 
 __all__ = [
     "Declared",
     "branch",
+    "cells_in",
     "declare",
+    "elements_near",
     "lower",
+    "meant_values",
     "place",
     "slots",
     "stored_cells",
     "stored_lengths",
+    "stored_slots",
     "stored_value",
     "stored_values",
 ]
@@ -86,28 +91,72 @@ def stored_value(memory: Memory, symbol: FieldSymbol, index: Sequence[int]) -> A
     pooled = next(((node, block) for node, block in symbol.above() if node.has_pool), None)
     if pooled is not None:
         node, block = pooled
-        slot = int(stored_value(memory, node.table, [index[axis] // size for axis, size in block]))
+        cell = tuple(index[axis] // size for axis, size in block)
+        slot = stored_slots(memory, node).get(cell, 0) if node.hashed else int(stored_value(memory, node.table, cell))
         inside = dict(block)
         at = [slot, *(i % inside.get(axis, symbol.shape[axis]) for axis, i in enumerate(index))]
     first = symbol.stored.space.first
     return memory.place(symbol.stored, [i + start for i, start in zip(at, first, strict=True)]).load(symbol.dtype)
 
 
+def stored_slots(memory: Memory, node: NodeSymbol) -> dict[tuple[int, ...], int]:
+    """The slots of the active cells of a hash node, by their indices."""
+    found: dict[tuple[int, ...], int] = {}
+    entries, owner, gone = node.part("hash_table"), node.part("owner"), 2**32 - 1
+    for number in range(entries.shape[0]):
+        slot = int(memory.place(entries, [number]).load(u32))
+        if slot not in (0, gone):
+            at = tuple(int(memory.place(owner, [slot, axis]).load(i32)) for axis in range(len(node.shape)))
+            assert at not in found
+            found[at] = slot
+    return found
+
+
 def stored_values(memory: Memory, symbol: FieldSymbol) -> Any:
-    """All elements in the memory of lowered kernels."""
-    values = [stored_value(memory, symbol, at) for at in np.ndindex(*symbol.shape)]
-    return np.array(values).reshape(symbol.shape)
+    """All elements in the memory of lowered kernels; below a hash node, those in active cells."""
+    places = elements_near(symbol, lambda node: stored_cells(memory, node))
+    return [stored_value(memory, symbol, at) for at in places]
+
+
+def meant_values(memory: Memory, symbol: FieldSymbol) -> Any:
+    """The same in the memory of kernels that are not lowered."""
+    places, first = elements_near(symbol, memory.sparse.cells), symbol.space.first
+    found = [memory.place(symbol, [i + start for i, start in zip(at, first, strict=True)]) for at in places]
+    return [place.load(symbol.dtype) for place in found]
 
 
 def stored_cells(memory: Memory, node: NodeSymbol) -> set[tuple[int, ...]]:
     """The active cells in the memory of lowered kernels."""
+    if any(above.hashed for above, _ in node.table.above()):
+        holder, block = next((above, block) for above, block in node.table.above() if above.hashed)
+        boxes = [cells_in(node.table, block, at) for at in stored_cells(memory, holder)]
+        return {at for box in boxes for at in box if stored_value(memory, node.table, at)}
+    if node.hashed:
+        return set(stored_slots(memory, node))
     return {at for at in np.ndindex(*node.shape) if stored_value(memory, node.table, at)}
+
+
+def cells_in(symbol: FieldSymbol, block: Block, at: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The elements of a field in a cell of a node above it."""
+    box = [range(extent) for extent in symbol.shape]
+    for (axis, size), index in zip(block, at, strict=True):
+        box[axis] = range(index * size, (index + 1) * size)
+    return [*product(*box)]
+
+
+def elements_near(symbol: FieldSymbol, cells: Callable[[NodeSymbol], set[tuple[int, ...]]]) -> list[tuple[int, ...]]:
+    """The elements of a field that may be active: all, or those in these cells of the hash node above."""
+    for node, block in symbol.above():
+        if node.hashed:
+            return [at for cell in sorted(cells(node)) for at in cells_in(symbol, block, cell)]
+    return [*np.ndindex(*symbol.shape)]
 
 
 def stored_lengths(memory: Memory, node: NodeSymbol) -> dict[tuple[int, ...], int]:
     """The lengths of all lists that are not empty."""
     assert node.length is not None
-    found = {at: int(stored_value(memory, node.length, at)) for at in np.ndindex(*node.length.shape)}
+    places = elements_near(node.length, lambda above: stored_cells(memory, above))
+    found = {at: int(stored_value(memory, node.length, at)) for at in places}
     return {at: length for at, length in found.items() if length}
 
 

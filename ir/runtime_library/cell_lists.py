@@ -21,6 +21,7 @@ import re
 from collections.abc import Sequence
 from math import prod
 
+from weft.ir.runtime_library.hashed_lists import hash_list_text, refill_text
 from weft.ir.runtime_library.slot_pool import given_back_text
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.target import Traits
@@ -30,6 +31,8 @@ __all__ = ["collect_text", "list_text", "tables_of"]
 
 def list_text(node: NodeSymbol, traits: Traits) -> str:
     """The loops that make the list of a node. They run over nothing if it is up to date."""
+    if node.hashed:
+        return hash_list_text(node)
     home, local = node.home, _local(node)
     count = prod(local)
     entry, cell = _entry(node, local), "\n".join(_cell(node, local))
@@ -370,4 +373,6 @@ def collect_text(node: NodeSymbol, nodes: Sequence[NodeSymbol]) -> list[tuple[st
         found.append((f"{head}%local = const {prod(local)} : i32\n{text}", [child.table.stored]))
     clear = _CLEAR.format(name=node.name, type=raw.dtype, capacity=node.capacity)
     found.append((f"{head}{clear}{given_back_text(node)}", []))
+    if node.hashed:
+        found.append((refill_text(node), []))
     return found

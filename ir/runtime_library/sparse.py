@@ -8,6 +8,7 @@ from weft.ir.calls import called
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel
 from weft.ir.runtime_library.functions import lowered
+from weft.ir.runtime_library.hashed_cells import HashedCells
 from weft.ir.runtime_library.sparse_cells import SparseCells
 
 __all__ = ["functions_of"]
@@ -18,7 +19,7 @@ def functions_of(kernels: Sequence[Kernel], config: CompileConfig) -> list[Kerne
     known, found, library = {kernel.symbol for kernel in kernels}, list[Kernel](), dict[str, Kernel]()
     for kernel in reversed(kernels):
         for node in kernel.nodes:
-            library |= SparseCells(node, kernel.nodes).functions()
+            library |= (HashedCells if node.hashed else SparseCells)(node, kernel.nodes).functions()
     wanted = sorted(name for kernel in kernels for name in called(kernel))
     for name in wanted:  # grows
         if name not in known and name in library:

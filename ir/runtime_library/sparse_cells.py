@@ -60,9 +60,12 @@ def written_on(nodes: Sequence[NodeSymbol], signature: str, body: str, fields: S
     return made
 
 
+HASH_ROLES = ("owner", "hash_table", "entry", "gone")  # what hash nodes have besides
+
+
 def changed_parts(nodes: Sequence[NodeSymbol]) -> tuple[str, ...]:
     """The names of all fields that activation and deactivation may write in a tree, except the cells of masks."""
-    roles = ("table", "length", *SLOT_ROLES, "changed", "freed_count", "locks", "freed")
+    roles = ("table", "length", *SLOT_ROLES, "changed", "freed_count", "locks", "freed", *HASH_ROLES)
     return tuple(part.stored.name for node in nodes for role, part in node.parts.items() if role in roles)
 
 
@@ -224,8 +227,7 @@ class SparseCells:
             of=node.table,
             hash="\n".join(self._hash()),
             touched=touched,
-            full=f"no memory for cell [{_holes(self.indices)}] of '{node.name}': its pool has {node.capacity - 1} "
-            f"cells of {node.cell_bytes} bytes, which are all in use",
+            full=node.full_message,
         )
 
     @cached_property
@@ -388,10 +390,6 @@ class SparseCells:
         for op in made.all_of(Invoke):
             op.touched = op.touched or changed_parts(self.nodes)
         return made
-
-
-def _holes(values: Sequence[str]) -> str:
-    return ", ".join("{}" for _ in values)
 
 
 def _is_below(node: NodeSymbol, above: NodeSymbol) -> bool:

@@ -9,7 +9,17 @@ from math import prod
 
 from weft.ir.types import Prim, i32, i64, u32
 
-__all__ = ["BOOK", "GROUPS", "LOCKS", "PIECE", "book_fields", "book_size"]
+__all__ = [
+    "BOOK",
+    "GROUPS",
+    "HASH_BOOK",
+    "LOCKS",
+    "PIECE",
+    "book_fields",
+    "book_size",
+    "bucket_groups",
+    "hash_entries",
+]
 
 LOCKS = 1024  # cells share locks, so that activations of different cells seldom wait for one another
 PIECE = 32  # entries of a table: the fewest that one iteration counts when a list of cells is made
@@ -33,21 +43,49 @@ BOOK: dict[str, tuple[Prim, tuple[int | str, ...], str]] = {
     "sums": (i32, ("pieces",), "the number of cells in each piece of the tables, then in all pieces before it"),
 }
 
+# What the book of a hash node has besides: its hash table, and what the sort of its list needs.
+HASH_BOOK: dict[str, tuple[Prim, tuple[int | str, ...], str]] = {
+    "owner": (i32, ("slots", "axes"), "the index of the cell in each slot"),
+    "hash_table": (u32, ("entries",), "slots; 0: free; the highest number: a cell that was deactivated"),
+    "entry": (i32, ("slots",), "the number of the entry with each slot, plus 1; 0: the cell is not active"),
+    "gone": (i64, (), "how many entries are those of cells that were deactivated"),
+    "low": (i32, ("axes",), "how far active cells lie below the index 0"),
+    "high": (i32, ("axes",), "how far active cells lie above the index 0"),
+    "tally": (i32, ("buckets",), "how many active cells belong into each bucket"),
+    "totals": (i32, ("groups",), "how many active cells belong into each group of buckets"),
+    "begins": (i32, ("buckets",), "where the part of each bucket in the list begins, then where it ends"),
+}
 
-def book_fields(slots: int, axes: int, pieces: int) -> dict[str, tuple[Prim, tuple[int, ...], int]]:
+
+def hash_entries(slots: int) -> int:
+    """How many entries a hash table for that many slots has: a power of 2, at least twice as many. At most half of them
+    become cells, and a quarter those of deactivated cells, so that some are free at any time."""
+    return 1 << (2 * slots - 1).bit_length()
+
+
+def bucket_groups(slots: int) -> int:
+    """The square root of the number of buckets in which the cells of a hash node are sorted."""
+    return 8 if slots <= 4096 else 64
+
+
+def book_fields(
+    slots: int, axes: int, pieces: int, hashed: bool = False
+) -> dict[str, tuple[Prim, tuple[int, ...], int]]:
     """The type, the shape and the first byte of each field, for a node with that many slots and axes, whose tables have
-    that many pieces."""
+    that many pieces. `hashed`: it is a hash node."""
+    groups = bucket_groups(slots)
     numbers = {"slots": slots, "axes": axes, "pieces": pieces}
+    numbers |= {"entries": hash_entries(slots), "groups": groups, "buckets": groups**2}
     found: dict[str, tuple[Prim, tuple[int, ...], int]] = {}
     cursor = 0
-    for name, (dtype, row, _) in BOOK.items():
+    for name, (dtype, row, _) in (BOOK | HASH_BOOK if hashed else BOOK).items():
         shape = tuple(numbers[extent] if isinstance(extent, str) else extent for extent in row)
         found[name] = dtype, shape, cursor
         cursor += -(-dtype.size * prod(shape) // _LINE) * _LINE
     return found
 
 
-def book_size(slots: int, axes: int, pieces: int) -> int:
+def book_size(slots: int, axes: int, pieces: int, hashed: bool = False) -> int:
     """The bytes of a book."""
-    dtype, shape, start = [*book_fields(slots, axes, pieces).values()][-1]
+    dtype, shape, start = [*book_fields(slots, axes, pieces, hashed).values()][-1]
     return start + dtype.size * prod(shape)

@@ -33,6 +33,7 @@ LEVEL_READERS: dict[str, Callable[[Any], Level]] = {"terms": Dense.read, "cells"
 _LINE, _MOST = 64, 64 << 10  # bytes: a cache line, where data after a gap begins; the longest gap
 _RESERVED = 1 << 40  # bytes of address space for a pool and its book
 _SLOTS = 2**31 - 1
+_HASHED = 2**28  # the most slots of a hash node, whose table has up to four times as many entries
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,8 @@ class _Measured:
             cell = _up(cell * max(node.chunk, 1), 8)
             self.body[node] = cell if cell < _LINE else _up(cell, _LINE)
             self.sizes[node] = (4 * count + (8 if node.kind == "dynamic" else 0), 4)
+            if node.kind == "hash":  # its table is in its book
+                self.sizes[node] = (0, 1)
         elif node.kind == "bitmasked":
             self.body[node] = _up(2 * count, alignment)
             self.sizes[node] = (self.body[node] + cell * count, alignment)
@@ -221,16 +224,19 @@ class _Laid:
             length = self.place(node, levels, i32, start, _cell_shape(node.parent))
             lengths = self.place(node, levels, i32, start + 4, _cell_shape(node.parent))
             start += 8
-        table = self.place(node, [*levels, _digits(node.axes, node.counts, 4, start)], u32, 0, shape)
-        bytes, home = self.measured.body[node], node.home()
+        bytes, home, hashed = self.measured.body[node], node.home(), node.kind == "hash"
         parents = 1 if home is None else self.nodes[home].capacity
         # the cells of one table of its home
         local = prod(shape) if home is None else prod(shape) // prod(_cell_shape(home))
-        slot = bytes + book_size(1024, len(shape), 1024) // 1024
-        capacity = max(min(prod(shape) + 1, self.most // slot, _SLOTS), 2)
-        pieces = parents * -(-local // PIECE) + 1  # and the sum of all
-        self.memories += [capacity * bytes, book_size(capacity, len(shape), pieces)]
+        slot = bytes + book_size(1024, len(shape), 1024, hashed) // 1024
+        most = node.room if hashed else local * max(parents - 1, 1)
+        capacity = max(min(most + 1, self.most // slot, _HASHED if hashed else _SLOTS), 2)
+        pieces = (0 if hashed else parents * -(-local // PIECE)) + 1  # and the sum of all
+        self.memories += [capacity * bytes, book_size(capacity, len(shape), pieces, hashed)]
         number = len(self.memories)
+        table = self.place(node, [*levels, _digits(node.axes, node.counts, 4, start)], u32, 0, shape)
+        if hashed:  # it is not stored as such: the run-time library finds slots
+            table = PlaceLayout(shape, Path((), Cell(u32, (0,))), table.order, memory=number - 1)
         limit, axis = (node.extents[0], _axes(node).index(node.axes[0])) if node.kind == "dynamic" else (0, 0)
         return NodeLayout(
             table, bytes, length, lengths, None, number - 2, number - 1, capacity, pieces, limit, axis, node.chunk

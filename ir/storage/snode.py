@@ -22,7 +22,10 @@ SPARSE: dict[str, str] = {
     "pointer": "a table of slots; the cells lie in a pool",
     "bitmasked": "an array of cells, all of which have memory, and a mark for each",
     "dynamic": "a list: a length, and a table of the slots of its chunks, which lie in a pool",
+    "hash": "a hash table of slots, in the book; the cells lie in a pool, and their indices have no bounds",
 }
+
+_REACH = 30  # bits: the indices of the elements below a hash node, along each of its axes
 
 
 @dataclass(eq=False)
@@ -31,9 +34,11 @@ class SNode:
 
     `kind` is "root", "dense", "place" or a row of SPARSE. A node with cells has `axes` (numbers 0..7, slowest first)
     and an extent for each. A dynamic node has one axis, whose extent is the longest length of its lists, and a `chunk`:
-    how many elements each allocation holds. A place has a `dtype`, a name and the field that it is a component of.
-    Children are consecutive in the parent's cell, each aligned to its scalar size. `root.dense(i, n).place(x, y)` is
-    therefore an array of structures."""
+    how many elements each allocation holds. A hash node is declared with the extents of a box that has as many cells as
+    can be active at once (`room`). Its `extents` are as many cells as indices of 30 bits allow, and become fewer as
+    nodes are added below it: cell number extents / 2 is the one at index 0. A place has a `dtype`, a name and the field
+    that it is a component of. Children are consecutive in the parent's cell, each aligned to its scalar size.
+    `root.dense(i, n).place(x, y)` is therefore an array of structures."""
 
     kind: str
     axes: tuple[int, ...] = ()
@@ -44,12 +49,40 @@ class SNode:
     whole: object = None  # the same for all components of a field
     chunk: int = 0
     children: list[SNode] = field(default_factory=list["SNode"])
+    room: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind == "hash":
+            self.room = prod(self.extents)
+            self.extents = (1 << _REACH,) * len(self.axes)
 
     def add(self, child: SNode) -> SNode:
         """Append `child` to this node's cell."""
         child.parent = self
         self.children.append(child)
+        for above in self.path():
+            if above.kind == "hash":
+                bits = [_REACH - (above.span(axis) - 1).bit_length() for axis in above.axes]
+                above.extents = tuple(1 << max(bit, 1) for bit in bits)
         return child
+
+    def span(self, axis: int) -> int:
+        """How many elements one of its cells has along an axis."""
+        along = [dict(zip(child.axes, child.extents, strict=True)).get(axis, 1) for child in self.children]
+        return max((extent * child.span(axis) for extent, child in zip(along, self.children, strict=True)), default=1)
+
+    def first(self) -> tuple[int, ...]:
+        """The index of its first cell along each axis, which is negative below a hash node."""
+        found: dict[int, int] = {}
+        for node in self.path():
+            for axis, extent in zip(node.axes, node.counts, strict=True):
+                found[axis] = found.get(axis, 0) * extent - (extent // 2 if node.kind == "hash" else 0)
+        return tuple(found[axis] for axis in sorted(found))
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether it is a hash node, or lies below one."""
+        return any(node.kind == "hash" for node in self.path())
 
     @property
     def is_sparse(self) -> bool:
@@ -59,7 +92,7 @@ class SNode:
     @property
     def has_pool(self) -> bool:
         """Whether its cells lie in a pool, by slots."""
-        return self.kind in ("pointer", "dynamic")
+        return self.kind in ("pointer", "dynamic", "hash")
 
     @property
     def counts(self) -> tuple[int, ...]:

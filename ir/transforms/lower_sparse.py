@@ -198,8 +198,15 @@ class _Lowering:
             if node.has_pool:
                 if own is not None:
                     return build.add(VisitedSlot(node, own.entry))
-                return self.load(build, node.table, _cell(build, index, node, block))
+                return self.slot_of(build, node, _cell(build, index, node, block))
         return None
+
+    def slot_of(self, build: Builder, node: NodeSymbol, at: Sequence[Value]) -> Value:
+        """The slot of a cell: from the table, or by a search in a hash table."""
+        if not node.hashed:
+            return self.load(build, node.table, at)
+        read = tuple(node.part(role).name for role in ("hash_table", "owner"))
+        return build.add(Invoke(f"{node.name}_find", self.wide(build, at), read, read, type=u32))
 
     def load(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value]) -> Value:
         """An element of a table, which may be sparse itself."""
@@ -246,12 +253,21 @@ class _Lowering:
             length = self.load(build, node.length, node.list_of(at))
             missing.append(_below(build, length, element))
             values, what = [*values, *self.wide(build, [element])], "extend"
+        if node.hashed:
+            what = "reach"
         if missing:
-            slot = self.unless(build, missing, Invoke(f"{node.name}_{what}", values, type=u32), slot)
+            slot = self.unless(build, missing, Invoke(f"{node.name}_{what}", values, type=u32), slot, (node, at))
         return self.element(build, symbol, index, slot, own)
 
-    def unless(self, build: Builder, missing: Sequence[Value], call: Invoke, slot: Value | None = None) -> Value | None:
-        """Call that function if something is missing. It gives the slot then."""
+    def unless(
+        self,
+        build: Builder,
+        missing: Sequence[Value],
+        call: Invoke,
+        slot: Value | None = None,
+        made: tuple[NodeSymbol, Sequence[Value]] | None = None,
+    ) -> Value | None:
+        """Call that function if something is missing. It gives the slot then: that of the cell `made`."""
         condition = missing[0] if len(missing) == 1 else build.add(Binary("or", *missing, type=u1))
         call.touched = self.changed
         place = None
@@ -263,7 +279,15 @@ class _Lowering:
         if place is None:
             return None
         inside.add(Store(place, call))
+        if made is not None:
+            self.made(inside, *made, call)
         return build.add(Load(place))
+
+    def made(self, build: Builder, node: NodeSymbol, at: Sequence[Value], slot: Value) -> None:
+        """Fail, at the place of the access, if there was no slot for the cell of a hash node."""
+        if node.hashed:
+            centred = [build.add(Binary("sub", i, _number(build, n // 2, i.type))) for i, n in zip(at, node.shape)]
+            build.add(Assert(_compare(build, "ne", slot, 0), list(centred), node.full_message, "memory"))
 
     def wide(self, build: Builder, indices: Sequence[Value]) -> list[Value]:
         """The indices as the library takes them."""
@@ -298,9 +322,12 @@ class _Lowering:
         else:
             what, type = op.opname, op.type
             if isinstance(op, Activate):
-                what, type = "activate" if node.has_pool else "mark", VOID if node.holder is None else u32
+                own = "reach" if node.hashed else "activate" if node.has_pool else "mark"
+                what, type = own, VOID if node.holder is None else u32
             touched = self.changed + (self.cells if isinstance(op, Deactivate) else ())
             value = build.add(Invoke(f"{node.name}_{what}", self.wide(build, at), touched, type=type))
+            if isinstance(op, Activate):
+                self.made(build, node, at, value)
             if isinstance(op, Append):
                 message = f"list [{_holes(at)}] of '{node.name}' is full: it has {node.limit} elements"
                 build.add(Assert(_compare(build, "ge", value, 0), at, message, "memory"))
@@ -310,7 +337,7 @@ class _Lowering:
 
     def is_active(self, build: Builder, node: NodeSymbol, at: Sequence[Value]) -> Value:
         if node.length is None:
-            return _compare(build, "ne", self.load(build, node.table, at), 0)
+            return _compare(build, "ne", self.slot_of(build, node, at), 0)
         length = self.load(build, node.length, node.list_of(at))
         return build.add(Binary("gt", *_alike(build, length, at[node.axis]), type=u1))
 

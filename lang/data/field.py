@@ -99,7 +99,9 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
     @property
     def offset(self) -> tuple[int, ...]:
         """The index of the first element along each axis."""
-        return self._slots[0].offset or (0,) * len(self.shape)
+        first = self._node().first()
+        given = self._slots[0].offset or (0,) * len(first)
+        return tuple(own + more for own, more in zip(first, given, strict=True))
 
     @property
     def element_type(self) -> Any:

@@ -48,8 +48,9 @@ class SNode:
 
     @property
     def offset(self) -> tuple[int, ...]:
-        """The index of the first element along each axis, of the place of a field; 0 for other nodes."""
-        return self._first or (0,) * len(self.shape)
+        """The index of the first element along each axis, of the place of a field; that of the first cell, of another
+        node: 0, or a negative number below a hash node."""
+        return self._first or self.node.first()
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
@@ -150,9 +151,24 @@ class SNode:
             raise CompilationError(f"chunk_size must be a positive integer, not {chunk_size!r}")
         return self._add("dynamic", axis, dimension, int(min(size, dimension)))
 
-    def hash(self, *_: Any, **__: Any) -> SNode:
-        """A table of cells without bounds. Not implemented yet: raises CompilationError."""
-        raise CompilationError("'hash' is not implemented yet: use a pointer node, whose cells take memory when active")
+    def hash(self, axes: Any, dimensions: int | Iterable[int]) -> SNode:
+        """Add a node whose cells have no bounds: their indices may be negative, and large. It has as many cells as a
+        `pointer` node of these dimensions, but they may be anywhere: the product of the dimensions is how many may be
+        active at once. One more raises OutOfMemory, which names the node and that number.
+
+        It must be at the root. Along each of its axes, a field below it has 2**30 elements, or a little less: from
+        `x.offset` (-2**29) on. Raises CompilationError below another node, and as `dense` does.
+
+            blocks = ti.root.hash(ti.ijk, 16)  # up to 4096 blocks
+            blocks.dense(ti.ijk, 8).place(x)
+            x[-1000, 3, 100000] = 1.0
+        """
+        if self.node.parent is not None:
+            raise CompilationError(
+                f"a hash node has no bounds, so it must be at the root, not below a {self.node.kind} node: "
+                "ti.root.hash(...)"
+            )
+        return self._add("hash", axes, dimensions)
 
     def _add(self, kind: str, axes: Any, dimensions: int | Iterable[int], chunk: int = 0) -> SNode:
         """Add a node of that kind to the cell of this one."""
@@ -288,6 +304,10 @@ class FieldsBuilder:
     def bitmasked(self, axes: Any, dimensions: int | Iterable[int]) -> SNode:
         """As `SNode.bitmasked`."""
         return self.node.bitmasked(axes, dimensions)
+
+    def hash(self, axes: Any, dimensions: int | Iterable[int]) -> SNode:
+        """As `SNode.hash`."""
+        return self.node.hash(axes, dimensions)
 
     def dynamic(self, axis: Any, dimension: int, chunk_size: int | None = None) -> SNode:
         """As `SNode.dynamic`."""

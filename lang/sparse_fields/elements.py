@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.storage.snode import SNode as Node
-from weft.lang.data.field_tree import FieldTree, nodes_below
+from weft.lang.data.field_tree import FieldError, FieldTree, nodes_below
 from weft.lang.data.make_ndarray import ndarray
 from weft.lang.data.snode_api import SNode
 from weft.lang.functions.func import func
@@ -137,15 +137,26 @@ def _elements(x: Any) -> Any:
     return _array(x, x.shape)
 
 
+def _bounded(x: Any) -> None:
+    """Raise FieldError for a field below a hash node."""
+    if x.snode.node.is_unbounded:
+        raise FieldError(
+            f"{x._label()} lies below a hash node, so that there is no array of all its elements: x.active() gives the "
+            "indices and values of those that are active, and x.from_active(indices, values) sets some"
+        )
+
+
 def gather(x: Any) -> Any:
-    """Return all elements as a numpy array; 0 where nothing is active."""
+    """Return all elements as a numpy array; 0 where nothing is active. Raises FieldError below a hash node."""
+    _bounded(x)
     out = _elements(x)
     _gather(x, out)
     return out.to_numpy().reshape(*x.shape, *x.element_shape)
 
 
 def scatter(x: Any, values: Any) -> None:
-    """Set all elements. Those that are not 0 become active."""
+    """Set all elements. Those that are not 0 become active. Raises FieldError below a hash node."""
+    _bounded(x)
     given = _elements(x)
     given.from_numpy(np.ascontiguousarray(values, x.dtype.np))
     _scatter_active(x, given)
@@ -212,7 +223,7 @@ def _deactivate(node: Constant) -> None:
 def _deactivate_lists(x: FieldOf, node: Constant, first: Constant, others: Constant) -> None:
     for at in grouped(x):
         if at[first[0]] < first[1] + first[2]:
-            deactivate(node, [(at[k[0]] - k[1]) // k[2] for k in static(others)])
+            deactivate(node, [(at[k[0]] - k[1]) // k[2] + k[3] for k in static(others)])
 
 
 def active(x: Any) -> Any:
@@ -258,13 +269,14 @@ def _field_below(tree: FieldTree, node: Node) -> Any:
     return next((tree.fields[place] for place in nodes_below(node) if place in tree.fields), None)
 
 
-def _list_axes(x: Any, node: Node) -> tuple[tuple[int, int, int], tuple[tuple[int, int, int], ...]]:
+def _list_axes(x: Any, node: Node) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
     """For the axis of a list and for each other axis of its node: the axis of the field x below it, the first index
-    there, and how many elements a cell spans."""
-    shape, found = _shape(node), dict[int, tuple[int, int, int]]()
+    there, how many elements a cell spans, and the index of the first cell."""
+    shape, found = _shape(node), dict[int, tuple[int, ...]]()
+    first = dict(zip(shape, node.first(), strict=True))
     for place, (axis, extent) in enumerate(_shape(x.snode.node).items()):
         if axis in shape:
-            found[axis] = place, x.offset[place], extent // shape[axis]
+            found[axis] = place, x.offset[place], extent // shape[axis], first[axis]
     return found.pop(node.axes[0]), tuple(found.values())
 
 
@@ -289,13 +301,14 @@ def describe(tree: FieldTree) -> str:
     def told(node: Node) -> str:
         if node.kind == "place":
             return f"{node.name or 'a field'}: {node.dtype}"
-        text = f"{node.kind} {list(node.extents)}"
+        text = f"{node.kind} {'without bounds' if node.kind == 'hash' else list(node.extents)}"
         if not node.is_sparse:
             return text
         known = layout.nodes[node]
         if node.kind == "dynamic":
             return f"{text}, {count(tree, node) if tree.in_use else 0} elements"
-        number, all_of_them = count(tree, node) if tree.in_use else 0, prod(known.table.shape)
+        number = count(tree, node) if tree.in_use else 0
+        all_of_them = known.capacity - 1 if node.is_unbounded and node.has_pool else prod(known.table.shape)
         bytes = f", {readable_size(number * known.cell_bytes)}" if node.has_pool else ""
         return f"{text}, {number} of {all_of_them} cells are active{bytes}"
 

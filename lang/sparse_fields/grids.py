@@ -8,6 +8,7 @@ from typing import Any
 from weft.ir.errors import CompilationError, TypeMismatch
 from weft.lang.data.axes import axes
 from weft.lang.data.field import Field
+from weft.lang.data.field_tree import FieldError
 from weft.lang.data.snode_api import FieldsBuilder
 from weft.lang.data.struct_field import StructField
 from weft.lang.sparse_fields.elements import count
@@ -54,4 +55,8 @@ def usage(x: Any) -> float:
     node = x.snode.parent()
     if node is None or not any(one.is_sparse for one in node.node.path()):
         return 1.0
+    if node.node.is_unbounded:
+        raise FieldError(
+            "a field below a hash node has no bounds: x.active() tells what is active, print(tree) how much"
+        )
     return count(node.tree, node.node) / math.prod(x.shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -255,10 +256,11 @@ class _Runtime:
         if over is None:
             self.box(ndrange(*node.bounds), grouped)
         else:
-            self.elements(over, grouped)
+            self.elements(over, grouped, node.offset)
 
-    def elements(self, over: FieldSymbol | NodeSymbol | tree.Expr, grouped: bool) -> None:
-        """A loop over a field, the cells of a node or an array, with one variable for each axis, or one vector."""
+    def elements(self, over: FieldSymbol | NodeSymbol | tree.Expr, grouped: bool, first: Sequence[int] = ()) -> None:
+        """A loop over a field, the cells of a node or an array, with one variable for each axis, or one vector.
+        `first`: the index of the first cell of a node."""
         if isinstance(over, FieldSymbol | NodeSymbol):
             axes = len(over.shape)
             offset = over.offset if isinstance(over, FieldSymbol) else ()
@@ -277,7 +279,20 @@ class _Runtime:
         variables = [self.variable(name, index) for name in hidden]
         made = tree.StructFor(variables, over, [], self.parallel, self.config, span=self.t.span(self.node))
         self.t.emit(made)
-        self.fill(made.body, lambda: self.bind(names, variables, grouped))
+        starts = first if isinstance(over, NodeSymbol) else ()
+        self.fill(made.body, lambda: self.bind(names, self.shifted(variables, starts), grouped))
+
+    def shifted(self, variables: list[tree.Variable], first: Sequence[int]) -> list[tree.Variable]:
+        """The indices of a loop that counts from 0, as the program counts them."""
+        if not any(first):
+            return variables
+        found: list[tree.Variable] = []
+        for variable, start in zip(variables, first, strict=True):
+            assert isinstance(variable.type, Prim)
+            index, number = tree.Var(variable, type=variable.type), tree.Const(start, type=variable.type)
+            local = self.t.local(tree.Binary("add", index, number, type=variable.type), variable.name)
+            found.append(local.variable)
+        return found
 
     def list_is_outermost(self, over: FieldSymbol | NodeSymbol) -> None:
         """A loop over what is active runs over a list that is made before it. So it is one of the whole kernel."""

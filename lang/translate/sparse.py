@@ -66,7 +66,7 @@ def _cell(t: Translator, kind: str, node: NodeSymbol, indices: list[tree.Expr], 
 
 # ---- functions -------------------------------------------------------------------------------------------------------
 
-_CELLS = ("pointer", "bitmasked")
+_CELLS = ("pointer", "bitmasked", "hash")
 
 
 @function("activate")
@@ -75,7 +75,7 @@ def _activate(t: Translator, c: Call) -> Any:
     if _is_dense(node):
         return None  # its cells are active always, and programs of Taichi do this
     symbol = _node(t, node, c, _CELLS, "activate")
-    return _cell(t, "activate", symbol, _cell_indices(t, symbol, at, c), VOID, c.node)
+    return _cell(t, "activate", symbol, _cell_indices(t, node, symbol, at, c), VOID, c.node)
 
 
 @function("deactivate")
@@ -84,7 +84,8 @@ def _deactivate(t: Translator, c: Call) -> Any:
     if _is_dense(node):
         return None
     symbol = _node(t, node, c, (*_CELLS, "dynamic"), "deactivate")
-    indices = _list_indices(t, symbol, at, c) if symbol.kind == "dynamic" else _cell_indices(t, symbol, at, c)
+    find = _list_indices if symbol.kind == "dynamic" else _cell_indices
+    indices = find(t, node, symbol, at, c)
     return _cell(t, "deactivate", symbol, indices, VOID, c.node)
 
 
@@ -93,7 +94,8 @@ def _is_active(t: Translator, c: Call) -> Any:
     node, at = arguments(t, c, 2, 2, "node", "indices")
     symbol = _node(t, node, c, (*_CELLS, "dynamic"), "is_active")
     count = len(symbol.shape)
-    active = _cell(t, "is_active", symbol, _indices(t, at, count, c, "this node"), u1, c.node)
+    indices = _from_zero(_indices(t, at, count, c, "this node"), node.node.first())
+    active = _cell(t, "is_active", symbol, indices, u1, c.node)
     return tree.Cast(active, type=i32, span=active.span)  # an i32 as in Taichi, so that sums count
 
 
@@ -101,14 +103,14 @@ def _is_active(t: Translator, c: Call) -> Any:
 def _length(t: Translator, c: Call) -> Any:
     node, at = arguments(t, c, 1, 2, "node", "indices")
     symbol = _node(t, node, c, ("dynamic",), "length")
-    return _cell(t, "length", symbol, _list_indices(t, symbol, at, c), i32, c.node)
+    return _cell(t, "length", symbol, _list_indices(t, node, symbol, at, c), i32, c.node)
 
 
 @function("append")
 def _append(t: Translator, c: Call) -> Any:
     node, at, value = arguments(t, c, 3, 3, "node", "indices", "val")
     symbol = _node(t, node, c, ("dynamic",), "append")
-    return _appended(t, node, _list_indices(t, symbol, at, c), value, c)
+    return _appended(t, node, _list_indices(t, node, symbol, at, c), value, c)
 
 
 @function("no_activate")
@@ -129,33 +131,49 @@ def _is_dense(node: Any) -> bool:
     return isinstance(node, SNode) and node.node.kind == "dense"
 
 
-def _cell_indices(t: Translator, node: NodeSymbol, at: Any, c: Call) -> list[tree.Expr]:
-    return _indices(t, at, len(node.shape), c, f"a cell of this {node.kind} node")
+def _cell_indices(t: Translator, over: SNode, node: NodeSymbol, at: Any, c: Call) -> list[tree.Expr]:
+    found = _indices(t, at, len(node.shape), c, f"a cell of this {node.kind} node")
+    return _from_zero(found, over.node.first())
 
 
-def _list_indices(t: Translator, node: NodeSymbol, at: Any, c: Call) -> list[tree.Expr]:
+def _list_indices(t: Translator, over: SNode, node: NodeSymbol, at: Any, c: Call) -> list[tree.Expr]:
     assert node.length is not None
-    return _indices(t, at, len(node.length.shape), c, "a list of this dynamic node")
+    found = _indices(t, at, len(node.length.shape), c, "a list of this dynamic node")
+    return _from_zero(found, node.list_of(over.node.first()))
+
+
+def _from_zero(indices: Sequence[tree.Expr], first: Sequence[int]) -> list[tree.Expr]:
+    """The indices of a cell, counted from 0, of those that the program uses."""
+    return [_plus(index, -start) for index, start in zip(indices, first, strict=True)]
+
+
+def _plus(index: tree.Expr, number: int) -> tree.Expr:
+    """The sum of an index and a number."""
+    if not number:
+        return index
+    return tree.Binary("add", index, tree.Const(number, type=index.type), type=index.type, span=index.span)
 
 
 # ---- lists -----------------------------------------------------------------------------------------------------------
 
 
 def call_list(t: Translator, of: ListOf, c: Call) -> Any:
-    """`x[i].append(v)`, `x[i].length()` and `x[i].deactivate()`."""
+    """`x[i].append(v)`, `x[i].length()` and `x[i].deactivate()`. The indices are those of the field."""
     node = list_node(of.over)
     assert node is not None
     symbol: NodeSymbol = run_now(t, c.node, t.unit.node, node)
+    indices = _from_zero(of.indices, symbol.list_of(of.over.offset))
     if of.method == "append":
         (value,) = arguments(t, c, 1, 1, "val")
-        return _appended(t, node, list(of.indices), value, c)
+        return _appended(t, node, indices, value, c)
     arguments(t, c, 0, 0)
     type: Type = i32 if of.method == "length" else VOID
-    return _cell(t, of.method, symbol, list(of.indices), type, c.node)
+    return _cell(t, of.method, symbol, indices, type, c.node)
 
 
 def _appended(t: Translator, node: SNode, indices: list[tree.Expr], value: Any, c: Call) -> tree.Expr:
-    """Make a list longer by one element with that value, and return the index of the element."""
+    """Make a list longer by one element with that value, and return the index of the element. The indices of the list
+    count from 0."""
     symbol: NodeSymbol = run_now(t, c.node, t.unit.node, node)
     places = _places(t, node, c)
     values = _parts(t, value, places, c)
@@ -164,9 +182,8 @@ def _appended(t: Translator, node: SNode, indices: list[tree.Expr], value: Any, 
     at: tree.Expr = _cell(t, "append", symbol, indices, i32, c.node)
     for (made, name), part in zip(places, values, strict=True):
         field: FieldSymbol = run_now(t, c.node, t.unit.symbol, made, name)
-        first = (field.offset or (0,) * len(field.shape))[position]
-        last = at if not first else tree.Binary("add", at, tree.Const(first, type=i32), type=i32, span=at.span)
-        where: list[tree.Expr] = [*indices[:position], last, *indices[position:]]
+        where = [*indices[:position], at, *indices[position:]]
+        where = [_plus(index, first) for index, first in zip(where, field.offset or (0,) * len(where), strict=True)]
         target = tree.FieldElement(field, where, type=field.dtype, span=t.span(c.node))
         t.emit(tree.Assign(target, coerce(t, part, field.dtype, c.node), span=t.span(c.node)))
     return at
@@ -230,7 +247,7 @@ def visited(t: Translator, node: SNode, at: ast.expr) -> FieldSymbol | NodeSymbo
         return None
     for child in own.children if own.kind != "place" else [own]:
         made = node.tree.fields.get(child)
-        if made is not None and (own.kind == "place" or not any(made.offset)):
+        if made is not None and (own.kind == "place" or made.offset == own.first()):
             symbol: FieldSymbol = run_now(t, at, t.unit.symbol, made, made.name or "it")
             return symbol
     raise t.error(f"this {own.kind} node holds no field without offset: loop over a field below it", at)

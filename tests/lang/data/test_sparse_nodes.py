@@ -43,7 +43,7 @@ def test_a_node_may_have_axes_that_lie_before_those_above() -> None:
 
 
 BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (lambda: ti.root.hash(ti.i, 4), CompilationError, "'hash' is not implemented yet"),
+    (lambda: ti.root.dense(ti.j, 2).hash(ti.i, 4), CompilationError, "a hash node has no bounds, so it must be at the"),
     (lambda: ti.root.dynamic(ti.ij, 4), CompilationError, "a list along one axis, not along 2"),
     (lambda: ti.root.dynamic(ti.i, (4,)), CompilationError, "takes the longest length of a list, not"),
     (lambda: ti.root.dynamic(ti.i, -1), TypeMismatch, "at least 1, got -1"),
@@ -121,9 +121,9 @@ def test_operations_on_what_is_no_node(tree: Any) -> None:
 
     hint = "x.parent() is the node in which it was placed"
     assert refused(of_a_field) == f"ti.activate takes a node, not a field: {hint}"
-    all_of_them = "pointer, bitmasked and dynamic nodes"
+    all_of_them = "pointer, bitmasked, hash and dynamic nodes"
     assert refused(of_a_place) == f"ti.deactivate works only on {all_of_them}, not on a place node"
-    assert refused(of_a_list) == "ti.activate works only on pointer and bitmasked nodes, not on a dynamic node"
+    assert refused(of_a_list) == "ti.activate works only on pointer, bitmasked and hash nodes, not on a dynamic node"
     assert refused(of_a_dense_node) == f"ti.is_active works only on {all_of_them}, not on a dense node"
     assert refused(of_a_pointer) == "ti.append works only on dynamic nodes, not on a pointer node"
     assert "no_activate takes nodes and fields, not" in refused(of_no_node)
