@@ -112,6 +112,9 @@ def _random(machine: Machine, op: ops.Random) -> Run:
 @runs(ops.RandomAt)
 def _random_at(machine: Machine, op: ops.RandomAt) -> Run:
     prim, stream, draw = element(op.type), op.stream, machine.slot(op.draw)
+    if op.lane:
+        lane = machine.slot(op.lane[0])
+        return lambda env: machine.drawn(prim, stream, int(env[draw]), int(env[lane]))
     return lambda env: machine.drawn(prim, stream, int(env[draw]))
 
 

@@ -254,10 +254,12 @@ class Machine:
         now.serial_draws += 1
         return number(prim, now.key, 0, now.serial_draws - 1, 0)
 
-    def drawn(self, prim: Prim, stream: int, draw: int) -> Any:
-        """The random number that the current iteration draws after so many others."""
+    def drawn(self, prim: Prim, stream: int, draw: int, lane: int | None = None) -> Any:
+        """The random number that the current iteration, or that of number `lane`, draws after so many others."""
         now, stream = self.course, stream or self.course.stream
-        return number(prim, now.key, now.iteration if stream else 0, draw, stream)
+        if lane is None:
+            lane = now.iteration if stream else 0
+        return number(prim, now.key, lane, draw, stream)
 
 
 def regrouped(scalars: Sequence[Any], types: Sequence[Type]) -> list[Any]:

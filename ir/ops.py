@@ -160,17 +160,17 @@ class BitCast(Op, name="bit_cast", pure=True, elementwise=True, lanes="operands"
 
 class Random(Op, name="random", reads=True, writes=True, effect="elsewhere", lanes="own"):
     """Gives the next random number of this iteration. Floats are in [0, 1). Integers cover their whole range. `stream`
-    is the number of the enclosing parallel loop, counted from 1 in program order, or 0 outside of parallel loops (see
-    `philox.py`)."""
+    is the number of the parallel loop around it in program order, from 1, or 0 outside of loops (see `philox.py`)."""
 
     stream: int = attr(0)
 
 
 class RandomAt(Op, name="random_at", reads=True, effect="elsewhere"):
-    """Gives the random number that `random` gives this iteration after `draw` others (i32), and does not count as a
-    draw. A gradient computes the numbers of its kernel again. `stream` is as in `random`."""
+    """Gives the random number that `random` gives this iteration, or iteration `lane` (i64) if the loop now runs in
+    order, after `draw` others (i32). A gradient draws again what its kernel drew. It does not count as a draw."""
 
     draw: Value = operand()
+    lane: list[Value] = operands()
     stream: int = attr(0)
 
 

@@ -56,11 +56,13 @@ def function_tree(root: KernelTree, name: str) -> KernelTree:
 
 
 def refuse_draws(root: KernelTree, functions: Sequence[Kernel]) -> None:
-    """Raise the error for functions of a gradient that draw random numbers: called again, they draw other ones."""
+    """Raise the error for functions of a gradient that draw random numbers: called again, they draw other ones. (Those
+    that do not call themselves are inlined.)"""
     drawn = [op for function in functions for op in function.all_of(Random, RandomAt)] if "vjp" in root.mode else []
     if drawn:
         raise CompilationError(
-            "reverse mode cannot differentiate a real function that draws random numbers: pass them as arguments",
+            "reverse mode cannot differentiate a real function that draws random numbers and calls itself: pass them "
+            "as arguments",
             drawn[0].span,
         )
 

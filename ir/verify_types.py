@@ -132,6 +132,7 @@ def _arg(op: ops.Arg, kernel: Kernel) -> None:
 @checks(ops.RandomAt)
 def _random_at(op: ops.RandomAt, _: Kernel) -> None:
     require(op.draw.type is i32, op, f"has a draw of type {op.draw.type}; expected i32")
+    require(all(lane.type is i64 for lane in op.lane[:1]) and len(op.lane) < 2, op, "has a lane that is not one i64")
     require(isinstance(op.type, Prim), op, f"has the type {op.type}; expected a scalar")
 
 

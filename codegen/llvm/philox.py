@@ -49,21 +49,22 @@ def _random(f: FunctionWriter, op: Random) -> str:
     draw = f.set(f"load i32, ptr {draws}, align 4")
     following = f.set(f"add i32 {draw}, 1")
     f.do(f"store i32 {following}, ptr {draws}, align 4")
-    return _number(f, op, draw)
+    return _number(f, op, draw, [])
 
 
 @emits(RandomAt)
 def _random_at(f: FunctionWriter, op: RandomAt) -> str:
-    return _number(f, op, f.use(op.draw))
+    return _number(f, op, f.use(op.draw), [f.use(lane) for lane in op.lane])
 
 
-def _number(f: FunctionWriter, op: Random | RandomAt, draw: str) -> str:
+def _number(f: FunctionWriter, op: Random | RandomAt, draw: str, own: list[str]) -> str:
     type, random = op.type, f.random
     assert isinstance(type, Prim)
     if FUNCTION not in f.module.functions:
         f.module.functions.append(FUNCTION)
     seed = read_slot(f, 2, "i64")
     lane, stream = (random.lane, random.stream or op.stream) if random.stream or op.stream else (0, 0)
+    lane = own[0] if own else lane
     bits = f.set(f"call i64 @weft_philox(i64 {seed}, i64 {lane}, i32 {draw}, i32 {stream})")
     if not type.is_float:
         return bits if type.bits == 64 else f.set(f"trunc i64 {bits} to {in_register(type)}")

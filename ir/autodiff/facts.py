@@ -12,8 +12,8 @@ from weft.ir.tasks import accesses
 __all__ = ["facts_of"]
 
 
-def facts_of(kernel: Kernel) -> GradientFacts:
-    """The facts of a lowered gradient kernel."""
+def facts_of(kernel: Kernel, again: bool) -> GradientFacts:
+    """The facts of a lowered gradient kernel. `again`: it computes what another launch has computed."""
     scopes = {scope.space: number for number, scope in enumerate(scopes_of(kernel.fields).values())}
     reads = set[str]()
     for op in accesses(kernel):
@@ -31,4 +31,4 @@ def facts_of(kernel: Kernel) -> GradientFacts:
     reads.update(f"param:{number}" for number, param in enumerate(kernel.params) if param.name in called)
     saved = tuple(place for name, place in places_of(kernel.fields, kernel.params).items() if name in kernel.saved)
     lost = tuple(Site("lost", (one.name,), (), one.span) for one in kernel.lost)
-    return GradientFacts(tuple(sorted(reads)), saved, lost, bool(kernel.all_of(RandomAt)), kernel.records)
+    return GradientFacts(tuple(sorted(reads)), saved, lost, again and bool(kernel.all_of(RandomAt)), kernel.records)

@@ -14,8 +14,8 @@ An array that has a companion where the function is called is passed with it. Th
 of these arguments: `f.vjp_0_2` takes the gradients of the arguments 0 and 2 behind all others. `f.vjp_value` gives the
 results of `f`, and then the adjoints (`joint.py`).
 
-Reverse mode takes functions that only read memory, and draw no random numbers. `f.vjp` adds to the gradients of what
-`f` reads.
+Reverse mode takes functions that only read memory, and draw no random numbers. (Others are inlined, see
+`lower_tree_inlining.py`.) `f.vjp` adds to the gradients of what `f` reads.
 """
 
 from __future__ import annotations

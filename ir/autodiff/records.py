@@ -36,6 +36,7 @@ from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.alias import space_of, spaces_meet
 from weft.ir.autodiff.demand import Demand
+from weft.ir.autodiff.serial import elements_of
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.intervals import in_bounds
 from weft.ir.rewrite import literal
@@ -59,10 +60,7 @@ def record_param(kernel: ops.Kernel) -> tuple[int, str] | None:
 
 def is_recordable(value: Value) -> bool:
     """Whether a launch can record a value."""
-    if not isinstance(value, Op) or not isinstance(value.type, (Prim, Tensor, Struct)):
-        return False
-    loop = _parallel_around(value)
-    return not isinstance(loop, ops.StructFor) or not any(any(pair) for pair in loop.field.path.cell.halo)
+    return isinstance(value, Op) and isinstance(value.type, (Prim, Tensor, Struct))
 
 
 def number_loose(kernel: ops.Kernel, values: Iterable[Op]) -> dict[Op, ops.Load]:
@@ -196,13 +194,8 @@ class Records:
 
     def _axes(self, build: Builder, loop: Op) -> list[_Axis]:
         if isinstance(loop, ops.StructFor):
-            space = loop.field.space
-            bounds = [
-                [build.add(ops.Const(number, type=i64)) for number in pair]
-                for pair in zip(space.first, space.shape, strict=True)
-            ]
-            pairs = zip(loop.body.args, bounds, strict=True)
-            return [_Axis(arg, first, 1, extent) for arg, (first, extent) in pairs]
+            pairs = zip(loop.body.args, elements_of(loop.field), strict=False)
+            return [_Axis(arg, _const(build, first), 1, _const(build, end - first)) for arg, (first, end) in pairs]
         if isinstance(loop, ops.ParallelFor):
             ranges = [(begin, end, 1) for begin, end in zip(loop.begins, loop.ends, strict=True)]
         else:

@@ -8,9 +8,12 @@ from typing import Any, NoReturn
 from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.certain_races import refuse_race
-from weft.ir.autodiff.companions import carries, pointee
+from weft.ir.autodiff.companions import carries
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, NEEDS, Demand
-from weft.ir.autodiff.products import apart_from_products
+from weft.ir.autodiff.order import needs_order
+from weft.ir.autodiff.products import loop_around
+from weft.ir.autodiff.serial import blocks_only
+from weft.ir.autodiff.splitting import SYNCHRONIZING
 from weft.ir.autodiff.torn import Torn
 from weft.ir.core import Op, Value
 from weft.ir.errors import CompilationError
@@ -18,8 +21,6 @@ from weft.ir.registry import registers
 from weft.ir.types import Pointer
 
 __all__ = ["gives_lost", "is_inexact", "refuse_reverse"]
-
-_SYNCHRONIZING = (ops.AtomicLoad, ops.AtomicStore, ops.Exchange, ops.CompareExchange)
 
 _ROWS: dict[type[Op], Callable[[Demand, Any], None]] = {}
 refusals = registers(_ROWS)
@@ -38,8 +39,14 @@ def refuse_reverse(kernel: ops.Kernel, demand: Demand) -> None:
             _refuse(op, f"{op.opname} of a value that carries a derivative")
 
 
-_ORDERED = "it depends on the order of iterations; run the loop in order with ti.loop_config(serialize=True)"
-_ORDER = f"{_ORDERED}. (A tape keeps such values.)"
+_ORDER = (
+    "it depends on the order of iterations; run the loop in order with ti.loop_config(serialize=True). (A tape does "
+    "that.)"
+)
+_KEPT = (
+    "it depends on the order of iterations; run the loop in order with ti.loop_config(serialize=True). (A tape keeps "
+    "such values.)"
+)
 
 
 def _refuse(op: Op, what: str, kind: type[CompilationError] = CompilationError) -> NoReturn:
@@ -56,17 +63,25 @@ def _field(demand: Demand, op: ops.FieldPtr) -> None:
 @refusals(ops.Atomic)
 def _atomic(demand: Demand, op: ops.Atomic) -> None:
     if gives_lost(demand, op):
-        _refuse(op, f"a kernel that needs the old value of an atomic {op.kind} in a parallel loop: {_ORDER}", Torn)
-    if op not in demand.acts:
-        return
-    if op.kind in EXTREMES:
-        _extreme(demand, op)
-    elif op.kind == "mul":
-        _product(demand, op)
-    elif op.kind not in ("add", "sub"):
-        _refuse(op, f"an atomic {op.kind} in a parallel loop")
-    if any(user in demand.active or user in demand.acts for user in op.users):
-        _refuse(op, f"a derivative by the old value of an atomic {op.kind} in a parallel loop: {_ORDERED}")
+        _refuse(op, f"a kernel that needs the old value of an atomic {op.kind} in a parallel loop: {_KEPT}", Torn)
+    _in_order(demand, op)
+    if is_inexact(demand, op):
+        _refuse(
+            op,
+            f"an atomic {op.kind} of a computed value: the gradient computes it again, and rounding may differ. Store "
+            "the values in a field with a gradient first, and take the extreme of its elements. (A tape keeps them.)",
+            Torn,
+        )
+
+
+@refusals(ops.Store)
+def _in_order(demand: Demand, op: Op) -> None:
+    """Refuse what depends on the order of iterations. A launch that records runs the loop in order, if it can."""
+    what = needs_order(demand, op)
+    loop = loop_around(op) if what else None
+    if what:
+        stuck = loop is not None and blocks_only(loop) is not None
+        _refuse(op, f"{what}: {_ORDER}", CompilationError if stuck or loop is None else Torn)
 
 
 def gives_lost(demand: Demand, op: Op) -> bool:
@@ -75,32 +90,8 @@ def gives_lost(demand: Demand, op: Op) -> bool:
     if op not in demand.needed or op in demand.recorded:
         return False
     if not isinstance(op, ops.Atomic) or not isinstance(root_of(op.ptr), LOCALS):
-        return isinstance(op, (ops.Atomic, *_SYNCHRONIZING))
+        return isinstance(op, (ops.Atomic, *SYNCHRONIZING))
     return any(user in demand.needed or user.place or user.steps_into for user in op.users)
-
-
-def _product(demand: Demand, op: ops.Atomic) -> None:
-    _no_part(op)
-    other = apart_from_products(op)
-    if other is not None:
-        where = "" if other.span is None else f" (line {other.span.line})"
-        _refuse(op, f"an atomic mul in a parallel loop that accesses this memory otherwise, too{where}")
-
-
-def _no_part(op: ops.Atomic) -> None:
-    if isinstance(root_of(op.ptr), LOCALS) and not isinstance(op.ptr, LOCALS):
-        _refuse(op, f"an atomic {op.kind} of a part of a local")
-
-
-def _extreme(demand: Demand, op: ops.Atomic) -> None:
-    _no_part(op)
-    if is_inexact(demand, op):
-        _refuse(
-            op,
-            f"an atomic {op.kind} of a computed value: the gradient computes it again, and rounding may differ. Store "
-            "the values in a field with a gradient first, and take the extreme of its elements. (A tape keeps them.)",
-            Torn,
-        )
 
 
 def is_inexact(demand: Demand, op: Op) -> bool:
@@ -126,18 +117,11 @@ def _is_exact(value: Value, fast_math: bool) -> bool:
     return isinstance(value, parts) and all(_is_exact(operand, fast_math) for operand in value.operands)
 
 
-@refusals(ops.Store)
-def _store(demand: Demand, op: ops.Store) -> None:
-    if op.relaxed and op.value in demand.active and op in demand.acts:
-        _refuse(op, "a store of a value that other iterations may overwrite")
-
-
-@refusals(*_SYNCHRONIZING)
+@refusals(*SYNCHRONIZING)
 def _synchronizing(demand: Demand, op: Any) -> None:
-    if carries(pointee(op.ptr)) and demand.takes(op.ptr):
-        _refuse(op, f"{op.opname} of memory that carries a derivative")
+    _in_order(demand, op)
     if gives_lost(demand, op):
-        _refuse(op, f"a kernel that needs {op.opname}: {_ORDER}", Torn)
+        _refuse(op, f"a kernel that needs {op.opname}: {_KEPT}", Torn)
 
 
 @refusals(ops.Simt, ops.Shared)
@@ -152,8 +136,8 @@ def _invoke(demand: Demand, op: ops.Invoke) -> None:
         what = f"'{written[0]}'" if written else "memory of the program"
         _refuse(
             op,
-            f"a call of the real function '{op.function}', which may write {what}; a @func is inlined and can be "
-            "differentiated",
+            f"a call of the real function '{op.function}', which calls itself and may write {what}: return the values, "
+            "or use a loop",
         )
 
 

@@ -7,10 +7,11 @@ from weft.ir.autodiff.clobbers import Clobbers
 from weft.ir.autodiff.companions import Companions
 from weft.ir.autodiff.demand import Demand, updates_local
 from weft.ir.autodiff.functions import Form
+from weft.ir.autodiff.order import needs_order, put_in_order
 from weft.ir.autodiff.promotion import promote
 from weft.ir.autodiff.records import is_recordable, number_loose
 from weft.ir.autodiff.refusals import gives_lost, is_inexact
-from weft.ir.autodiff.structure import split_atomics
+from weft.ir.autodiff.splitting import split_atomics
 from weft.ir.core import Op, Value
 
 __all__ = ["settled"]
@@ -20,8 +21,12 @@ def settled(
     kernel: ops.Kernel, companions: Companions, fast_math: bool, form: Form | None, records: bool
 ) -> tuple[Demand, Clobbers]:
     """The demand of a kernel without jumps, and what memory still holds. Memory that would be overwritten too early
-    becomes locals where that is possible. With `records`, the launch records what is still missing."""
+    becomes locals where that is possible. With `records`, the launch runs loops in order whose order matters, and
+    records what is still missing."""
     demand = Demand(kernel, companions, fast_math, form)
+    if records and put_in_order(op for op in demand.ops if needs_order(demand, op)):
+        split_atomics(kernel)
+        demand = Demand(kernel, companions, fast_math, form)
     clobbers = Clobbers(kernel, demand)
     if clobbers.torn and promote(kernel, clobbers.promotable):
         split_atomics(kernel)
@@ -32,11 +37,20 @@ def settled(
         recorded |= dict.fromkeys(more)
         demand = Demand(kernel, companions, fast_math, form, recorded)
         clobbers = Clobbers(kernel, demand)
+    if records and put_in_order(_left(demand, clobbers)):
+        split_atomics(kernel)
+        return settled(kernel, companions, fast_math, form, records)
     numbers = number_loose(kernel, [op for op in demand.ops if op in recorded and op in demand.needed])
     if numbers:
         demand = Demand(kernel, companions, fast_math, form, recorded | numbers)
         clobbers = Clobbers(kernel, demand)
     return demand, clobbers
+
+
+def _left(demand: Demand, clobbers: Clobbers) -> list[Op]:
+    """The extremes and products whose final value, or the operand that won, a launch cannot record. In serial code they
+    are loads and stores, of which it can record the loads."""
+    return [*(read.op for read, _, _ in clobbers.torn), *(op for op in demand.ops if is_inexact(demand, op))]
 
 
 def _missing(demand: Demand, clobbers: Clobbers) -> set[Op]:

@@ -13,19 +13,17 @@ Atomics on the locals of one iteration become loads and stores, and so do those 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 
 from weft.ir import ops
-from weft.ir.addresses import root_of
 from weft.ir.autodiff.early_returns import PARALLEL, guard_rest
+from weft.ir.autodiff.splitting import split_atomics
 from weft.ir.core import Block, Builder, Op, Value
 from weft.ir.errors import Span
 from weft.ir.rewrite import literal
-from weft.ir.tasks import memory_space, private_spaces
 from weft.ir.types import pointer, shape_of, u1
 
-__all__ = ["split_atomics", "structure", "test_of"]
+__all__ = ["structure", "test_of"]
 
 NEVER, MAYBE, ALWAYS = range(3)  # whether the end of a block is skipped by a jump
 
@@ -47,29 +45,6 @@ def test_of(loop: ops.While) -> tuple[ops.Load, ops.If]:
     assert isinstance(load, ops.Load)
     assert isinstance(load.next, ops.If)
     return load, load.next
-
-
-def split_atomics(kernel: ops.Kernel) -> None:
-    """Turn atomics on memory that no other iteration accesses into loads and stores. Sums without a result stay."""
-    private: dict[Op, set[Hashable]] = {}
-    for op in kernel.all_of(ops.Atomic):
-        if isinstance(root_of(op.ptr), ops.Alloca):
-            _split(op)
-        elif op.users or op.kind not in ("add", "sub"):
-            loop = next((outer for outer in op.around() if isinstance(outer, PARALLEL)), None)
-            if loop is not None and loop not in private:
-                private[loop] = private_spaces(loop)
-            if loop is None or memory_space(op.ptr) in private[loop]:
-                _split(op)
-
-
-def _split(op: ops.Atomic) -> None:
-    """An atomic that nothing runs beside, as a load and a store."""
-    build = Builder.at(op)
-    old = build.add(ops.Load(op.ptr, name=op.name))
-    new = op.value if op.kind == "xchg" else build.add(ops.Binary(op.kind, old, op.value, type=old.type))
-    build.add(ops.Store(op.ptr, new))
-    op.replace(old)
 
 
 def _expand(op: ops.Reduce) -> None:

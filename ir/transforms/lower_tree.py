@@ -32,6 +32,7 @@ from weft.ir.shared_locals import Loop, loop_locals
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.transforms.lower_tree_expressions import address, branches, in_global_memory
 from weft.ir.transforms.lower_tree_facts import memory_variables
+from weft.ir.transforms.lower_tree_inlining import with_calls_inlined
 from weft.ir.transforms.lower_tree_overflow import atomic, computed
 from weft.ir.transforms.lower_tree_state import PARALLEL, Frame, Inlined, Lowering, lowers
 from weft.ir.trips import ONCE, TRIP
@@ -43,7 +44,9 @@ Bind = Callable[[Sequence[Value]], None]
 
 
 def lower_tree(root: tree.KernelTree, config: CompileConfig) -> ops.Kernel:
-    """Build the kernel's ops from its tree."""
+    """Build the kernel's ops from its tree. In a kernel that is differentiated, some calls are inlined."""
+    if root.mode:
+        root = with_calls_inlined(root)
     kernel = ops.Kernel(root.name, root.params, root.results, root.fields, span=root.span)
     kernel.called, kernel.mode, kernel.nodes = root.called, root.mode, root.nodes
     lowering = Lowering(kernel, config, memory_variables(root), loop_locals(root))

@@ -333,7 +333,8 @@ def _facts_of(root: tree.KernelTree, kernel: Kernel) -> GradientFacts | None:
         return None
     from weft.ir.autodiff.facts import facts_of
 
-    return facts_of(kernel)
+    runs = any(param.hidden == RECORDING for param in root.params)  # in the place of the kernel
+    return facts_of(kernel, again="vjp" in root.mode and not runs)
 
 
 def _with_facts(artifact: Artifact, facts: GradientFacts | None) -> Artifact:

@@ -76,6 +76,7 @@ class Subject:
 
     def __init__(self, judge: Judge, seed: str, config: CompileConfig, machine: Machine | None = None) -> None:
         chi, self.functions = judge.lowered()
+        self.inlined, _ = judge.lowered(inlined=True)
         judge.data.fill()
         self.text, self.config, self.machine, self.judge = chi, config, machine, judge
         self.saved = frozenset[str]()  # the fields and arrays whose old values reverse mode needs
@@ -103,7 +104,7 @@ class Subject:
 
     def differentiated(self, mode: str) -> Kernel:
         """The kernel in that mode, not differentiated yet. It has the lines of the program."""
-        kernel = self.with_fields(parse(print_ir(self.text)), mode)
+        kernel = self.with_fields(parse(print_ir(self.inlined)), mode)
         return with_records(kernel, self.records_kind) if self.records_kind else kernel
 
     def with_fields(self, kernel: Kernel, mode: str) -> Kernel:

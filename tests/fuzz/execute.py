@@ -30,6 +30,7 @@ from weft.ir.ops import Kernel
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.text import print_ir
 from weft.ir.transforms.lower_tree import lower_tree
+from weft.ir.transforms.lower_tree_inlining import with_calls_inlined
 from weft.lang.translate.entry import translate_kernel
 
 __all__ = ["BY_ORDER", "FINE", "GOOD", "Judge", "Outcome", "blame", "execute", "execute_fast", "listing"]
@@ -118,9 +119,11 @@ class Judge:
         arguments = self.kernel._arguments(None, values, exposed=overlap)
         self.translation = translate_kernel(self.kernel.function, arguments, tuple(self.kernel.results), self.config)
 
-    def lowered(self) -> tuple[Kernel, list[Kernel]]:
-        """The kernel and the functions that it calls, with types."""
+    def lowered(self, inlined: bool = False) -> tuple[Kernel, list[Kernel]]:
+        """The kernel and the functions that it calls, with types. `inlined`: as a derivative is made of it."""
         tree = self.translation.tree
+        if inlined:
+            tree = with_calls_inlined(tree)
         made = [lower_tree(one, self.config) for one in (tree, *tree.functions)]
         for one in made:
             run_passes(one, ["infer_types"], self.config, level="untyped")

@@ -13,6 +13,7 @@ from typing import Any
 from tests.fuzz.recorded import recorded_ways
 from weft.ir.autodiff.torn import Torn
 from weft.ir.pieces import pieces_of
+from weft.ir.pipeline import run_passes
 
 __all__ = ["Back", "gradients_of"]
 
@@ -43,6 +44,10 @@ def gradients_of(
 
 def _begun(subjects: Sequence[Any], runs: Callable[[Any], Iterator[tuple[str, Any]]]) -> tuple[list[Any], list[Any]]:
     ways = [runs(one) for one in subjects]
+    for one in subjects:  # a value may be gone with some optimizations only
+        for advanced in (False, True):
+            config = replace(one.config, advanced_optimization=advanced)
+            run_passes(one.differentiated("vjp"), ("differentiate",), config)
     return ways, [next(way) for way in ways]
 
 
@@ -69,6 +74,7 @@ def _pieces(subject: Any, judge: Any) -> list[Any]:
         one = replace(judge)
         one.translation = replace(judge.translation, tree=tree)
         made.text, made.functions = one.lowered()
+        made.inlined, _ = one.lowered(inlined=True)
         if found:
             made.start = found[-1].primal(found[-1].space.read(found[-1].start, True))
         found.append(made)

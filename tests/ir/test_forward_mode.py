@@ -192,8 +192,12 @@ REFUSED = {
     "the dual of 'x', itself": "%p = field_ptr @x.dual[%c0] : *f64  %v = load %p : f64  %q = field_ptr @x[%c0] : *f64\n"
     "store %q, %v",
     "a call of the real function 'f'": f"{_X} %l = alloca : *f64  store %l, %v  %r = invoke function=f, [%l] : f64",
-    "exchange: a value and its dual": f"{_X} %r = exchange %q, %v : f64",
+    "this exchange of shared memory": """parallel_for begins=[%c0], ends=[%c4] (%i: i32) {
+        simt block_sync []
+        %q = field_ptr @x[%i] : *f64  %x = load %q : f64  %p = field_ptr @total[] : *f64  %r = exchange %p, %x : f64
+        }""",
     "this max of shared memory": """parallel_for begins=[%c0], ends=[%c4] (%i: i32) {
+        %b = shared shape=(4) : [f64; 1]
         %p = field_ptr @total[] : *f64  %r = random : f64  %q = field_ptr @x[%i] : *f64  %x = load %q : f64
         %v = binary mul %r, %x : f64  %a = atomic max %p, %v : f64 }""",
 }

@@ -199,7 +199,8 @@ _X = "%q = field_ptr @x[%c0] : *f64  %v = load %q : f64 "
 REFUSED = {
     "the gradient of 'x', itself": "%p = field_ptr @x.dual[%c0] : *f64  %v = load %p : f64"
     + " %q = field_ptr @x[%c0] : *f64  store %q, %v",
-    "a call of the real function 'f', which may write 'y'": _X + "%r = invoke function=f, [%v], touched=(y) : f64",
+    "a call of the real function 'f', which calls itself and may write 'y'": _X
+    + "%r = invoke function=f, [%v], touched=(y) : f64",
     "the value of 'x' that is read here": "for %c0, %c4, %c1 (%k: i32) { %q = field_ptr @x[%k] : *f64 "
     "%v = load %q : f64 %w = binary mul %v, %v : f64  %p = field_ptr @x[%c1] : *f64  store %p, %w }",
     "an atomic xchg in a parallel loop": BODIES["products"],

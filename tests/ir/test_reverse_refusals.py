@@ -69,12 +69,13 @@ OPS: dict[str, tuple[str, str]] = {
     "a function that reads memory": (
         "%r = invoke function=f, [%x], touched=(y), only_read=(y) : f64 store %pz, %r", ""),
     "a function that writes memory": (
-        "%r = invoke function=f, [%x], touched=(y) : f64 store %pz, %r", "'f', which may write 'y'"),
+        "%r = invoke function=f, [%x], touched=(y) : f64 store %pz, %r", "'f', which calls itself and may write 'y'"),
     "a function that writes some memory": (
-        "%r = invoke function=f, [%x], touched=(y, v), only_read=(y) : f64 store %pz, %r", "'f', which may write 'v'"),
+        "%r = invoke function=f, [%x], touched=(y, v), only_read=(y) : f64 store %pz, %r",
+        "'f', which calls itself and may write 'v'"),
     "a function that has a reference": (
         "%l = alloca : *f64 store %l, %y %r = invoke function=f, [%x, %l] : f64 store %pz, %r",
-        "'f', which may write memory of the program"),
+        "'f', which calls itself and may write memory of the program"),
     "a function that has a reference to an integer": (
         "%l = alloca : *i32 store %l, %c1 %r = invoke function=f, [%x, %l] : f64 store %pz, %r", ""),
     "the gradient itself": (

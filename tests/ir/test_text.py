@@ -63,7 +63,7 @@ kernel @step(dt: f32, m: f32x2x2, s: {a: i32, v: f32x2}, x: [f32; 2 strided], y:
   }
   struct_for @"mass of it", config={serialize=true} (%p: i32) {
     %r = random : f32
-    %again = random_at %p : f32
+    %again = random_at %p, [] : f32
     %13 = field_ptr @"mass of it"[%p] : *f32
     store %13, %r
     %now = atomic_load %13, order=acquire : f32

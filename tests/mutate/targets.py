@@ -68,6 +68,7 @@ _DERIVATIVES = (
     "tests/ir/test_reverse_mode.py",
     "tests/lang/translate/test_duals.py",
 )
+_ORDER = ("tests/ir/test_serial_loops.py", "tests/lang/behaviour/test_ordered_gradients.py")
 _RECORDS = ("tests/ir/test_records.py", "tests/lang/behaviour/test_recorded_kernels.py")
 _REVERSE = (
     "tests/ir/test_reverse_promotion.py",
@@ -222,7 +223,11 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.companions": _DERIVATIVES,
     "weft.ir.autodiff.dependence": ("tests/lang/test_jacobian_patterns.py", "tests/lang/behaviour/test_jacobians.py"),
     "weft.ir.autodiff.forward": _DERIVATIVES,
-    "weft.ir.autodiff.ordered": _DERIVATIVES,
+    "weft.ir.autodiff.ordered": (*_DERIVATIVES, *_ORDER),
+    "weft.ir.autodiff.order": _ORDER,
+    "weft.ir.autodiff.serial": _ORDER,
+    "weft.ir.autodiff.splitting": (*_ORDER, *_REVERSE),
+    "weft.ir.transforms.lower_tree_inlining": ("tests/lang/behaviour/test_real_function_derivatives.py",),
     "weft.ir.autodiff.rules": _DERIVATIVES,
     "weft.ir.autodiff.adjoints": _REVERSE,
     "weft.ir.autodiff.checkpoints": _REVERSE,
