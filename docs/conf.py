@@ -1,5 +1,14 @@
 """How the site is built from these pages: `make docs` (Sphinx, with MyST for Markdown and the theme Furo)."""
 
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import weft
+from weft.lang.names import MODULES
+
 project = "Weft"
 author = "the authors of Weft"
 copyright = "the authors of Weft"
@@ -7,7 +16,6 @@ copyright = "the authors of Weft"
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
 ]
@@ -18,7 +26,40 @@ suppress_warnings = ["myst.xref_missing"]  # links to files of the repository; `
 
 autodoc_typehints = "none"  # the signatures show them
 autodoc_member_order = "groupwise"
-autodoc_default_options = {"members": True, "undoc-members": False}
+autodoc_default_options = {"undoc-members": False}
+add_module_names = True
+
+# Pages document `ti.field`, as programs write it, so that a search for that finds it.
+sys.modules["ti"] = weft
+for _name in (*MODULES, "math", "types", "linalg", "compat"):
+    sys.modules[f"ti.{_name}"] = getattr(weft, _name)
+for _name in ("block", "grid", "subgroup", "warp"):
+    sys.modules[f"ti.simt.{_name}"] = importlib.import_module(f"weft.lang.simt.{_name}")
+for _name in ("polyscope", "rerun", "viser"):
+    sys.modules[f"ti.views.{_name}"] = getattr(weft.views, _name)
+
+
+def _show_programs(_app: Any, _what: str, _name: str, _one: Any, _options: Any, lines: list[str]) -> None:
+    """In docstrings, an indented block after a blank line or after `Example:` is a program."""
+    shown: list[str] = []
+    in_program = False
+    for line in lines:
+        before = shown[-1] if shown else ""
+        if line == "Example:":
+            shown += ["", ".. rubric:: Example", ""]
+        elif line.startswith("    ") and not in_program and not before.strip():
+            in_program = True
+            shown += ["", ".. code-block:: python", "", line]
+        else:
+            in_program = in_program and (line.startswith("    ") or not line)
+            shown.append(line)
+    lines[:] = shown
+
+
+def setup(app: Any) -> None:
+    """Sphinx calls this."""
+    app.connect("autodoc-process-docstring", _show_programs)
+
 
 html_theme = "furo"
 html_title = "Weft"

@@ -68,11 +68,25 @@ class Span:
 
 
 class WeftError(Exception):
-    """The base class of all errors that Weft raises deliberately."""
+    """The base class of all errors that Weft raises deliberately. Its other name is `ti.WeftError`.
+
+    Example:
+        issubclass(ti.CompilationError, ti.WeftError), ti.TaichiRuntimeError is ti.WeftError  # (True, True)
+    """
 
 
 class CompilationError(WeftError):
-    """An error in the user's program. The message says where, what was found, and what would be correct."""
+    """An error in the user's program. The message says where (file, line and a caret), what was found, and what would
+    be correct. Its other name is `ti.TaichiCompilationError`.
+
+    Example:
+        @ti.kernel
+        def lost() -> ti.i32:
+            return 1 << "a"
+
+        lost()  # raises TypeMismatch
+        issubclass(ti.TaichiTypeError, ti.CompilationError)  # True
+    """
 
     def __init__(self, message: str, span: Span | None = None) -> None:
         self.message, self.span = message, span
@@ -80,12 +94,21 @@ class CompilationError(WeftError):
 
 
 class TypeMismatch(CompilationError, TypeError):
-    """Types that cannot be combined."""
+    """Types that cannot be combined. Weft calls it TypeMismatch. It is a CompilationError and a TypeError.
+
+    Example:
+        ti.Vector([1, 2]) + ti.Vector([1, 2, 3])  # raises TypeMismatch
+        issubclass(ti.TaichiTypeError, TypeError)  # True
+    """
 
 
 class InternalError(WeftError):
     """An error in Weft itself. It names the pass and the op. `text` is the IR that the pass was given, if the pipeline
-    was verifying. It can be parsed to reproduce the error."""
+    was verifying. It can be parsed to reproduce the error.
+
+    Example:
+        issubclass(ti.InternalError, ti.WeftError), issubclass(ti.InternalError, ti.CompilationError)  # (True, False)
+    """
 
     text: str = ""
 

@@ -71,40 +71,142 @@ class StaticAssertion(CompilationError, AssertionError):
 
 
 class UnsupportedSyntax(CompilationError, SyntaxError):
-    """The kernel uses a Python construct that kernels do not support."""
+    """The kernel uses a Python construct that kernels do not support. It is a CompilationError and a SyntaxError.
+
+    Example:
+        @ti.kernel
+        def f():
+            with open("file"):
+                pass
+
+        f()  # raises UnsupportedSyntax
+    """
 
 
 class UnknownName(CompilationError, NameError):
-    """A name or an attribute does not exist."""
+    """A name or an attribute does not exist. It is a CompilationError and a NameError.
+
+    Example:
+        @ti.kernel
+        def f() -> ti.i32:
+            return undefined_name
+
+        f()  # raises UnknownName
+    """
 
 
 class WrongIndex(CompilationError, IndexError):
-    """The number of indices is wrong, or an index is out of bounds."""
+    """The number of indices is wrong, or an index is out of bounds, which the compiler can see. It is a
+    CompilationError and an IndexError.
+
+    Example:
+        x = ti.field(ti.f32, (4, 4))
+
+        @ti.kernel
+        def f() -> ti.f32:
+            return x[0]
+
+        f()  # raises WrongIndex
+    """
 
 
 class PrecisionWarning(UserWarning):
     """A kernel stores a value in a type that may not represent it exactly. The warning is given at compile time, once
-    for each place."""
+    for each place. `ti.cast` says that it is meant.
+
+    Example:
+        import warnings
+
+        @ti.kernel
+        def shorten(x: ti.f32) -> ti.i32:
+            n = 0
+            n = x * 2
+            return n
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            value = shorten(1.3)
+        value, [one.category.__name__ for one in caught]  # (2, ['PrecisionWarning'])
+    """
 
 
 class GradientWarning(UserWarning):
     """A derivative ends where the program may not expect it, or a gradient is computed from other values than those
     that its kernel had. The warning is given once for each place. `ti.stop_grad` and `ti.ad.no_grad` end derivatives on
-    purpose."""
+    purpose.
+
+    Example:
+        import warnings
+
+        x, y = ti.field(ti.f32, (), needs_grad=True), ti.field(ti.f32, ())
+        loss = ti.field(ti.f32, (), needs_grad=True)
+
+        @ti.kernel
+        def first():
+            y[None] = x[None] * 2
+
+        @ti.kernel
+        def second():
+            loss[None] = y[None]
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with ti.ad.Tape(loss):
+                first()
+                second()
+        [one.category.__name__ for one in caught]  # ['GradientWarning']
+    """
 
 
 class RaceWarning(UserWarning):
     """Several iterations of a parallel loop assign the same variable of the kernel. The warning is given at compile
-    time, once for each place. With `debug=True` it is a CompilationError."""
+    time, once for each place. With `debug=True` it is a CompilationError.
+
+    Example:
+        import warnings
+
+        @ti.kernel
+        def last(n: ti.i32) -> ti.i32:
+            found = 0
+            for i in range(n):
+                found = i
+            return found
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            value = last(10)
+        [one.category.__name__ for one in caught]  # ['RaceWarning']
+    """
 
 
 class ArgumentError(WeftError, RuntimeError, TypeError):
-    """The arguments of a kernel call do not match the kernel's parameters."""
+    """The arguments of a kernel call do not match the kernel's parameters. It is a WeftError, a RuntimeError and a
+    TypeError. Its other name is `ti.TaichiRuntimeTypeError`.
+
+    Example:
+        @ti.kernel
+        def f(x: ti.f32):
+            pass
+
+        f("text")  # raises ArgumentError
+        f()  # raises ArgumentError
+    """
 
 
 class WrongResult(InternalError):
     """`init(verify="results")` found that the machine code of a kernel computed a wrong result. The message names the
-    kernel, the difference, and the pass that caused it, if a pass did."""
+    kernel, the difference, and the pass that caused it, if a pass did.
+
+    Example:
+        ti.init(arch=ti.cpu, verify="results")
+
+        @ti.kernel
+        def add(a: ti.i32, b: ti.i32) -> ti.i32:
+            return a + b
+
+        add(2, 3)  # 5
+        issubclass(ti.WrongResult, ti.InternalError)  # True
+    """
 
 
 TaichiCompilationError = CompilationError

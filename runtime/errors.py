@@ -54,7 +54,20 @@ FORMATS: dict[str, str] = {
 
 
 class KernelFault(WeftError, AssertionError):
-    """An assertion of a kernel failed."""
+    """An assertion of a kernel failed, with `debug=True`. Indices out of bounds, overflows and divisions by zero that a
+    check finds are such errors too. Weft calls it KernelFault. The message shows the line and the values. It is an
+    AssertionError.
+
+    Example:
+        ti.init(arch=ti.cpu, debug=True)
+
+        @ti.kernel
+        def f(n: ti.i32):
+            for i in range(n):
+                assert i < 10
+
+        f(20)  # raises KernelFault
+    """
 
 
 class IndexFault(KernelFault, IndexError):
@@ -62,7 +75,13 @@ class IndexFault(KernelFault, IndexError):
 
 
 class MemoryFault(IndexFault):
-    """A kernel accessed memory outside of all its fields and arrays. An unchecked index was far out of bounds."""
+    """A kernel accessed memory outside of all its fields and arrays. An unchecked index was far out of bounds. With
+    `debug=True` or `check_out_of_bound=True`, the index itself is reported. It is a `TaichiAssertionError` and an
+    IndexError.
+
+    Example:
+        issubclass(ti.MemoryFault, ti.TaichiAssertionError)  # True
+    """
 
 
 class ArithmeticFault(KernelFault, ArithmeticError):
@@ -74,23 +93,85 @@ class RecursionFault(KernelFault, RecursionError):
 
 
 class DataRace(KernelFault):
-    """Two iterations of a parallel loop access one element, at least one of them writes it, and nothing orders them."""
+    """Two iterations of a parallel loop access one element, at least one of them writes it, and nothing orders them.
+    `check_races=True` finds such accesses.
+
+    Example:
+        ti.init(arch=ti.cpu, check_races=True)
+        x = ti.field(ti.i32, 10)
+
+        @ti.kernel
+        def shift():
+            for i in range(9):
+                x[i] = x[i + 1]
+
+        shift()  # raises DataRace
+    """
 
 
 class UninitialisedRead(KernelFault):
-    """A kernel read an element that was never written."""
+    """A kernel read an element that was never written. `check_uninitialised=True` finds such reads.
+
+    Example:
+        ti.init(arch=ti.cpu, check_uninitialised=True)
+        x = ti.field(ti.f32, 4)
+
+        @ti.kernel
+        def read() -> ti.f32:
+            return x[2]
+
+        read()  # raises UninitialisedRead
+    """
 
 
 class OutOfBoundsWarning(RuntimeWarning):
-    """A kernel accessed an element outside of its field or array. A load gave 0, and a store was dropped."""
+    """A kernel accessed an element outside of its field or array. A load gave 0, and a store was dropped. The warning
+    is given once for each place.
+
+    Example:
+        import warnings
+
+        x = ti.field(ti.f32, 4)
+
+        @ti.kernel
+        def read(i: ti.i32) -> ti.f32:
+            return x[i]
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            value = read(9)
+        value, [one.category.__name__ for one in caught]  # (0.0, ['OutOfBoundsWarning'])
+    """
 
 
 class OverflowWarning(RuntimeWarning):
-    """A kernel computed an integer that does not fit its type. The value wrapped around."""
+    """A kernel computed an integer that does not fit its type, with `check_overflow=True` and `debug=True`. The value
+    wrapped around.
+
+    Example:
+        import warnings
+
+        ti.init(arch=ti.cpu, debug=True)
+
+        @ti.kernel
+        def grow(a: ti.i32) -> ti.i32:
+            return a * a
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            value = grow(100000)
+        value, [one.category.__name__ for one in caught]  # (1410065408, ['OverflowWarning'])
+    """
 
 
 class OutOfMemory(WeftError, MemoryError):
-    """There is not enough memory. The message gives the requested size and the owners of the used memory."""
+    """There is not enough memory. The message gives the requested size and the owners of the used memory. It is a
+    MemoryError.
+
+    Example:
+        x = ti.field(ti.f64, (1 << 15, 1 << 15, 1 << 15))
+        x[0, 0, 0] = 1  # raises OutOfMemory
+    """
 
 
 class CapacityFault(KernelFault, OutOfMemory):

@@ -534,7 +534,7 @@ def frexp(x: float) -> tuple[float, int]: ...
 def frexp(x: Vector[float]) -> tuple[Vector[float], Vector[int]]: ...
 @overload
 def frexp(x: Matrix[float]) -> tuple[Matrix[float], Matrix[int]]:
-    """(m, e) with x = m * 2**e and 0.5 <= |m| < 1, elementwise; e is an i32. Of 0, infinity and NaN it is (x, 0).
+    """(m, e) with x = m * 2**e and 0.5 <= abs(m) < 1, elementwise; e is an i32. Of 0, infinity and NaN it is (x, 0).
     Integers become default_fp.
 
     Example:

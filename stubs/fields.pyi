@@ -257,8 +257,8 @@ class Field(_Elements[E]):
         """The place of the (first) scalar component."""
     def active(self) -> Any:
         """The indices of the active elements, an int64 array of shape (n, axes), and their values, an array of shape
-        (n, *element shape); of a field of structs, a dict of such arrays by members. The order is that of the indices,
-        the last axis fastest. All elements of a dense field are active."""
+        `(n, *element_shape)`; of a field of structs, a dict of such arrays by members. The order is that of the
+        indices, the last axis fastest. All elements of a dense field are active."""
     def from_active(self, indices: Any, values: Any) -> None:
         """Set the elements with these indices, which activates them. `indices` has shape (n, axes), and `values` what
         `active` returns, or one value for all. Other elements keep their values. If an index occurs several times, one

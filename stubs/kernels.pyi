@@ -234,7 +234,7 @@ def data_oriented(cls: C) -> C:
 @dataclass_transform()
 def dataclass(cls: C) -> C:
     """Make a struct type of a class. Its annotations become the members, its functions the methods, usually
-    `@ti.func`s.
+    with `@ti.func`.
 
     Raises CompilationError for what structs do not support: default values, and inherited members or methods.
 

@@ -44,11 +44,24 @@ def check(kernel: Any, *args: Any, seed: int = 0) -> Check:
 
     The loss of the test is a sum with random weights of all that the kernel writes. The *difference test* moves each
     field or array along a random direction, and compares the change of the loss with the gradient. Where they differ,
-    it names the elements. The *dot-product test* compares the gradient with forward mode, if the memory has duals:
-    both compute the same number, except for rounding. `seed` chooses the weights and directions.
+    it names the elements. The *dot-product test* compares the gradient with forward mode, if the memory has duals: both
+    compute the same number, except for rounding. `seed` chooses the weights and directions.
 
     Raises CompilationError if the kernel cannot be differentiated, and ArgumentError if it reads and writes no memory
-    with a gradient."""
+    with a gradient.
+
+    Example:
+        x = ti.field(ti.f64, 2, needs_grad=True)
+        y = ti.field(ti.f64, (), needs_grad=True)
+        x.fill(0.5)
+
+        @ti.kernel
+        def energy():
+            for i in x:
+                y[None] += ti.sin(x[i])
+
+        bool(ti.ad.check(energy))  # True
+    """
     if not getattr(kernel, "is_kernel", False):
         raise ArgumentError(f"check takes a kernel and its arguments, not {kernel!r}")
     bound = getattr(kernel, "kernel", kernel)

@@ -15,7 +15,14 @@ __all__ = ["clear_all_gradients"]
 
 def clear_all_gradients(gradient_type: Any = "grad") -> None:
     """Set the gradients of all fields to 0, or with "dual" their duals. Gradients of ndarrays and tensors keep their
-    values, as in Taichi and PyTorch: write `x.grad.fill(0)`. Raises TypeMismatch for another kind."""
+    values, as in Taichi and PyTorch: write `x.grad.fill(0)`. Raises TypeMismatch for another kind.
+
+    Example:
+        x = ti.field(ti.f32, 2, needs_grad=True)
+        x.grad.fill(3)
+        ti.ad.clear_all_gradients()
+        x.grad.sum()  # 0.0
+    """
     kind = _NAMES.get(gradient_type.name, "") if isinstance(gradient_type, Enum) else gradient_type
     if kind not in KINDS:
         raise TypeMismatch(f"clear_all_gradients takes 'grad' or 'dual', not {gradient_type!r}")

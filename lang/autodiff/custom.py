@@ -14,7 +14,25 @@ __all__ = ["Custom", "custom"]
 
 
 class Custom:
-    """A kernel with derivatives that the user has written. See `custom`."""
+    """A kernel with derivatives that the user has written, as `custom` makes it. `vjp` and `jvp` decorate the rules.
+
+    Example:
+        x, y = ti.field(ti.f64, (), needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+
+        @ti.ad.custom
+        @ti.kernel
+        def root():
+            y[None] = ti.sqrt(x[None])
+
+        @root.vjp
+        @ti.kernel
+        def root():
+            x.grad[None] += y.grad[None] / (2 * y[None])
+            y.grad[None] = 0.0
+
+        x[None] = 4.0
+        ti.ad.grad(root, x, y)()  # 0.25
+    """
 
     def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
@@ -95,6 +113,7 @@ def custom(kernel: Any) -> Custom:
     """Give a kernel derivatives that you write: for an equation that it solves step by step, or because you know a
     cheaper or a more accurate one.
 
+    Example:
         x, y = ti.field(ti.f64, 3, needs_grad=True), ti.field(ti.f64, 3, needs_grad=True)
 
         @ti.ad.custom

@@ -119,6 +119,7 @@ derivative = Builtin(
     _in_python,
     """The derivative of a function by its first argument, as a value in a kernel.
 
+    Example:
         points, slopes = ti.Vector.field(2, ti.f64, 3), ti.Vector.field(2, ti.f64, 3)
 
         @ti.func

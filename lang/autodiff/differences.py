@@ -18,7 +18,21 @@ DUAL_TOLERANCES = {8: 1e-11, 4: 1e-4, 2: 5e-2}
 
 @dataclass
 class Check:
-    """What `ti.ad.check` found. It is true if all tests passed, and its text is the report."""
+    """What `ti.ad.check` found. It is true if all tests passed, and its text is the report.
+
+    Example:
+        x = ti.field(ti.f64, 2, needs_grad=True)
+        y = ti.field(ti.f64, (), needs_grad=True)
+        x.fill(2.0)
+
+        @ti.kernel
+        def energy():
+            for i in x:
+                y[None] += x[i] ** 3
+
+        found = ti.ad.check(energy)
+        bool(found)  # True
+    """
 
     kernel: str
     lines: list[str] = field(default_factory=list[str])

@@ -21,10 +21,6 @@ __all__ = ["FwdMode"]
 class FwdMode(Block):
     """In the block, each kernel computes the duals of what it writes from the duals of what it reads.
 
-        with ti.ad.FwdMode(loss=y, param=x, seed=[1.0, 0.0, 0.0]):
-            f()
-        y.dual      # the derivative of each element of y along the seed: by x[0]
-
     `loss` is a field or ndarray, or a list of them. `param` is a field or ndarray. All of them need `needs_dual=True`.
     `seed` has a number for each scalar of `param`, in the order of `param.to_numpy()`; with None it is 1, and `param`
     must be a single number. The block sets `param.dual` to the seed at its begin, and to 0 at its end. Unless
@@ -32,8 +28,22 @@ class FwdMode(Block):
     kernel writes stay as they are.
 
     Kernels return their results as ever. A kernel that forward mode cannot differentiate raises CompilationError with
-    its line. Raises WeftError for a loss or parameter without a dual, and ArgumentError for a seed that does not
-    fit."""
+    its line. Raises WeftError for a loss or parameter without a dual, and ArgumentError for a seed that does not fit.
+
+    Example:
+        x = ti.field(ti.f64, 3, needs_dual=True)
+        y = ti.field(ti.f64, 3, needs_dual=True)
+        x.fill(2.0)
+
+        @ti.kernel
+        def square():
+            for i in x:
+                y[i] = x[i] ** 2
+
+        with ti.ad.FwdMode(loss=y, param=x, seed=[1.0, 0.0, 0.5]):
+            square()
+        y.dual.to_numpy().tolist()  # [4.0, 0.0, 2.0]
+    """
 
     records, has_duals = False, True
     _plain = False

@@ -28,6 +28,7 @@ __all__ = ["jacobian"]
 def jacobian(function: Callable[..., Any], wrt: Any, out: Any = None, sparse: bool = False) -> Callable[..., Any]:
     """The function that computes a Jacobian matrix.
 
+    Example:
         x, y = ti.field(ti.f64, 3), ti.field(ti.f64, 2)
 
         @ti.kernel

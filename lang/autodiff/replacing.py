@@ -61,7 +61,28 @@ def grad_replaced(func: Callable[..., Any]) -> Any:
     """Decorate a Python function that launches kernels, whose gradient is written by hand with `grad_for`.
 
     A tape records a call of the function, and not the kernels that it launches. The function may be a method. A call
-    under a tape raises ArgumentError if there is no gradient."""
+    under a tape raises ArgumentError if there is no gradient.
+
+    Example:
+        x = ti.field(ti.f32, (), needs_grad=True)
+        loss = ti.field(ti.f32, (), needs_grad=True)
+
+        @ti.kernel
+        def square():
+            loss[None] = x[None] ** 2
+
+        @ti.ad.grad_replaced
+        def run():
+            square()
+
+        @ti.ad.grad_for(run)
+        def run_backward():
+            x.grad[None] += 100.0
+
+        with ti.ad.Tape(loss):
+            run()
+        x.grad[None]  # 100.0
+    """
     if not callable(func):
         raise ArgumentError(f"grad_replaced must decorate a function, not {func!r}")
     return _Replaced(func)
@@ -69,7 +90,23 @@ def grad_replaced(func: Callable[..., Any]) -> Any:
 
 def grad_for(primal: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate the function that computes the gradient of `primal`, which `grad_replaced` has decorated. It gets the
-    arguments of the call. Tapes run it in reverse order, and `primal.grad(...)` runs it at once."""
+    arguments of the call. Tapes run it in reverse order, and `primal.grad(...)` runs it at once. Raises ArgumentError
+    for a function that `grad_replaced` has not decorated.
+
+    Example:
+        x = ti.field(ti.f32, (), needs_grad=True)
+
+        @ti.ad.grad_replaced
+        def forward(scale):
+            pass
+
+        @ti.ad.grad_for(forward)
+        def backward(scale):
+            x.grad[None] += scale
+
+        forward.grad(2.5)
+        x.grad[None]  # 2.5
+    """
     if not isinstance(primal, _Replaced):
         raise ArgumentError(f"grad_for takes a function that is decorated with @ti.ad.grad_replaced, not {primal!r}")
 
@@ -81,7 +118,31 @@ def grad_for(primal: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def no_grad(func: Callable[..., Any]) -> Any:
-    """Decorate a Python function whose kernels no tape records, so that no gradient flows through them."""
+    """Decorate a Python function whose kernels no tape records, so that no gradient flows through them.
+
+    Example:
+        x = ti.field(ti.f32, (), needs_grad=True)
+        y = ti.field(ti.f32, (), needs_grad=True)
+        loss = ti.field(ti.f32, (), needs_grad=True)
+        x[None] = 3.0
+
+        @ti.kernel
+        def scale():
+            y[None] = 2 * x[None]
+
+        @ti.kernel
+        def add():
+            loss[None] += y[None] + x[None]
+
+        @ti.ad.no_grad
+        def constant_part():
+            scale()
+
+        with ti.ad.Tape(loss):
+            constant_part()
+            add()
+        x.grad[None]  # 1.0
+    """
     if not callable(func):
         raise ArgumentError(f"no_grad must decorate a function, not {func!r}")
 

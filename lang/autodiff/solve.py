@@ -21,6 +21,7 @@ def solve(
 ) -> None:
     """Set the field `x` to the solution of A x = b. A is given as a kernel, so no matrix is stored.
 
+    Example:
         k, b, x, loss = (ti.field(ti.f64, n, needs_grad=True) for n in (2, 2, 2, ()))
 
         @ti.kernel

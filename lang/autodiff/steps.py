@@ -40,6 +40,7 @@ class _Recorder(Protocol):
 def steps(n: int, memory: int | str | None = None) -> Iterator[int]:
     """The numbers from 0 to n - 1, for the loop of a long simulation under a tape.
 
+    Example:
         x, v, loss = (ti.field(ti.f64, (), needs_grad=True) for _ in range(3))
 
         @ti.kernel

@@ -30,10 +30,19 @@ __all__ = ["Tape"]
 class Tape(Recorder):
     """In the block, launches of kernels are recorded. Its end runs their gradients in reverse order.
 
+    Example:
+        x = ti.field(ti.f32, 3, needs_grad=True)
+        loss = ti.field(ti.f32, (), needs_grad=True)
+        x.fill(2.0)
+
+        @ti.kernel
+        def energy():
+            for i in x:
+                loss[None] += x[i] ** 2
+
         with ti.ad.Tape(loss):
-            move()
-            energy()        # writes loss[None]
-        x.grad              # the derivative of loss by each number of x
+            energy()
+        x.grad.to_numpy().tolist()  # [4.0, 4.0, 4.0]
 
     `loss` is a field or ndarray of floats with one number, made with `needs_grad=True`, or a torch tensor with one
     number and `requires_grad`. The begin of the block sets it to 0. The end sets its gradient to 1, and the gradients

@@ -46,6 +46,7 @@ _lock = forkable(RLock())  # the memory of derivatives belongs to one call at a 
 def grad(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[..., Any]:
     """The function that computes the gradient of a loss.
 
+    Example:
         x, total = ti.field(ti.f64, 3), ti.field(ti.f64, ())
 
         @ti.kernel
@@ -76,6 +77,7 @@ def grad(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[.
 def value_and_grad(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[..., Any]:
     """As `grad`. The result gives the loss and the gradient.
 
+    Example:
         x = ti.field(ti.f64, 2)
 
         @ti.kernel
@@ -106,6 +108,7 @@ def value_and_grad(function: Callable[..., Any], wrt: Any, loss: Any = None) -> 
 def vjp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[..., Any]:
     """The function that gives the outputs of a function, and the product of weights with its Jacobian.
 
+    Example:
         x, y = ti.field(ti.f64, 3), ti.field(ti.f64, 2)
 
         @ti.kernel
@@ -160,6 +163,7 @@ def vjp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
 def jvp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[..., Any]:
     """The function that gives the outputs of a function, and its derivative along a direction.
 
+    Example:
         x, y = ti.field(ti.f64, 3), ti.field(ti.f64, 2)
 
         @ti.kernel
@@ -195,6 +199,7 @@ def jvp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
 def hvp(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[..., Any]:
     """The function that computes the product of the Hessian of a loss with a direction.
 
+    Example:
         x = ti.field(ti.f64, 2)
 
         @ti.kernel

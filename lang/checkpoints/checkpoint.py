@@ -29,7 +29,14 @@ _NAME = re.compile(r"\w[\w -]*(\.\w[\w -]*)*")
 
 
 class CheckpointError(WeftError, ValueError):
-    """A file is not a checkpoint, is damaged, or does not fit what it is loaded into."""
+    """A file is not a checkpoint, is damaged, or does not fit what it is loaded into. It is a ValueError.
+
+    Example:
+        with open("run.npz", "w") as file:
+            file.write("nonsense")
+
+        ti.load("run.npz")  # raises CheckpointError
+    """
 
 
 def save(path: Any, state: Mapping[str, Any] | None = None, /, **named: Any) -> None:
@@ -45,7 +52,16 @@ def save(path: Any, state: Mapping[str, Any] | None = None, /, **named: Any) -> 
 
     The new file replaces an old one in a single step, when all of it is on the disk. If the process is killed before
     that, or if the disk is full, the old file stays unchanged. Raises WriteFailed (an OSError) if the file cannot be
-    written, and TypeMismatch for an item that a checkpoint cannot contain."""
+    written, and TypeMismatch for an item that a checkpoint cannot contain.
+
+    Example:
+        height = ti.field(ti.f32, (2, 2))
+        height.fill(3)
+        ti.save("run.npz", height=height, time=0.5)
+        height.fill(0)
+        ti.load("run.npz", height=height)  # {'time': 0.5}
+        height[1, 1]  # 3.0
+    """
     target = Path(path_of(path, "ti.save"))
     items = _items(state, named)
     kind = _format_of(target)
@@ -71,7 +87,14 @@ def load(path: Any, into: Mapping[str, Any] | None = None, /, **named: Any) -> d
     of the fields. Later random numbers are those that followed when the file was written, on any arch.
 
     The file is read and checked as a whole before anything is changed. Raises CheckpointError (a ValueError) if it is
-    not a checkpoint, if it is damaged, or if an item does not fit; FileNotFoundError if there is no such file."""
+    not a checkpoint, if it is damaged, or if an item does not fit; FileNotFoundError if there is no such file.
+
+    Example:
+        x = ti.field(ti.i32, 3)
+        ti.save("run.npz", x=x, step=12)
+        sorted(ti.load("run.npz").items())  # [('step', 12), ('x', array([0, 0, 0], dtype=int32))]
+        ti.load("run.npz", x=ti.field(ti.i32, 4))  # raises CheckpointError
+    """
     named_path = Path(path_of(path, "ti.load"))
     kind, source = _format_of(named_path), _found(named_path)
     items = _items(into, named)

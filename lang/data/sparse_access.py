@@ -47,8 +47,8 @@ class Active:
 
     def active(self) -> tuple[Any, Any]:
         """The indices of the active elements, an int64 array of shape (n, axes), and their values, an array of shape
-        (n, *element shape); of a field of structs, a dict of such arrays by members. The order is that of the indices,
-        the last axis fastest. All elements of a dense field are active.
+        `(n, *element_shape)`; of a field of structs, a dict of such arrays by members. The order is that of the
+        indices, the last axis fastest. All elements of a dense field are active.
 
             indices, values = x.active()
         """

@@ -18,7 +18,16 @@ __all__ = ["grid", "mesh", "points"]
 
 def points(name: str, positions: Any, /, **channels: Any) -> Any:
     """Show points under this name, and return Polyscope's point cloud. Each further field has a value for each point:
-    numbers and vectors become quantities of that name. `color` is a colour, and `radius` the size of points."""
+    numbers and vectors become quantities of that name. `color` is a colour, and `radius` the size of points.
+
+    Example:
+        import polyscope
+
+        polyscope.set_allow_headless_backends(True)
+        positions = np.random.default_rng(0).random((10, 3))
+        cloud = ti.views.polyscope.points("drops", positions, speed=np.arange(10.0))
+        cloud.n_points()  # 10
+    """
     frame = points_of(positions, channels)
     cloud = _started().register_point_cloud(name, frame.positions)
     _add_channels(cloud, frame, {})
@@ -28,8 +37,16 @@ def points(name: str, positions: Any, /, **channels: Any) -> Any:
 
 
 def mesh(name: str, vertices: Any, faces: Any, /, **channels: Any) -> Any:
-    """Show a mesh under this name, and return Polyscope's surface mesh. Each further field has a value for each
-    vertex."""
+    """Show a mesh under this name, and return Polyscope's surface mesh. Each further field has a value for each vertex.
+
+    Example:
+        import polyscope
+
+        polyscope.set_allow_headless_backends(True)
+        corners = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+        shown = ti.views.polyscope.mesh("triangle", corners, np.array([[0, 1, 2]]))
+        shown.n_faces()  # 1
+    """
     frame = mesh_of(vertices, faces, channels)
     surface = _started().register_surface_mesh(name, frame.positions, frame.faces)
     _add_channels(surface, frame, {"defined_on": "vertices"})
@@ -41,7 +58,16 @@ def grid(
 ) -> Any:
     """Show fields on a grid, placed as by `ti.Recorder`: three axes as a volume grid, two as a plane, in the colours of
     the first field. A field without a name has the name of the grid. Returns Polyscope's structure. Raises ValueError
-    for a grid with one axis."""
+    for a grid with one axis.
+
+    Example:
+        import polyscope
+
+        polyscope.set_allow_headless_backends(True)
+        density = ti.field(ti.f32, (4, 4, 4))
+        shown = ti.views.polyscope.grid("smoke", density, spacing=0.1)
+        type(shown).__name__  # 'VolumeGrid'
+    """
     given = named if values is None else {name: values, **named}
     frame = grid_of(given, Geometry.of(origin, spacing, at))
     axes = len(frame.shape)

@@ -144,7 +144,17 @@ class Recorder:
     element is a cell and `origin` is the lower corner of the first cell; with "points", elements are corners of cells.
     `first` is the number of the first frame. The frames before it are kept, so a simulation that continues from a
     checkpoint at frame n continues its recording with `first=n`. `fps` is for USD, and for frames without a time.
-    `depth_range` has the depths that become black and white in pictures of depth."""
+    `depth_range` has the depths that become black and white in pictures of depth.
+
+    Example:
+        height = ti.field(ti.f32, (8, 8))
+        recorder = ti.Recorder("waves.vti", spacing=0.1)
+        for frame in range(3):
+            height.fill(frame)
+            recorder.grid(height=height, time=0.1 * frame)
+        recorder.close()
+        [path.name for path in recorder.files][:2]  # ['waves_000000.vti', 'waves.pvd']
+    """
 
     def __init__(
         self,

@@ -21,7 +21,18 @@ __all__ = ["grid", "image", "mesh", "points"]
 
 def points(name: str, positions: Any, /, *, time: Any = None, **channels: Any) -> None:
     """Log points under this name, at this time. Each further field has a value for each point. `color` is a colour or a
-    number that becomes one, and `radius` the size of a point; others are logged as values."""
+    number that becomes one, and `radius` the size of a point; others are logged as values.
+
+    Example:
+        import rerun
+
+        rerun.init("drops")
+        rerun.save("drops.rrd")
+        positions = np.random.default_rng(0).random((10, 3))
+        ti.views.rerun.points("drops", positions, color=np.arange(10.0), time=0.1)
+        rerun.disconnect()
+        open("drops.rrd", "rb").read(3)  # b'RRF'
+    """
     frame, library = points_of(positions, channels), _at(time)
     radii = frame.channels.get("radius")
     shape = library.Points3D(frame.positions, colors=color_bytes(frame), radii=radii)
@@ -30,7 +41,18 @@ def points(name: str, positions: Any, /, *, time: Any = None, **channels: Any) -
 
 def mesh(name: str, vertices: Any, faces: Any, /, *, time: Any = None, **channels: Any) -> None:
     """Log a mesh under this name, at this time. Each further field has a value for each vertex. `color` is a colour or
-    a number that becomes one; others are logged as values."""
+    a number that becomes one; others are logged as values.
+
+    Example:
+        import rerun
+
+        rerun.init("cloth")
+        rerun.save("cloth.rrd")
+        corners = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+        ti.views.rerun.mesh("cloth", corners, np.array([[0, 1, 2]]), time=0.0)
+        rerun.disconnect()
+        open("cloth.rrd", "rb").read(3)  # b'RRF'
+    """
     frame, library = mesh_of(vertices, faces, channels), _at(time)
     shape = library.Mesh3D(
         vertex_positions=frame.positions, triangle_indices=triangles(frame.faces), vertex_colors=color_bytes(frame)
@@ -40,7 +62,18 @@ def mesh(name: str, vertices: Any, faces: Any, /, *, time: Any = None, **channel
 
 def grid(name: str, /, values: Any = None, *, time: Any = None, **named: Any) -> None:
     """Log fields on a grid as tensors with the axes x, y, z, and `component` for vectors. A field without a name is
-    logged under `name`, others under `name/field`."""
+    logged under `name`, others under `name/field`.
+
+    Example:
+        import rerun
+
+        rerun.init("smoke")
+        rerun.save("smoke.rrd")
+        density = ti.field(ti.f32, (4, 4, 4))
+        ti.views.rerun.grid("smoke", density, time=0.0)
+        rerun.disconnect()
+        open("smoke.rrd", "rb").read(3)  # b'RRF'
+    """
     given: Mapping[str, Any] = named if values is None else {"": values, **named}
     frame, library = grid_of(given, Geometry.of(0.0, 1.0, "cells")), _at(time)
     for key, array in frame.values.items():
@@ -52,7 +85,17 @@ def grid(name: str, /, values: Any = None, *, time: Any = None, **named: Any) ->
 
 def image(name: str, pixels: Any, depth: Any = None, /, *, time: Any = None, order: Any = None) -> None:
     """Log a picture under this name, as `ti.tools.imwrite` takes it, also as to `order`, and its depth under
-    `name/depth`."""
+    `name/depth`.
+
+    Example:
+        import rerun
+
+        rerun.init("camera")
+        rerun.save("camera.rrd")
+        ti.views.rerun.image("camera", np.zeros((8, 4, 3), np.float32), time=0.0)
+        rerun.disconnect()
+        open("camera.rrd", "rb").read(3)  # b'RRF'
+    """
     frame, library = picture_of(pixels, depth, order_of(order, pixels, "ti.views.rerun.image")), _at(time)
     rows = frame.pixels[:, :, 0] if frame.pixels.shape[2:] in ((1,), (2,)) else frame.pixels
     library.log(name, library.Image(np.ascontiguousarray(rows)))

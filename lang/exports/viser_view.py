@@ -21,7 +21,13 @@ _servers: list[Any] = []  # the server that `server` has started
 
 
 def server() -> Any:
-    """The server, a `viser.ViserServer`. It is started at the first call, and y points up in it."""
+    """The server, a `viser.ViserServer`. It is started at the first call, and y points up in it.
+
+    Example:
+        import viser
+
+        isinstance(ti.views.viser.server(), viser.ViserServer)  # True
+    """
     if not _servers:
         started = package("viser").ViserServer(host="127.0.0.1")
         started.scene.set_up_direction("+y")
@@ -31,7 +37,15 @@ def server() -> Any:
 
 def points(name: str, positions: Any, /, *, server: Any = None, **channels: Any) -> Any:
     """Show points under this name, and return viser's handle. `color` is a colour, or a number that becomes one, for
-    each point; `radius` is one size for all points."""
+    each point; `radius` is one size for all points.
+
+    Example:
+        import viser
+
+        positions = np.random.default_rng(0).random((10, 3))
+        shown = ti.views.viser.points("/drops", positions, color=np.arange(10.0), radius=0.02)
+        shown.name  # '/drops'
+    """
     radius = channels.pop("radius", 0.01)
     frame, scene = points_of(positions, channels), _scene(server)
     _check(frame)
@@ -47,7 +61,14 @@ def points(name: str, positions: Any, /, *, server: Any = None, **channels: Any)
 
 def mesh(name: str, vertices: Any, faces: Any, /, *, server: Any = None, **channels: Any) -> Any:
     """Show a mesh under this name, and return viser's handle. `color` is a colour, or a number that becomes one, for
-    each vertex."""
+    each vertex.
+
+    Example:
+        import viser
+
+        corners = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+        ti.views.viser.mesh("/cloth", corners, np.array([[0, 1, 2]])).name  # '/cloth'
+    """
     frame, scene = mesh_of(vertices, faces, channels), _scene(server)
     _check(frame)
     colors = color_bytes(frame)
@@ -66,8 +87,14 @@ def grid(
     at: str = "cells",
     server: Any = None,
 ) -> Any:
-    """Show a field of numbers with two axes as a coloured plane, placed as by `ti.Recorder`. Returns viser's
-    handle."""
+    """Show a field of numbers with two axes as a coloured plane, placed as by `ti.Recorder`. Returns viser's handle.
+
+    Example:
+        import viser
+
+        height = ti.field(ti.f32, (8, 8))
+        ti.views.viser.grid("/water", height, spacing=0.1).name  # '/water'
+    """
     frame, scene = grid_of({name: values}, Geometry.of(origin, spacing, at)), _scene(server)
     array = frame.values.get(name)
     if array is None or array.ndim != 2 or len(frame.shape) != 2:

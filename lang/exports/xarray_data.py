@@ -32,7 +32,16 @@ def xarray(
     Each axis has the name that `dims` gives it, and coordinates: the centres of cells, or with `at="points"` their
     corners, for this `origin` and `spacing` (see `ti.Recorder`). The components of the vectors of field `v` are the
     axis `v_component`; matrices have the axes `v_row` and `v_column`. `time` becomes a coordinate, so that
-    `xarray.concat(sets, "time")` joins the frames of a simulation."""
+    `xarray.concat(sets, "time")` joins the frames of a simulation.
+
+    Example:
+        import xarray
+
+        height = ti.field(ti.f32, (4, 3))
+        height.fill(2)
+        data = ti.views.xarray(height=height, spacing=0.5, time=0.1)
+        data.height.dims, data.x.values.tolist()  # (('x', 'y'), [0.25, 0.75, 1.25, 1.75])
+    """
     library = package("xarray")
     grid = grid_of({**(values or {}), **named}, Geometry.of(origin, spacing, at), exact=True)
     if not is_several(dims) or not all(isinstance(one, str) for one in dims) or len(set(dims)) < len(grid.shape):

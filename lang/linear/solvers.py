@@ -22,7 +22,21 @@ __all__ = ["LinearOperator", "MatrixFreeBICGSTAB", "MatrixFreeCG", "taichi_cg_so
 
 
 class LinearOperator:
-    """A matrix as a kernel `matvec_kernel(x, Ax)`, both `ti.template()`, that sets the field Ax to A times x."""
+    """A matrix as a kernel `matvec_kernel(x, Ax)`, both `ti.template()`, that sets the field Ax to A times x.
+
+    Example:
+        n = 4
+        b, x = ti.field(ti.f64, n), ti.field(ti.f64, n)
+        b.fill(2)
+
+        @ti.kernel
+        def twice(v: ti.template(), result: ti.template()):
+            for i in v:
+                result[i] = 2 * v[i]
+
+        ti.linalg.MatrixFreeCG(ti.linalg.LinearOperator(twice), b, x)  # True
+        x.to_numpy().tolist()  # [1.0, 1.0, 1.0, 1.0]
+    """
 
     def __init__(self, matvec_kernel: Callable[[Any, Any], None]) -> None:
         if not callable(matvec_kernel):
@@ -48,7 +62,23 @@ def MatrixFreeCG(  # noqa: N802 - as Taichi spells it
     it.
 
     Under a tape, the gradient of `x` gives those of `b` and of the fields that A reads, by the solution of a second
-    system. See `ti.ad.solve`."""
+    system. See `ti.ad.solve`.
+
+    Example:
+        n = 4
+        b, x = ti.field(ti.f64, n), ti.field(ti.f64, n)
+        b.fill(1)
+
+        @ti.kernel
+        def laplace(v: ti.template(), result: ti.template()):
+            for i in v:
+                left = v[i - 1] if i > 0 else 0.0
+                right = v[i + 1] if i < n - 1 else 0.0
+                result[i] = 2 * v[i] - left - right
+
+        ti.linalg.MatrixFreeCG(ti.linalg.LinearOperator(laplace), b, x, tol=1e-10)  # True
+        x.to_numpy().round(6).tolist()  # [2.0, 3.0, 3.0, 2.0]
+    """
     return _solved("MatrixFreeCG", "cg", A, b, x, tol, maxiter, quiet)
 
 
@@ -56,7 +86,20 @@ def MatrixFreeBICGSTAB(  # noqa: N802
     A: LinearOperator, b: Any, x: Any, tol: float = 1e-6, maxiter: int = 5000, quiet: bool = True
 ) -> bool:
     """Solve A x = b by the stabilised biconjugate gradient method, for any invertible A. Arguments and result are as
-    for MatrixFreeCG."""
+    for MatrixFreeCG.
+
+    Example:
+        b, x = ti.field(ti.f64, 3), ti.field(ti.f64, 3)
+        b.fill(1)
+
+        @ti.kernel
+        def upwind(v: ti.template(), result: ti.template()):
+            for i in v:
+                result[i] = 3 * v[i] - (v[i - 1] if i > 0 else 0.0)
+
+        ti.linalg.MatrixFreeBICGSTAB(ti.linalg.LinearOperator(upwind), b, x, tol=1e-10)  # True
+        x.to_numpy().round(4).tolist()  # [0.3333, 0.4444, 0.4815]
+    """
     return _solved("MatrixFreeBICGSTAB", "bicgstab", A, b, x, tol, maxiter, quiet)
 
 

@@ -24,7 +24,12 @@ _said: set[str] = set()
 
 @dataclass
 class CuptiMetric:
-    """A counter with NVIDIA's name. `header`, `val_format` and `scale` say how to show it in a table."""
+    """A counter with NVIDIA's name. `header`, `val_format` and `scale` say how to show it in a table. Weft does not
+    read counters; programs for Taichi make such objects.
+
+    Example:
+        ti.profiler.CuptiMetric(name="dram__bytes_read.sum", header="read").header  # 'read'
+    """
 
     name: str = ""
     header: str = "unnamed_header"
@@ -45,7 +50,12 @@ def _say(what: str) -> None:
 
 def get_predefined_cupti_metrics(name: str = "") -> list[CuptiMetric]:
     """Return the counters of a group: an empty list, with a warning. Raises ValueError for a group that Taichi does not
-    have."""
+    have.
+
+    Example:
+        ti.profiler.get_predefined_cupti_metrics("global_access")  # []
+        ti.profiler.get_predefined_cupti_metrics("nonsense")  # raises ValueError
+    """
     if not is_one(name, ("", *_GROUPS)):
         raise ValueError(f"the group of counters must be one of {', '.join(_GROUPS)}, not {shown(name)}")
     _say("get_predefined_cupti_metrics")
@@ -53,21 +63,40 @@ def get_predefined_cupti_metrics(name: str = "") -> list[CuptiMetric]:
 
 
 def set_kernel_profiler_metrics(metric_list: Sequence[CuptiMetric] = ()) -> None:
-    """Warn that counters are not read."""
+    """Warn that counters are not read. Taichi's function of this name selects them.
+
+    Example:
+        ti.profiler.set_kernel_profiler_metrics([])
+        ti.profiler.set_kernel_profiler_toolkit("cupti")  # False
+    """
     del metric_list
     _say("set_kernel_profiler_metrics")
 
 
 @contextmanager
 def collect_kernel_profiler_metrics(metric_list: Sequence[CuptiMetric] = ()) -> Generator[None, None, None]:
-    """Warn that counters are not read. The body of the `with` block is timed as usual."""
+    """Warn that counters are not read. The body of the `with` block is timed as usual, with
+    `init(kernel_profiler=True)`.
+
+    Example:
+        ti.init(arch=ti.cpu, kernel_profiler=True)
+        x = ti.field(ti.f32, 100)
+        with ti.profiler.collect_kernel_profiler_metrics():
+            x.fill(1)
+        x.sum()  # 100.0
+    """
     del metric_list
     _say("collect_kernel_profiler_metrics")
     yield
 
 
 def set_kernel_profiler_toolkit(toolkit_name: str = "default") -> bool:
-    """Return whether that toolkit is available: "default" is, "cupti" is not. Raises ValueError for another name."""
+    """Return whether that toolkit is available: "default" is, "cupti" is not. Raises ValueError for another name.
+
+    Example:
+        ti.profiler.set_kernel_profiler_toolkit("default")  # True
+        ti.profiler.set_kernel_profiler_toolkit("nonsense")  # raises ValueError
+    """
     if not is_one(toolkit_name, ("default", "cupti")):
         raise ValueError(f"the toolkit must be 'default' or 'cupti', not {shown(toolkit_name)}")
     if toolkit_name == "cupti":

@@ -64,7 +64,11 @@ class Launch:
 @dataclass(frozen=True)
 class KernelTimes:
     """The launches of a kernel: their number (`counter`), and their `min`, `max`, `avg` in milliseconds; all 0 without
-    launches."""
+    launches.
+
+    Example:
+        ti.profiler.KernelTimes("step", counter=2, min=0.5, max=1.5, avg=1.0).avg  # 1.0
+    """
 
     name: str
     counter: int
@@ -113,8 +117,14 @@ follow_programs(_follow)
 
 
 def measured(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `run` with each call recorded as a launch of kernel `name` on a GPU, which reports the time of each
-    task."""
+    """Return `run` with each call recorded as a launch of kernel `name` on a GPU, which reports the time of each task.
+
+    Example:
+        def copy():
+            return 7
+
+        ti.profiler.measured("copy", copy)()  # 7
+    """
 
     def launch(*args: Any) -> Any:
         began, launched = time.perf_counter(), True
@@ -140,24 +150,72 @@ def _times(name: str, launches: list[Launch]) -> KernelTimes:
 
 
 def query_kernel_profiler_info(name: str) -> KernelTimes:
-    """Return the times of the kernel of that name."""
+    """Return the times of the kernel of that name, a `KernelTimes` in milliseconds. The program needs
+    `init(kernel_profiler=True)`.
+
+    Example:
+        ti.init(arch=ti.cpu, kernel_profiler=True)
+        x = ti.field(ti.f32, 1000)
+
+        @ti.kernel
+        def fill():
+            for i in x:
+                x[i] = i
+
+        fill()
+        fill()
+        ti.profiler.query_kernel_profiler_info("fill").counter  # 2
+    """
     text_of(name, "the name of a kernel")
     return _times(name, [launch for launch in _recorded() if launch.name == name])
 
 
 def get_kernel_profiler_total_time() -> float:
-    """Return the total time of all launches in seconds."""
+    """Return the total time of all launches in seconds, of a program with `init(kernel_profiler=True)`.
+
+    Example:
+        ti.init(arch=ti.cpu, kernel_profiler=True)
+        x = ti.field(ti.f32, 1000)
+
+        @ti.kernel
+        def fill():
+            for i in x:
+                x[i] = i
+
+        fill()
+        ti.profiler.get_kernel_profiler_total_time() > 0  # True
+    """
     return sum(launch.seconds for launch in _recorded())
 
 
 def clear_kernel_profiler_info() -> None:
-    """Forget all launches so far."""
+    """Forget all launches so far. Raises nothing if there were none.
+
+    Example:
+        ti.init(arch=ti.cpu, kernel_profiler=True)
+        ti.profiler.clear_kernel_profiler_info()
+        ti.profiler.get_kernel_profiler_total_time()  # 0
+    """
     _recorded().clear()
 
 
 def print_kernel_profiler_info(mode: str = "count") -> None:
     """Print a table. Mode "count" prints a line per kernel, the longest total first; "trace" prints a line per launch,
-    in order. Raises ValueError for another mode."""
+    in order. Raises ValueError for another mode.
+
+    Example:
+        ti.init(arch=ti.cpu, kernel_profiler=True)
+        x = ti.field(ti.f32, 1000)
+
+        @ti.kernel
+        def fill():
+            for i in x:
+                x[i] = i
+
+        fill()
+        ti.profiler.print_kernel_profiler_info()
+        ti.profiler.print_kernel_profiler_info("nonsense")  # raises ValueError
+    """
     if not is_one(mode, ("count", "trace")):
         raise ValueError(f"the mode must be 'count' or 'trace', not {shown(mode)}")
     current = program()
@@ -206,7 +264,22 @@ def _print_trace(launches: list[Launch]) -> None:
 
 
 def save_timeline(filename: Any) -> None:
-    """Write the launches as a timeline for chrome://tracing and Perfetto."""
+    """Write the launches as a timeline for chrome://tracing and Perfetto, a JSON file. The program needs
+    `init(kernel_profiler=True)`.
+
+    Example:
+        ti.init(arch=ti.cpu, kernel_profiler=True)
+        x = ti.field(ti.f32, 1000)
+
+        @ti.kernel
+        def fill():
+            for i in x:
+                x[i] = i
+
+        fill()
+        ti.profiler.save_timeline("launches.json")
+        "traceEvents" in open("launches.json").read()  # True
+    """
     launches = _recorded()
     thread = this_thread()
     events = [Event(LAUNCH, thread, one.name, one.began, one.began + one.seconds) for one in launches]
@@ -214,7 +287,13 @@ def save_timeline(filename: Any) -> None:
 
 
 def print_memory_profiler_info() -> None:
-    """Print the owners of the device's memory, the largest first."""
+    """Print the owners of the device's memory, the largest first, with the bytes of each.
+
+    Example:
+        x = ti.field(ti.f32, 1000, name="density")
+        x.fill(1)
+        ti.profiler.print_memory_profiler_info()
+    """
     memory = program().device.memory
     print(f"{memory.total / 2**20:>10.3f} MiB in all")
     for owner, size in memory.holders():

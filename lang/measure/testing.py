@@ -47,14 +47,25 @@ def do_bench(
 ) -> Any:
     """Return how long `fn()` takes, in milliseconds.
 
-    `fn` runs for about `warmup` milliseconds unmeasured, then for about `rep` milliseconds in all, at least once
-    each. On a GPU, events of the device around each run are used, so launch overhead is not included while the
-    device is busy. On a CPU, the clock is used. `clear_cache` empties the caches before each run, so that data come
-    from memory. `before` is also called then, unmeasured, to restore data.
+    `fn` runs for about `warmup` milliseconds unmeasured, then for about `rep` milliseconds in all, at least once each.
+    On a GPU, events of the device around each run are used, so launch overhead is not included while the device is
+    busy. On a CPU, the clock is used. `clear_cache` empties the caches before each run, so that data come from memory.
+    `before` is also called then, unmeasured, to restore data.
 
-    The result is the mean, or what `return_mode` says: "median", "min", "max", or "all" for the list of all runs.
-    With `quantiles`, numbers in [0, 1], it is the list of these quantiles. Raises ValueError for another mode or
-    quantile."""
+    The result is the mean, or what `return_mode` says: "median", "min", "max", or "all" for the list of all runs. With
+    `quantiles`, numbers in [0, 1], it is the list of these quantiles. Raises ValueError for another mode or quantile.
+
+    Example:
+        x = ti.field(ti.f32, 10000)
+
+        @ti.kernel
+        def fill():
+            for i in x:
+                x[i] = i
+
+        0 < ti.testing.do_bench(fill, warmup=1, rep=2) < 1000  # True
+        len(ti.testing.do_bench(fill, warmup=1, rep=2, quantiles=[0.2, 0.5, 0.8]))  # 3
+    """
     if not callable(fn):
         raise TypeMismatch(f"do_bench takes a function without parameters, not {fn!r}")
     if not all(isinstance(time, int | float | np.number) for time in (warmup, rep)):
@@ -102,7 +113,15 @@ class Benchmark:
     curve each, and with all of `x_names` set to each of `x_vals` along the curve. `args` are passed unchanged.
 
     A value of `x_vals` is one number for all of `x_names`, or a tuple with one number for each. `line_names` are the
-    labels of the curves. The other fields describe the plot; `styles` are (color, dash) pairs."""
+    labels of the curves. The other fields describe the plot; `styles` are (color, dash) pairs.
+
+    Example:
+        sizes = ti.testing.Benchmark(
+            x_names=["n"], x_vals=[100, 1000], line_arg="library", line_vals=["numpy"], line_names=["numpy"],
+            plot_name="sum",
+        )
+        sizes.ylabel  # 'ms'
+    """
 
     x_names: Sequence[str]
     x_vals: Sequence[Any]
@@ -128,7 +147,19 @@ Rows = list[tuple[Any, ...]]
 
 
 class Mark:
-    """A function with its benchmarks. `run` runs them."""
+    """A function with its benchmarks, as `perf_report` makes it. `run` runs them.
+
+    Example:
+        sizes = ti.testing.Benchmark(
+            x_names=["n"], x_vals=[1, 2], line_arg="scale", line_vals=[10], line_names=["ten"], plot_name="product"
+        )
+
+        @ti.testing.perf_report(sizes)
+        def bench(n, scale):
+            return float(n * scale)
+
+        bench.run()  # [[(1, 10.0), (2, 20.0)]]
+    """
 
     def __init__(self, fn: Callable[..., Any], benchmarks: Sequence[Benchmark]) -> None:
         self.fn, self.benchmarks = fn, benchmarks
@@ -162,7 +193,22 @@ class Mark:
 
 
 def perf_report(benchmarks: Any) -> Callable[[Callable[..., Any]], Mark]:
-    """Decorate a function with the benchmarks that `.run()` runs."""
+    """Decorate a function with benchmarks (one `Benchmark`, or a list). The result is a `Mark`. The function returns a
+    number, or a tuple of a number and the ends of its range.
+
+    Example:
+        sizes = ti.testing.Benchmark(
+            x_names=["n"], x_vals=[100, 1000], line_arg="library", line_vals=["numpy"], line_names=["numpy"],
+            plot_name="sum",
+        )
+
+        @ti.testing.perf_report(sizes)
+        def bench(n, library):
+            x = np.ones(n)
+            return ti.testing.do_bench(lambda: x.sum(), warmup=1, rep=1)
+
+        type(bench).__name__  # 'Mark'
+    """
     given = [benchmarks] if isinstance(benchmarks, Benchmark) else benchmarks
     if not isinstance(given, list | tuple) or not all(isinstance(one, Benchmark) for one in given):
         raise TypeMismatch(f"perf_report takes ti.testing.Benchmark(...), or a list of them, not {benchmarks!r}")
@@ -174,7 +220,14 @@ def assert_close(actual: Any, expected: Any, rtol: float | None = None, atol: fl
 
     The values are fields, ndarrays, numpy arrays, torch tensors or numbers. The default tolerances are those of the
     coarser of the two types: f16 1e-3, f32 1.3e-6 and f64 1e-7 relative, 1e-5 (f64: 1e-7) absolute, and exact for
-    integers. The error gives the number of elements that differ, and the place of the worst one."""
+    integers. The error gives the number of elements that differ, and the place of the worst one.
+
+    Example:
+        x = ti.field(ti.f32, 3)
+        x.fill(1)
+        ti.testing.assert_close(x, np.ones(3))
+        ti.testing.assert_close(x, np.array([1.0, 1.0, 1.1]))  # raises AssertionError
+    """
     a, b = _array(actual), _array(expected)
     if a.shape != b.shape:
         raise AssertionError(f"the shapes differ: {a.shape} and {b.shape}")

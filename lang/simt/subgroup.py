@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.lang.functions.func import Func, func
 from weft.lang.simt.block import mem_sync
-from weft.lang.simt.intrinsic import intrinsic
+from weft.lang.simt.intrinsic import in_lanes, intrinsic
 from weft.lang.simt.warp import all_nonzero, any_nonzero, match_all, sync
 from weft.lang.values.builtins import select, static
 
@@ -55,64 +55,177 @@ __all__ = [
 LANES = 32
 ALL = 2**LANES - 1
 
-invocation_id = intrinsic("subgroup.invocation_id", "The index of this lane, 0 to 31.")
-shuffle = intrinsic("subgroup.shuffle", "(value, index): returns `value` of lane `index`.")
+invocation_id = intrinsic(
+    "subgroup.invocation_id",
+    "",
+    "The index of this lane, 0 to 31." + in_lanes("ti.simt.subgroup.invocation_id()", "[0, 1, 2, 3]"),
+)
+shuffle = intrinsic(
+    "subgroup.shuffle",
+    "value index",
+    "Returns `value` of lane `index`." + in_lanes("ti.simt.subgroup.shuffle(10 * i, 3 - i % 4)", "[30, 20, 10, 0]"),
+)
 shuffle_up = intrinsic(
     "subgroup.shuffle_up",
-    "(value, offset): returns `value` of the lane `offset` lanes before this one, or its own `value` if there is none.",
+    "value offset",
+    "Returns `value` of the lane `offset` lanes before this one, or its own `value` if there is none."
+    + in_lanes("ti.simt.subgroup.shuffle_up(10 * i, 1)", "[0, 0, 10, 20]"),
 )
 shuffle_down = intrinsic(
-    "subgroup.shuffle_down", "(value, offset): returns `value` of the lane `offset` lanes after this one."
+    "subgroup.shuffle_down",
+    "value offset",
+    "Returns `value` of the lane `offset` lanes after this one, or its own `value` if there is none."
+    + in_lanes("ti.simt.subgroup.shuffle_down(10 * i, 2)", "[20, 30, 40, 50]"),
 )
 shuffle_xor = intrinsic(
-    "subgroup.shuffle_xor", "(value, mask): returns `value` of the lane with the index of this lane XOR `mask`."
+    "subgroup.shuffle_xor",
+    "value mask",
+    "Returns `value` of the lane with the index of this lane XOR `mask`."
+    + in_lanes("ti.simt.subgroup.shuffle_xor(10 * i, 1)", "[10, 0, 30, 20]"),
 )
-broadcast = intrinsic("subgroup.broadcast", "(value, index): returns `value` of lane `index`.")
+broadcast = intrinsic(
+    "subgroup.broadcast",
+    "value index",
+    "Returns `value` of lane `index`." + in_lanes("ti.simt.subgroup.broadcast(10 * i, 5)", "[50, 50, 50, 50]"),
+)
 memory_barrier = mem_sync
 _identity = intrinsic(
-    "subgroup.identity", "(value, kind): returns the identity of the operation for the type of `value`."
+    "subgroup.identity", "value kind", "Returns the identity of the operation for the type of `value`."
 )
 
 
 @func
 def group_size() -> Any:
-    """Return the number of lanes."""
+    """Return the number of lanes.
+
+    Example:
+        out = ti.field(ti.i32, 32)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(block_dim=32)
+            for i in range(32):
+                out[i] = ti.simt.subgroup.group_size()
+
+        run()
+        out.to_numpy()[:4].tolist()  # [32, 32, 32, 32]
+    """
     return static(LANES)
 
 
 @func
 def barrier() -> None:
-    """Wait until all lanes reach the call. Each lane then sees what the others have written."""
+    """Wait until all lanes reach the call. Each lane then sees what the others have written.
+
+    Example:
+        x, out = ti.field(ti.i32, 32), ti.field(ti.i32, 32)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(block_dim=32)
+            for i in range(32):
+                x[i] = 10 * i
+                ti.simt.subgroup.barrier()
+                out[i] = x[31 - i]
+
+        run()
+        out[0]  # 310
+    """
     sync(ALL)
 
 
 @func
 def elect() -> Any:
-    """Return whether this is the first lane."""
+    """Return whether this is the first lane.
+
+    Example:
+        out = ti.field(ti.i32, 32)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(block_dim=32)
+            for i in range(32):
+                out[i] = ti.simt.subgroup.elect()
+
+        run()
+        out.to_numpy()[:4].tolist()  # [1, 0, 0, 0]
+    """
     return invocation_id() == 0
 
 
 @func
 def all_true(cond: Any) -> Any:
-    """Return whether the condition holds in all lanes."""
+    """Return whether the condition holds in all lanes.
+
+    Example:
+        out = ti.field(ti.i32, 32)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(block_dim=32)
+            for i in range(32):
+                out[i] = ti.simt.subgroup.all_true(i < 31)
+
+        run()
+        out.to_numpy()[:4].tolist()  # [0, 0, 0, 0]
+    """
     return all_nonzero(ALL, select(cond, 1, 0)) != 0
 
 
 @func
 def any_true(cond: Any) -> Any:
-    """Return whether the condition holds in at least one lane."""
+    """Return whether the condition holds in at least one lane.
+
+    Example:
+        out = ti.field(ti.i32, 32)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(block_dim=32)
+            for i in range(32):
+                out[i] = ti.simt.subgroup.any_true(i == 9)
+
+        run()
+        out.to_numpy()[:4].tolist()  # [1, 1, 1, 1]
+    """
     return any_nonzero(ALL, select(cond, 1, 0)) != 0
 
 
 @func
 def all_equal(value: Any) -> Any:
-    """Return whether all lanes have the same value."""
+    """Return whether all lanes have the same value.
+
+    Example:
+        out = ti.field(ti.i32, 32)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(block_dim=32)
+            for i in range(32):
+                out[i] = ti.simt.subgroup.all_equal(i // 32)
+
+        run()
+        out.to_numpy()[:4].tolist()  # [1, 1, 1, 1]
+    """
     return match_all(ALL, value) != 0
 
 
 @func
 def broadcast_first(value: Any) -> Any:
-    """Return the value of the first lane."""
+    """Return the value of the first lane.
+
+    Example:
+        out = ti.field(ti.i32, 32)
+
+        @ti.kernel
+        def run():
+            ti.loop_config(block_dim=32)
+            for i in range(32):
+                out[i] = ti.simt.subgroup.broadcast_first(10 * i + 7)
+
+        run()
+        out.to_numpy()[:4].tolist()  # [7, 7, 7, 7]
+    """
     return broadcast(value, 0)
 
 
@@ -154,6 +267,25 @@ def _xor(a: Any, b: Any) -> Any:
 _COMBINE: dict[str, Func] = {"add": _add, "mul": _mul, "min": _min, "max": _max, "and": _and, "or": _or, "xor": _xor}
 
 
+# What each combines: a name, the value of an example in lane i, and the first four results of its reduction, inclusive
+# and exclusive scan.
+_SHOWN: dict[str, tuple[str, str, str, str, str]] = {
+    "add": ("sum", "i", "[496, 496, 496, 496]", "[0, 1, 3, 6]", "[0, 0, 1, 3]"),
+    "mul": ("product", "1 + i % 2", "[65536, 65536, 65536, 65536]", "[1, 2, 2, 4]", "[1, 1, 2, 2]"),
+    "min": ("minimum", "(7 * i + 5) % 32", "[0, 0, 0, 0]", "[5, 5, 5, 5]", "[2147483647, 5, 5, 5]"),
+    "max": ("maximum", "(7 * i + 5) % 32", "[31, 31, 31, 31]", "[5, 12, 19, 26]", "[-2147483648, 5, 12, 19]"),
+    "and": ("bits in common", "15 - i % 4", "[12, 12, 12, 12]", "[15, 14, 12, 12]", "[-1, 15, 14, 12]"),
+    "or": ("bits in one at least", "i % 4", "[3, 3, 3, 3]", "[0, 1, 3, 3]", "[0, 0, 1, 3]"),
+    "xor": ("exclusive or", "i", "[0, 0, 0, 0]", "[0, 1, 3, 0]", "[0, 0, 1, 3]"),
+}
+
+
+def _documented(function: Func, what: str, kind: str, text: str, results: str) -> Func:
+    function.__name__ = f"{what}_{kind}"
+    function.__doc__ = text + in_lanes(f"ti.simt.subgroup.{what}_{kind}({_SHOWN[kind][1]})", results)
+    return function
+
+
 def _reduce(kind: str) -> Func:
     combine = _COMBINE[kind]
 
@@ -164,7 +296,10 @@ def _reduce(kind: str) -> Func:
             total = combine(total, shuffle_xor(total, step))
         return total
 
-    return reduce
+    text = (
+        f"Return the {_SHOWN[kind][0]} of the values of all lanes, in each lane. `value` is a number of 32 or 64 bits."
+    )
+    return _documented(reduce, "reduce", kind, text, _SHOWN[kind][2])
 
 
 def _inclusive(kind: str) -> Func:
@@ -179,7 +314,8 @@ def _inclusive(kind: str) -> Func:
                 total = combine(before, total)
         return total
 
-    return scan
+    text = f"Return the {_SHOWN[kind][0]} of the values of the lanes up to this one, itself included."
+    return _documented(scan, "inclusive", kind, text, _SHOWN[kind][3])
 
 
 def _exclusive(kind: str) -> Func:
@@ -190,7 +326,8 @@ def _exclusive(kind: str) -> Func:
         before = shuffle_up(scan(value), 1)
         return select(invocation_id() == 0, _identity(value, static(kind)), before)
 
-    return shifted
+    text = f"Return the {_SHOWN[kind][0]} of the values of the lanes before this one. It is neutral in the first lane."
+    return _documented(shifted, "exclusive", kind, text, _SHOWN[kind][4])
 
 
 reduce_add, reduce_mul = _reduce("add"), _reduce("mul")

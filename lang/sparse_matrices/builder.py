@@ -49,7 +49,21 @@ class SparseMatrixBuilder:
     """A builder with room for `max_num_triplets` triplets of a `num_rows` x `num_cols` matrix of `dtype`, f32 or f64.
 
     Kernels append with `+=` and `-=`, in parallel. Values for the same element are added. `storage_format` exists for
-    compatibility with Taichi and has no effect."""
+    compatibility with Taichi and has no effect.
+
+    Example:
+        K = ti.linalg.SparseMatrixBuilder(3, 3, max_num_triplets=9)
+
+        @ti.kernel
+        def fill(K: ti.types.sparse_matrix_builder()):
+            for i in range(3):
+                K[i, i] += 2.0
+                K[i, i] -= 0.5
+
+        fill(K)
+        A = K.build()
+        A[1, 1], A.shape  # (1.5, (3, 3))
+    """
 
     def __init__(
         self,

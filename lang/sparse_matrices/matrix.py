@@ -46,7 +46,20 @@ class SparseMatrix:
     """An `n` x `m` matrix of `dtype`, all zero at first. `SparseMatrixBuilder.build` makes other ones.
 
     It supports `+`, `-`, products with a number or elementwise (`*`), products with matrices and vectors (`@`), and
-    `A[i, j]`. Raises ArgumentError if shapes do not match."""
+    `A[i, j]`. Raises ArgumentError if shapes do not match.
+
+    Example:
+        K = ti.linalg.SparseMatrixBuilder(2, 2, max_num_triplets=4)
+
+        @ti.kernel
+        def fill(K: ti.types.sparse_matrix_builder()):
+            K[0, 0] += 1.0
+            K[0, 1] += 2.0
+
+        fill(K)
+        A = K.build()
+        (A @ np.array([1.0, 1.0], np.float32)).tolist(), (A + A)[0, 1], A.transpose()[1, 0]  # ([3.0, 0.0], 4.0, 2.0)
+    """
 
     __array_ufunc__ = None  # otherwise `array * A` would be an array of matrices
 

@@ -32,7 +32,26 @@ class SparseSolver:
     `solver_type` is "LLT" for symmetric, positive definite matrices, "LDLT" for symmetric ones, or "LU" for any. The
     first two read the lower half only. Rows and columns are first reordered to bring the elements close to the diagonal
     (`ordering` selects another way in Taichi and has no effect here). Memory and time depend on the remaining
-    bandwidth, so use `SparseCG` for a matrix with full rows. Runs in one thread."""
+    bandwidth, so use `SparseCG` for a matrix with full rows. Runs in one thread.
+
+    Example:
+        K = ti.linalg.SparseMatrixBuilder(2, 2, max_num_triplets=4)
+
+        @ti.kernel
+        def fill(K: ti.types.sparse_matrix_builder()):
+            K[0, 0] += 4.0
+            K[1, 0] += 1.0
+            K[0, 1] += 1.0
+            K[1, 1] += 3.0
+
+        fill(K)
+        solver = ti.linalg.SparseSolver(solver_type="LLT")
+        A = K.build()
+        solver.analyze_pattern(A)
+        solver.factorize(A)
+        solver.solve(np.array([1.0, 2.0], np.float32))  # array([0.090909, 0.6363636 ], dtype=float32)
+        solver.info()  # True
+    """
 
     def __init__(self, dtype: Any = f32, solver_type: str = "LLT", ordering: str = "AMD") -> None:
         if not is_one(solver_type, _FACTORS) or not is_one(ordering, ("AMD", "COLAMD")):
@@ -144,7 +163,22 @@ class SparseSolver:
 
 class SparseCG:
     """Solve A x = b by conjugate gradients, for a symmetric and positive definite A. `x0` is the first guess. Sums are
-    accumulated in f64."""
+    accumulated in f64. Raises ArgumentError if shapes do not match.
+
+    Example:
+        K = ti.linalg.SparseMatrixBuilder(3, 3, max_num_triplets=3)
+
+        @ti.kernel
+        def fill(K: ti.types.sparse_matrix_builder()):
+            for i in range(3):
+                K[i, i] += 4.0
+
+        fill(K)
+        b = ti.ndarray(ti.f32, 3)
+        b.fill(2)
+        x, converged = ti.linalg.SparseCG(K.build(), b).solve()
+        x, converged  # (array([0.5, 0.5, 0.5], dtype=float32), True)
+    """
 
     def __init__(self, A: Any, b: Any, x0: Any = None, max_iter: int = 50, atol: float = 1e-6) -> None:
         if not isinstance(A, SparseMatrix) or A.n != A.m:

@@ -21,7 +21,15 @@ _STEEPEST = 0.495 * math.pi  # the steepest view upwards or downwards while walk
 
 
 class ProjectionMode(enum.IntEnum):
-    """How depth changes sizes: with `Perspective`, distant objects are smaller; with `Orthogonal`, they are not."""
+    """How depth changes sizes: with `Perspective`, distant objects are smaller; with `Orthogonal`, they are not.
+    `Camera.projection_mode` takes one of them.
+
+    Example:
+        camera = ti.ui.Camera()
+        camera.projection_mode(ti.ui.ProjectionMode.Orthogonal)
+        camera.left(-2.0)
+        [mode.name for mode in ti.ui.ProjectionMode]  # ['Perspective', 'Orthogonal']
+    """
 
     Perspective = 0
     Orthogonal = 1
@@ -29,7 +37,16 @@ class ProjectionMode(enum.IntEnum):
 
 class Camera:
     """A camera. It starts at the origin and looks along z, with y up, in perspective, with a field of view of 45
-    degrees, and sees distances from 0.1 to 1000."""
+    degrees, and sees distances from 0.1 to 1000.
+
+    Example:
+        camera = ti.ui.Camera()
+        camera.position(0.0, 1.0, 5.0)
+        camera.lookat(0.0, 0.0, 0.0)
+        camera.fov(60)
+        camera.curr_position, camera.curr_up  # ([0. 1. 5.], [0. 1. 0.])
+        camera.get_view_matrix().shape, camera.get_projection_matrix(1.5).shape  # ((4, 4), (4, 4))
+    """
 
     def __init__(self) -> None:
         self._position, self._lookat, self._up = np.zeros(3), np.array([0.0, 0, 1]), np.array([0.0, 1, 0])
@@ -207,5 +224,11 @@ def _place(values: tuple[Any, Any, Any], what: str) -> Any:
 
 
 def make_camera() -> Camera:
-    """Return a new camera."""
+    """Return a new camera, as `ti.ui.Camera()` does. Taichi's programs use this name.
+
+    Example:
+        camera = ti.ui.make_camera()
+        camera.up(0.0, 0.0, 1.0)
+        camera.curr_up  # [0. 0. 1.]
+    """
     return Camera()

@@ -29,7 +29,16 @@ class Canvas:
     gives a colour per vertex instead. `indices` select the vertices of lines and triangles. Raises ValueError for
     arguments that do not match.
 
-    `began` is true if something of this frame is drawn."""
+    `began` is true if something of this frame is drawn.
+
+    Example:
+        window = ti.ui.Window("lines", (64, 64), show_window=False)
+        canvas = window.get_canvas()
+        canvas.lines(np.array([[0.0, 0.5], [1.0, 0.5]], np.float32), width=0.1, color=(0.0, 1.0, 0.0))
+        canvas.triangles(np.array([[0.0, 0.0], [0.3, 0.0], [0.0, 0.3]], np.float32), color=(0.0, 0.0, 1.0))
+        picture = window.get_image_buffer_as_numpy()
+        picture[32, 32, :3].tolist(), picture[3, 3, :3].tolist()  # ([0.0, 1.0, 0.0], [0.0, 0.0, 1.0])
+    """
 
     def __init__(self, size: tuple[int, int]) -> None:
         self._frame, self._background, self.began = Frame(size), Vector([0.0, 0.0, 0.0]), False

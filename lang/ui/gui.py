@@ -40,7 +40,17 @@ class GUI:
 
     A notebook shows the frames below the cell. Elsewhere, without a display, `show` only writes files: the file that it
     is given, or, in programs that give none, the last of WEFT_GUI_FRAMES (120) frames to `out/<name>.png`. Then
-    `running` is False, and ESCAPE and EXIT are reported as pressed, so that a program written for a window ends."""
+    `running` is False, and ESCAPE and EXIT are reported as pressed, so that a program written for a window ends.
+
+    Example:
+        gui = ti.GUI("picture", res=(64, 32), show_gui=False)
+        gui.clear(0x112233)
+        gui.circle((0.5, 0.5), color=0xFFFFFF, radius=5)
+        gui.text("hello", (0.1, 0.9))
+        gui.get_image().shape  # (64, 32, 4)
+        gui.show("picture.png")
+        ti.tools.imread("picture.png").shape  # (64, 32, 3)
+    """
 
     Event, EventFilter, WidgetValue = events.Event, events.EventFilter, widgets.WidgetValue
     SHIFT, ALT, CTRL, CAPSLOCK = events.SHIFT, events.ALT, events.CTRL, events.CAPSLOCK

@@ -24,7 +24,17 @@ _read: dict[int, weakref.ref[Any]] = {}  # the arrays that `imread` made in the 
 
 
 class ImageOrderWarning(UserWarning):
-    """An image may be in another order than the function takes it in: `order` says which it is."""
+    """An image may be in another order than the function takes it in: `order` says which it is. Floats are not
+    ambiguous: `ti.tools` takes them in its own order.
+
+    Example:
+        import warnings
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ti.tools.imwrite(np.zeros((4, 2, 3), np.uint8), "photo.png")
+        caught[0].category is ti.tools.ImageOrderWarning  # True
+    """
 
 
 def rows(pixels: Any) -> Any:

@@ -89,7 +89,15 @@ def imwrite(img: Any, filename: Any, order: Any = None) -> None:
     RGBA. Values are floats in [0, 1] or unsigned integers over their range. With `order="yx"`, `img` is as numpy has
     images: of shape (height, width) or (height, width, channels), with rows from the top. The default is "xy", with an
     ImageOrderWarning for arrays of unsigned integers that `imread` has not made. Raises ValueError for another shape,
-    TypeError for another type."""
+    TypeError for another type.
+
+    Example:
+        pixels = ti.field(ti.f32, (16, 16, 3))
+        pixels.fill(0.5)
+        ti.tools.imwrite(pixels, "grey.png")
+        ti.tools.imread("grey.png")[0, 0].tolist()  # [127, 127, 127]
+        ti.tools.imwrite(np.zeros(5), "line.png")  # raises ValueError
+    """
     order, pixels = order_of(order, img, "imwrite"), as_bytes(img, "imwrite")
     if pixels.ndim == 3 and pixels.shape[2] == 1:
         pixels = pixels[:, :, 0]
@@ -115,7 +123,14 @@ def save(picture: Any, path: Path | str) -> None:
 def imread(filename: Any, channels: Any = 0, order: Any = "xy") -> Any:
     """Read an image from a file as u8 of shape (width, height, channels), with y up. `channels` is 1 for grey, 2 for
     grey and alpha, 3 for RGB, 4 for RGBA, and 0 for the number in the file. With `order="yx"` the shape is (height,
-    width, channels), with rows from the top, as numpy has images."""
+    width, channels), with rows from the top, as numpy has images. Raises FileNotFoundError if there is no such file.
+
+    Example:
+        ti.tools.imwrite(np.zeros((8, 4, 3), np.float32), "black.png")
+        image = ti.tools.imread("black.png")
+        image.shape, image.dtype  # ((8, 4, 3), dtype('uint8'))
+        ti.tools.imread("black.png", order="yx").shape  # (4, 8, 3)
+    """
     order = checked_order(order)
     modes = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
     if whole_of(channels, "the number of channels") not in (0, *modes):
@@ -134,7 +149,11 @@ def imread(filename: Any, channels: Any = 0, order: Any = "xy") -> Any:
 
 def imresize(img: Any, w: Any, h: Any = None) -> Any:
     """Resize an image to `w` by `h` pixels (`h` defaults to `w`), with the same type. Each pixel takes the nearest one
-    below."""
+    below.
+
+    Example:
+        ti.tools.imresize(np.zeros((8, 4, 3), np.float32), 16, 2).shape  # (16, 2, 3)
+    """
     array = numbers_of(img, "an image")
     h = w if h is None else h
     if array.ndim not in (2, 3) or not array.size:

@@ -47,7 +47,20 @@ class _Panel:
 
 class Gui:
     """The result of a window's `get_gui()`. In every frame, call `begin`, the widgets from the top, and `end`, or use
-    `sub_window` in a `with` statement. A widget is identified by its panel and its text. It returns its new value."""
+    `sub_window` in a `with` statement. A widget is identified by its panel and its text. It returns its new value.
+
+    Example:
+        window = ti.ui.Window("panel", (200, 200), show_window=False)
+        gui = window.get_gui()
+        with gui.sub_window("Settings", x=0.05, y=0.05, width=0.6, height=0.6):
+            speed = gui.slider_float("speed", 0.5, minimum=0.0, maximum=2.0)
+            steps = gui.slider_int("steps", 4, minimum=1, maximum=10)
+            is_paused = gui.checkbox("paused", False)
+            color = gui.color_edit_3("color", (1.0, 0.0, 0.0))
+            gui.text("hello")
+            clicked = gui.button("reset")
+        speed, steps, is_paused, color, clicked  # (0.5, 4, False, (1.0, 0.0, 0.0), False)
+    """
 
     def __init__(self, size: tuple[int, int]) -> None:
         self._size = size

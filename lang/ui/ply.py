@@ -28,8 +28,17 @@ _CORNERS = {"tri": 3, "quad": 4}
 
 
 class PLYWriter:
-    """Vertices, and faces of `face_type` "tri" or "quad", each with any number of channels. `export*` writes them.
-    Raises ValueError for arrays of the wrong length."""
+    r"""Vertices, and faces of `face_type` "tri" or "quad", each with any number of channels. `export*` writes them.
+    Raises ValueError for arrays of the wrong length.
+
+    Example:
+        writer = ti.tools.PLYWriter(num_vertices=3, num_faces=1)
+        writer.add_vertex_pos(np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0]), np.zeros(3))
+        writer.add_vertex_color(np.ones(3), np.zeros(3), np.zeros(3))
+        writer.add_faces(np.array([0, 1, 2]))
+        writer.export_ascii("triangle.ply")
+        open("triangle.ply").readline()  # 'ply\n'
+    """
 
     def __init__(self, num_vertices: Any, num_faces: Any = 0, face_type: Any = "tri", comment: str = "") -> None:
         if not all(isinstance(count, int | np.integer) for count in (num_vertices, num_faces)):

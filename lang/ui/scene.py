@@ -29,7 +29,20 @@ class Scene:
     Positions are fields, ndarrays or arrays, of any shape, of vectors of three numbers. Indices are fields, ndarrays or
     arrays of numbers: three consecutive ones for a triangle, two for a line. Both are copied at once. A colour is three
     numbers in [0, 1]. `per_vertex_color` gives a colour per vertex instead. Raises ValueError for arguments that do not
-    match."""
+    match.
+
+    Example:
+        window = ti.ui.Window("ball", (64, 64), show_window=False)
+        scene, camera = window.get_scene(), ti.ui.Camera()
+        camera.position(0.0, 0.0, 3.0)
+        camera.lookat(0.0, 0.0, 0.0)
+        scene.set_camera(camera)
+        scene.ambient_light((0.5, 0.5, 0.5))
+        scene.point_light((2.0, 2.0, 2.0), color=(1.0, 1.0, 1.0))
+        scene.particles(np.zeros((1, 3), np.float32), radius=0.5, color=(1.0, 1.0, 1.0))
+        window.get_canvas().scene(scene)
+        bool(window.get_image_buffer_as_numpy()[32, 32, 0] > 0.4)  # True
+    """
 
     def __init__(self) -> None:
         self._camera = Camera()

@@ -34,13 +34,22 @@ image = np2ply = video = vtk = sys.modules[__name__]  # Taichi's modules below `
 
 
 def diagnose() -> None:
-    """Print the facts about this machine, as `weft doctor` does."""
+    """Print the facts about this machine, as `weft doctor` does: versions, the processor, GPUs, the compiler.
+
+    Example:
+        ti.tools.diagnose()
+    """
     print(report())
 
 
 def imshow(img: Any, title: str = "imshow", order: Any = None) -> None:
     """Show an image in a window until the user closes it or presses Escape. In a notebook, show it below the cell.
-    `order` is that of `imwrite`."""
+    `order` is that of `imwrite`.
+
+    Example:
+        ti.tools.imshow(np.zeros((32, 32), np.float32), "black")  # opens a window
+        ti.tools.imshow(np.zeros(3))  # raises TypeMismatch
+    """
     from weft.lang.ui.gui import GUI  # image files need no window
 
     order, array = order_of(order, img, "imshow"), numbers_of(img, "an image")
@@ -60,7 +69,14 @@ def imshow(img: Any, title: str = "imshow", order: Any = None) -> None:
 
 class Timer:
     """Measure the wall-clock seconds of a `with` block, and wait for kernels at both ends. `with Timer("step"):` prints
-    them, `with Timer() as timer:` keeps them in `timer.seconds`."""
+    them, `with Timer() as timer:` keeps them in `timer.seconds`.
+
+    Example:
+        x = ti.field(ti.f32, 1000)
+        with ti.tools.Timer() as timer:
+            x.fill(1)
+        0 < timer.seconds < 10  # True
+    """
 
     def __init__(self, name: str = "") -> None:
         self.name, self.seconds, self._began = text_of(name, "the name of a timer"), 0.0, 0.0

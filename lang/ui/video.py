@@ -16,11 +16,19 @@ __all__ = ["VideoManager"]
 
 
 class VideoManager:
-    """Collects frames in `output_dir/frames` and makes videos of them.
+    r"""Collects frames in `output_dir/frames` and makes videos of them.
 
     `video_filename` is the name of the videos without an ending ("video"); `width` and `height` are the size of the
     frames, by default that of the first frame; `post_processor(image)` is applied to each frame; `framerate` is per
-    second. With `automatic_build` and ffmpeg, the mp4 is made again each time the number of frames doubles."""
+    second. With `automatic_build` and ffmpeg, the mp4 is made again each time the number of frames doubles.
+
+    Example:
+        video = ti.tools.VideoManager("out", framerate=24, automatic_build=False)
+        for frame in range(3):
+            video.write_frame(np.full((16, 16, 3), frame / 3, np.float32))
+        video.make_video(gif=True, mp4=False)
+        video.get_output_filename(".gif").replace("\\", "/")  # 'out/video.gif'
+    """
 
     def __init__(
         self,

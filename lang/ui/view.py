@@ -25,17 +25,26 @@ __all__ = ["View"]
 
 
 class View:
-    """A picture with controls below the cell, while other cells can run.
+    """A picture with controls below the cell of a notebook, while other cells can run.
 
     `frame(**values)` computes a frame and returns its picture: a field or array as `GUI.set_image` takes it, or a
     `ti.ui.Window`. Each keyword is a control, and a parameter of `frame`: `(low, high)` or `(low, high, value)` is a
     slider, of whole numbers if all three are whole, and True or False is a box to tick. If `playing` is false, frames
     are only computed when the user presses Step or moves a slider.
 
-    The page asks for each frame after it has shown the one before. An exception in `frame` is shown and stops the
-    view. Raises MissingLibrary without the package anywidget.
+    The page asks for each frame after it has shown the one before. An exception in `frame` is shown and stops the view.
+    Raises MissingLibrary without the package anywidget.
 
-        ti.ui.View(simulate, gravity=(0.0, 20.0, 9.8))    # def simulate(gravity): ...; return image
+    Example:
+        pixels = ti.field(ti.f32, (32, 32))
+
+        def simulate(gravity):
+            pixels.fill(gravity / 20)
+            return pixels
+
+        view = ti.ui.View(simulate, playing=False, gravity=(0.0, 20.0, 9.8))
+        view.step()
+        view.values  # {'gravity': 9.8}
     """
 
     def __init__(self, frame: Callable[..., Any], playing: bool = True, **controls: Any) -> None:

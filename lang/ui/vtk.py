@@ -21,7 +21,12 @@ def write_vtk(scalar_field: Any, filename: str) -> str:
 
     Element (i, j, k) is the value of the cell between the points (i, j, k) and (i + 1, j + 1, k + 1). A field with two
     axes is one cell deep. The array in the file has the name `filename`, without folders. Raises ValueError for another
-    number of axes and for a field of vectors, TypeError for a number type that VTK does not have (f16, u1)."""
+    number of axes and for a field of vectors, TypeError for a number type that VTK does not have (f16, u1).
+
+    Example:
+        density = ti.field(ti.f32, (4, 4, 4))
+        ti.tools.write_vtk(density, "density")  # 'density.vtr'
+    """
     filename = path_of(filename, "write_vtk")
     array = numbers_of(scalar_field, "the field of write_vtk")
     if array.ndim not in (2, 3) or not array.size or getattr(scalar_field, "n", 1) != 1:

@@ -34,7 +34,18 @@ class Window:
     `vsync`. `pos` is the position of the upper left corner on the screen.
 
     A notebook shows the frames below the cell. Elsewhere, without a display, there are only pictures, and a program
-    that wants a window gets WEFT_GUI_FRAMES (120) frames; then `running` is False (see `Countdown`)."""
+    that wants a window gets WEFT_GUI_FRAMES (120) frames; then `running` is False (see `Countdown`).
+
+    Example:
+        window = ti.ui.Window("circles", (64, 64), show_window=False)
+        canvas = window.get_canvas()
+        canvas.set_background_color((1.0, 1.0, 1.0))
+        canvas.circles(np.array([[0.5, 0.5]], np.float32), radius=0.2, color=(1.0, 0.0, 0.0))
+        window.get_image_buffer_as_numpy()[32, 32].tolist()  # [1.0, 0.0, 0.0, 1.0]
+        window.get_window_shape(), window.running  # ((64, 64), True)
+        window.save_image("circles.png")
+        window.show()
+    """
 
     def __init__(
         self,
@@ -214,7 +225,11 @@ class Window:
 
 
 def check_ggui_availability() -> bool:
-    """Return whether windows with scenes work: always. Without a display, they make pictures."""
+    """Return whether windows with scenes work: always. Without a display, they make pictures.
+
+    Example:
+        ti.ui.check_ggui_availability()  # True
+    """
     return True
 
 

@@ -270,7 +270,7 @@ def _number(value: Any) -> Any:
 
 def dataclass(cls: type) -> StructType:
     """Make a struct type of a class. Its annotations become the members, its functions the methods, usually
-    `@ti.func`s.
+    with `@ti.func`.
 
     Raises CompilationError for what structs do not support: default values, and inherited members or methods.
 

@@ -21,13 +21,13 @@ import weft
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs" / "api").glob("*.md"))
-_DIRECTIVE = re.compile(r"^\.\. auto(?:function|class|exception|data):: ti\.([\w.]+)((?:\n +:.*)*)", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^\.\. auto(?:function|class|exception):: ([\w.]+)(?:\(\))?((?:\n +:.*)*)", re.MULTILINE)
 _TYPED = ("linalg", "math", "types", "ui")  # their stubs say which of their names are public
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A name that a page documents, with the members that it lists."""
+    """A name that a page documents, with the members that it lists. `ti.` is left out of the name."""
 
     name: str
     page: Path
@@ -38,11 +38,16 @@ class Entry:
         """What the name stands for."""
         return find(self.name)
 
+    @property
+    def is_public(self) -> bool:
+        """Whether programs call it by this name. (They get a `Kernel` from `ti.kernel`.)"""
+        return not self.name.startswith("weft.")
+
 
 def find(name: str) -> Any:
-    """What `ti.<name>` is."""
+    """What `ti.<name>` is, or `weft.lang...`."""
     found: Any = weft
-    for part in name.split("."):
+    for part in name.removeprefix("weft.").split("."):
         found = getattr(found, part)
     return found
 
@@ -54,7 +59,7 @@ def entries() -> list[Entry]:
         for match in _DIRECTIVE.finditer(page.read_text(encoding="utf-8")):
             members = re.search(r":members: (.*)", match[2])
             listed = tuple(re.split(r", *", members[1])) if members else ()
-            found.append(Entry(match[1], page, listed))
+            found.append(Entry(match[1].removeprefix("ti."), page, listed))
     return found
 
 
