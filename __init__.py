@@ -54,6 +54,7 @@ from weft.lang.data.ndarray import MatrixNdarray, Ndarray, ScalarNdarray, Vector
 from weft.lang.data.snode_api import FieldsBuilder, SNode, deactivate_all_snodes, root
 from weft.lang.data.struct_field import StructField
 from weft.lang.library import mathlib as math
+from weft.lang.library.addresses import get_addr
 from weft.lang.library.decompose import eig, polar_decompose, solve, svd, sym_eig
 from weft.lang.library.indices import rescale_index
 from weft.lang.library.mathlib import (
@@ -344,6 +345,7 @@ __all__ = [
     "floor",
     "frexp",
     "func",
+    "get_addr",
     "gles",
     "gpu",
     "graph",

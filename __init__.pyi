@@ -105,6 +105,7 @@ from weft.stubs.arrays import Array3 as Array3
 from weft.stubs.arrays import Array4 as Array4
 from weft.stubs.arrays import NDArray as NDArray
 from weft.stubs.decompositions import eig as eig
+from weft.stubs.decompositions import get_addr as get_addr
 from weft.stubs.decompositions import polar_decompose as polar_decompose
 from weft.stubs.decompositions import rescale_index as rescale_index
 from weft.stubs.decompositions import solve as solve

@@ -70,3 +70,13 @@ def rescale_index(a: Any, b: Any, I: Vector[int] | Sequence[int]) -> Vector[int]
         ti.rescale_index(fine, coarse, [10, 63])  # [2 15]
         ti.rescale_index(coarse, fine, [2, 15])  # [8 60]
     """
+
+def get_addr(f: Any, indices: Vector[int] | Sequence[int]) -> int:
+    """Return the place in memory of an element of the field f, or of the node `x.snode` of a component (u64): the
+    number of its first byte, from the beginning of the memory of its SNode tree. Differences of such numbers are those
+    of addresses. Raises CompilationError for a sparse field.
+
+    Example:
+        x = ti.field(ti.i32, (4, 8))
+        ti.get_addr(x, [1, 2]) - ti.get_addr(x, [0, 0])  # 40
+    """

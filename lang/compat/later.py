@@ -6,7 +6,6 @@ __all__ = ["LATER", "later"]
 
 # First parts of the missing names, by the missing feature.
 LATER: dict[str, tuple[str, ...]] = {
-    "addresses of elements": ("get_addr",),
     "quantized types": ("BitpackedFields", "types.quant", "SNode.quant_array", "FieldsBuilder.quant_array"),
     "compilation ahead of time": ("aot", "DeviceCapability"),
     "meshes": ("Mesh", "MeshInstance", "mesh_local", "mesh_patch_idx", "mesh_relation_access"),

@@ -94,7 +94,6 @@ def test_mistake(name: str, golden: Callable[[str, str], None]) -> None:
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("get_addr", "addresses of elements"),
         ("aot", "compilation ahead of time"),
         ("Mesh", "meshes"),
         ("Texture", "textures"),

@@ -216,7 +216,6 @@ def test_inner_names_are_mapped_or_raise_an_error() -> None:
         util.warning("old", DeprecationWarning)
     assert record[0].filename == __file__
     for module, name, why in (
-        (impl, "get_addr", r"yet: it is part of a feature that is not implemented \(addresses of elements\)"),
         (misc, "mesh_local", r"yet: it is part of a feature that is not implemented \(meshes\)"),
         (impl, "expr_init", "part of Taichi's compiler, and Weft has its own compiler"),
         (util, "nonsense", "has no attribute 'nonsense'$"),
