@@ -249,12 +249,13 @@ class Shared(Op, name="shared", levels="chi tasks"):
 
 
 class FieldPtr(Op, name="field_ptr", pure=True, place=True, levels="chi tasks"):
-    """Gives the address of the element `indices` of a field. A 0-D field takes no index. `activates`: a write through
-    the address activates the cells above the element. Otherwise a write to what is not active has no effect."""
+    """Gives the address of the element `indices` of a field (none for 0-D). `activates`: a write through it activates
+    the cells above. Otherwise a write to what is not active has no effect. `active`: they are known to be active."""
 
     field: FieldSymbol = attr()
     indices: list[Value] = operands()
     activates: bool = attr(default=True)
+    active: bool = attr(default=False)
 
     def result_type(self) -> Type:
         return pointer(self.field.dtype)
@@ -483,11 +484,10 @@ class Kernel(Op, name="kernel"):
 class Task(Op, name="task", levels="tasks lowered"):
     """A part of a kernel that is launched as a unit. A "serial" task runs `body` once. For a "range_for" task, `bounds`
     yields a box, and `body` runs for each of its points in any order. `body` has one argument per axis, slowest axis
-    first. Each thread runs `prologue` before its iterations and `epilogue` after it. `body` and `epilogue`
-    may use the values of `prologue`. `read_set` and `write_set` list the fields and arrays that the task reads and
-    writes. `schedule` says how the target runs it. If its iterations run in lanes, at the level "vectors", `body` runs
-    for a group of neighbours along the innermost axis. It is given the indices of the first one, and one more argument
-    `%left`: the number of iterations that are left in the row, including the group."""
+    first. Each thread runs `prologue` before its iterations and `epilogue` after it. Both `body` and `epilogue` may
+    use the values of `prologue`. `read_set` and `write_set` list the fields and arrays that it reads and writes.
+    `schedule` says how the target runs it. At the level "vectors", `body` runs for a group of neighbours along the
+    innermost axis: it has the indices of the first one, and `%left`, the number of iterations left in the row."""
 
     kind: str = attr()
     config: LoopConfig = attr(default=LoopConfig())

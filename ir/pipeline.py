@@ -54,6 +54,7 @@ TO_TASKS: tuple[str, ...] = (
     "collapse",
     "full_simplify",
     "mask_accesses",
+    "activate_ahead",
     "lower_sparse",
     "flag_access",
 )

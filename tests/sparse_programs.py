@@ -14,7 +14,7 @@ from weft.ir.storage.snode import SNode
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.types import i32
 
-__all__ = ["Draw", "drawn_tree"]
+__all__ = ["Draw", "drawn_tree", "twin_tree"]
 
 _EXTENTS = (1, 2, 3, 4)
 _FAR = 1000  # cells: axes without bounds have more
@@ -29,6 +29,23 @@ def drawn_tree(rng: Random) -> Declared:
     for _ in range(rng.randint(1, 2)):
         axes = rng.sample(range(3), rng.randint(1, 3))
         _grow(rng, root, axes, rng.randint(1, 3), names)
+    return _moved(rng, root)
+
+
+def twin_tree(rng: Random) -> Declared:
+    """Two fields of the same shape in cells whose sizes divide one another, or not."""
+    root = SNode("root")
+    place(root, "sum", i32)
+    axes = [(axis, rng.choice((4, 6, 8))) for axis in rng.sample(range(3), rng.randint(1, 2))]
+    for name in "ab":
+        inner = [(axis, rng.choice([size for size in (1, 2, 3, 4, 6, 8) if total % size == 0])) for axis, total in axes]
+        outer = [(axis, total // size) for (axis, total), (_, size) in zip(axes, inner, strict=True)]
+        place(branch(branch(root, "pointer", *outer), "dense", *inner), name, i32)
+    return _moved(rng, root)
+
+
+def _moved(rng: Random, root: SNode) -> Declared:
+    """The tree with offsets of some fields."""
     offsets: dict[str, tuple[int, ...]] = {}
     made = declare(root)
     for symbol in made.fields:
@@ -95,7 +112,7 @@ class Draw:
 
     def statement(self) -> str:
         kinds = [self.scatter, self.scatter, self.visit, self.visit, self.drop, self.serial, self.parents, self.chain]
-        return self.rng.choice(kinds)()
+        return self.rng.choice([*kinds, self.mirror])()
 
     def number(self, value: int) -> tuple[str, str]:
         name = self.new()
@@ -176,6 +193,39 @@ class Draw:
                 inside += f"{line}{k} = binary add {args[0]}, {nine} : i32\n{text}{self.summed(other, at)}"
         listed = ", ".join(f"{arg}: i32" for arg in args)
         return f"struct_for @{field.name} ({listed}) {{\n{inside}}}"
+
+    def mirror(self) -> str:
+        """A loop over a field that adds to the elements of another field with the same indices, or moved ones. Some add
+        what they read around their own element."""
+        field, args = self.rng.choice(self.fields), list[str]()
+        others = [one for one in self.fields if one is not field and len(one.shape) == len(field.shape)]
+        if not others:
+            return self.chain()
+        larger = [one for one in others if all(a >= b for a, b in zip(one.shape, field.shape, strict=True))]
+        other, inside, at = self.rng.choice(larger or others), "", list[str]()
+        for a, b in zip(field.space.first, other.space.first, strict=True):
+            args.append(self.new())
+            step, line = self.number(b - a + self.rng.choice((0, 0, 0, 0, 1, 2)))
+            at.append(self.new())
+            inside += f"{line}{at[-1]} = binary add {args[-1]}, {step} : i32\n"
+        value = self.rng.choice(("%3", args[0]))
+        for _ in range(self.rng.choice((0, 0, 1, 3))):
+            value, line = self.around(field, args, value)
+            inside += line
+        inside += self.add(other, at, value)
+        listed = ", ".join(f"{arg}: i32" for arg in args)
+        return f"struct_for @{field.name} ({listed}) {{\n{inside}}}"
+
+    def around(self, field: FieldSymbol, args: Sequence[str], value: str) -> tuple[str, str]:
+        """The sum of a value and an element near the own one, which may be out of bounds."""
+        at, text = list[str](), ""
+        for arg in args:
+            step, line = self.number(self.rng.choice((0, 0, -2, -1, 1, 2)))
+            at.append(self.new())
+            text += f"{line}{at[-1]} = binary add {arg}, {step} : i32\n"
+        p, v, total = self.new(), self.new(), self.new()
+        text += f"{p} = field_ptr @{field.name}[{', '.join(at)}] : *i32\n{v} = load {p} : i32\n"
+        return total, f"{text}{total} = binary add {value}, {v} : i32\n"
 
     def neighbour(self, field: FieldSymbol, args: Sequence[str]) -> str:
         """Read an element beside the own one, which may be out of bounds."""

@@ -20,7 +20,7 @@ from weft.ir.artifact import CUDA_SERVICES, ERROR_WORDS, STATE_ERROR, STATE_RESU
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
 from weft.ir.mapping.warp_sums import LANES, warp_loop
-from weft.ir.ops import Kernel, Task
+from weft.ir.ops import Const, Kernel, Task
 from weft.ir.schedule import Schedule
 from weft.ir.tasks import box_of
 from weft.ir.types import flat_size
@@ -145,14 +145,37 @@ def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int,
 
 
 def _unknown_grid(f: FunctionWriter, services: _Services, task: Task) -> list[str]:
-    """The box is known to the device only: a grid that fills it."""
+    """The box is known to the device only: a grid that fills it. Axes whose length is known get the blocks that cover
+    them."""
     processors, waves = services.word("processors", "i32"), task.schedule.waves
     axes = len(box_of(task).begins)
     if axes == 1 or task.schedule.numbered:
         return [f.set(f"mul i32 {processors}, {waves}"), "1", "1"]
+    across, down = (_known_blocks(task, number) for number in (0, 1))
     if axes == 2:
-        return [str(waves), processors, "1"]
-    return [str(waves // 2), str(waves), processors]
+        if across is None:
+            return [str(waves), processors, "1"]
+        return [str(across), _filling(f, services, waves, across), "1"]
+    if across is None or down is None:
+        return [str(across or waves // 2), str(down or waves), processors]
+    return [str(across), str(down), _filling(f, services, waves, across * down)]
+
+
+def _known_blocks(task: Task, number: int) -> int | None:
+    """The blocks that cover an axis, counted from the innermost one, if its length is known."""
+    schedule, box = task.schedule, box_of(task)
+    begin, end = box.begins[-1 - number], box.ends[-1 - number]
+    if not isinstance(begin, Const) or not isinstance(end, Const):
+        return None
+    covered = schedule.block[number] * (schedule.across, schedule.rows)[number]
+    length = max(1, int(end.value) - int(begin.value))
+    return min(-(-length // covered), _MOST_BLOCKS["xyz"[number]])
+
+
+def _filling(f: FunctionWriter, services: _Services, waves: int, among: int) -> str:
+    """The blocks along an axis of unknown length, where the other axes have that many."""
+    total = f.set(f"mul i64 {services.word('processors', 'i64')}, {waves}")
+    return f.set(f"trunc i64 {_share(f, total, str(among))} to i32")
 
 
 def _grid(

@@ -3,12 +3,10 @@ library."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from weft.ir.addresses import element_steps, root_of
-from weft.ir.affine import affine
 from weft.ir.alias import Access, is_access
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder, Value, ops_of
@@ -22,7 +20,6 @@ from weft.ir.ops import (
     AtomicLoad,
     Binary,
     Cast,
-    Const,
     Deactivate,
     FieldPtr,
     If,
@@ -31,7 +28,6 @@ from weft.ir.ops import (
     Kernel,
     Length,
     Load,
-    Select,
     Store,
     VisitedIndex,
     VisitedSlot,
@@ -40,11 +36,11 @@ from weft.ir.passes import pass_
 from weft.ir.runtime_library.sparse_cells import changed_parts
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.tasks import tasks_of
-from weft.ir.types import VOID, Prim, i32, i64, pointer, u1, u8, u32
+from weft.ir.transforms.near_cells import cell_and_place, cell_of, number_of, own_place, rest_of
+from weft.ir.types import VOID, i32, i64, pointer, u1, u8, u32
 
 __all__ = ["lower_sparse"]
 
-_NEAR = 4  # cells: an index further away from a visited cell is taken by itself
 CellOp = Activate | Append | Deactivate | IsActive | Length
 
 
@@ -135,12 +131,12 @@ class _Lowering:
         index = _from_zero(build, root)
         writes = op.writes and not isinstance(op, AtomicLoad)
         there = None
-        if writes and root.activates:
+        if writes and root.activates and not root.active:
             made = self.written(build, root.field, index)
         else:
             own = self.own(build, root.field, index)
             slot = self.slot(build, root.field, index, own)
-            there = self.exists(build, root.field, index, slot) if writes else None
+            there = self.exists(build, root.field, index, slot) if writes and not root.active else None
             made = self.element(build, root.field, index, slot, own)
         made.name = root.name
         copies: dict[Value, Value] = {root: made}
@@ -156,7 +152,7 @@ class _Lowering:
         tested itself: another iteration may deactivate the cell between two loads of it."""
         node = symbol.node
         assert node is not None
-        at = _cell(build, index, node, symbol.block)
+        at = cell_of(build, index, node, symbol.block)
         if not node.has_pool:
             return _compare(build, "ne", self.mark(build, node, at, slot), 0)
         assert slot is not None
@@ -176,7 +172,7 @@ class _Lowering:
         branch, old = If(there), None
         if op.users:
             old = build.add(Alloca(type=pointer(op.type)))
-            build.add(Store(old, _number(build, 0, op.type)))
+            build.add(Store(old, number_of(build, 0, op.type)))
         build.add(branch)
         if old is not None:
             op.replace_uses(build.add(Load(old)))
@@ -198,7 +194,7 @@ class _Lowering:
             if node.has_pool:
                 if own is not None:
                     return build.add(VisitedSlot(node, own.entry))
-                return self.slot_of(build, node, _cell(build, index, node, block))
+                return self.slot_of(build, node, cell_of(build, index, node, block))
         return None
 
     def slot_of(self, build: Builder, node: NodeSymbol, at: Sequence[Value]) -> Value:
@@ -228,8 +224,7 @@ class _Lowering:
             elif not size or node.shape[number] == 1:
                 inside.append(value)
             else:
-                near = _near(build, value, node, number, size)
-                inside.append((near or _far(build, value, size))[1])
+                inside.append(cell_and_place(build, value, size)[1])
         return build.add(FieldPtr(symbol.stored, [slot, *inside]))
 
     # ---- activation ----
@@ -238,7 +233,7 @@ class _Lowering:
         """The address of an element to be written. Its cell is active then."""
         node, own = symbol.node, self.own(build, symbol, index)
         assert node is not None
-        at = _cell(build, index, node, symbol.block)
+        at = cell_of(build, index, node, symbol.block)
         slot = self.slot(build, symbol, index, own)
         if not node.has_pool:
             mark = self.mark(build, node, at, slot)
@@ -286,7 +281,7 @@ class _Lowering:
     def made(self, build: Builder, node: NodeSymbol, at: Sequence[Value], slot: Value) -> None:
         """Fail, at the place of the access, if there was no slot for the cell of a hash node."""
         if node.hashed:
-            centred = [build.add(Binary("sub", i, _number(build, n // 2, i.type))) for i, n in zip(at, node.shape)]
+            centred = [build.add(Binary("sub", i, number_of(build, n // 2, i.type))) for i, n in zip(at, node.shape)]
             build.add(Assert(_compare(build, "ne", slot, 0), list(centred), node.full_message, "memory"))
 
     def wide(self, build: Builder, indices: Sequence[Value]) -> list[Value]:
@@ -301,12 +296,15 @@ class _Lowering:
         if found is None or not self.steady:
             return None
         node, block = found
-        places = [_visited(build, index[axis], node, number, size) for number, (axis, size) in enumerate(block)]
-        entries = {id(place.entry): place.entry for place in places if place is not None}
-        if len(entries) != 1 or any(place is None or not place.stays(size) for place, (_, size) in zip(places, block)):
+        places = [own_place(index[axis], node, number, size) for number, (axis, size) in enumerate(block)]
+        known = [
+            place for place, (_, size) in zip(places, block, strict=True) if place is not None and place.stays(size)
+        ]
+        entries = {place.leaf.entry for place in known if place.leaf is not None}
+        if len(known) < len(block) or len(entries) != 1:
             return None
-        inside = {axis: place.rest for place, (axis, _) in zip(places, block) if place is not None}
-        return _Own(next(iter(entries.values())), inside)
+        inside = {axis: rest_of(build, index[axis].type, place) for place, (axis, _) in zip(known, block, strict=True)}
+        return _Own(entries.pop(), inside)
 
     # ---- ops on cells ----
 
@@ -368,15 +366,10 @@ def _holes(values: Sequence[Value]) -> str:
 # ---- arithmetic ------------------------------------------------------------------------------------------------------
 
 
-def _number(build: Builder, value: int, type: object) -> Value:
-    assert isinstance(type, Prim)
-    return build.add(Const(float(value) if type.is_float else value, type=type))
-
-
 def _compare(build: Builder, kind: str, value: Value, by: int) -> Value:
     if value.type is u8:
         value = build.add(Cast(value, type=i32))
-    return build.add(Binary(kind, value, _number(build, by, value.type), type=u1))
+    return build.add(Binary(kind, value, number_of(build, by, value.type), type=u1))
 
 
 def _alike(build: Builder, a: Value, b: Value) -> tuple[Value, Value]:
@@ -399,102 +392,6 @@ def _from_zero(build: Builder, ptr: FieldPtr) -> list[Value]:
             value = build.add(Cast(value, type=i64 if value.type is u32 else i32))
         first = ptr.field.offset[axis] if ptr.field.offset else 0
         if first:
-            value = build.add(Binary("sub", value, _number(build, first, value.type)))
+            value = build.add(Binary("sub", value, number_of(build, first, value.type)))
         found.append(value)
     return found
-
-
-def _cell(build: Builder, index: Sequence[Value], node: NodeSymbol, block: Sequence[tuple[int, int]]) -> list[Value]:
-    """The index of the cell that an element is in."""
-    found: list[Value] = []
-    for number, ((axis, size), count) in enumerate(zip(block, node.shape, strict=True)):
-        value = index[axis]
-        if count == 1:
-            found.append(_number(build, 0, value.type))
-        else:
-            near = _near(build, value, node, number, size) if node.has_pool else None
-            found.append(near[0] if near is not None else _far(build, value, size)[0])
-    return found
-
-
-# ---- places in visited cells -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Visited:
-    """An index that is the size of a cell times that of a visited cell, plus a rest in [low, high]."""
-
-    index: Value
-    entry: Value
-    rest: Value
-    low: int
-    high: int
-
-    def stays(self, size: int) -> bool:
-        """Whether the rest is in the visited cell."""
-        return self.low >= 0 and self.high < size
-
-
-def _visited(build: Builder, value: Value, node: NodeSymbol, number: int, size: int) -> _Visited | None:
-    """The index along axis `number` of a node with cells of that size, in terms of a visited cell."""
-    form = affine(value)
-    for leaf, factor in form.terms:
-        if not isinstance(leaf, VisitedIndex) or leaf.node is not node or leaf.axis != number or factor != size:
-            continue
-        rest = {other: times for other, times in form.terms if other is not leaf}
-        low = high = form.constant
-        for other, times in rest.items():
-            if not isinstance(other, Value):
-                return None
-            ends = sorted(times * end for end in interval(other))
-            low, high = low + ends[0], high + ends[1]
-        if low < -_NEAR * size or high >= _NEAR * size:
-            return None
-        index = leaf if leaf.type is value.type else build.add(Cast(leaf, type=value.type))
-        return _Visited(index, leaf.entry, _sum(build, value.type, rest, form.constant), low, high)
-    return None
-
-
-def _sum(build: Builder, type: Any, terms: Mapping[Any, int], constant: int) -> Value:
-    total: Value | None = None
-    for leaf, factor in sorted(terms.items(), key=lambda term: getattr(term[0], "name", "")):
-        value = leaf if leaf.type is type else build.add(Cast(leaf, type=type))
-        if factor != 1:
-            value = build.add(Binary("mul", value, _number(build, factor, type)))
-        total = value if total is None else build.add(Binary("add", total, value))
-    if total is None:
-        return _number(build, constant, type)
-    return total if constant == 0 else build.add(Binary("add", total, _number(build, constant, type)))
-
-
-def _near(build: Builder, value: Value, node: NodeSymbol, number: int, size: int) -> tuple[Value, Value] | None:
-    """The index of the cell, and the place in it, of an index near a visited cell. Where the rest is that of an outer
-    loop, neither changes in the inner loops, so that the slot is loaded outside of them."""
-    if isinstance(value, Select):  # an index that `mask_accesses` keeps in range
-        a, b = (_near(build, one, node, number, size) for one in (value.a, value.b))
-        if a is None and b is None:
-            return None
-        ca, ia = a or _far(build, value.a, size)
-        cb, ib = b or _far(build, value.b, size)
-        return build.add(Select(value.condition, ca, cb)), build.add(Select(value.condition, ia, ib))
-    found = _visited(build, value, node, number, size)
-    if found is None:
-        return None
-    if found.stays(size):
-        return found.index, found.rest
-    bias = _NEAR if found.low < 0 and size & (size - 1) else 0  # `raw_div` rounds towards 0
-    rest = found.rest if not bias else build.add(Binary("add", found.rest, _number(build, bias * size, value.type)))
-    step, inside = _far(build, rest, size)
-    cell = build.add(Binary("add", found.index, step))
-    return cell if not bias else build.add(Binary("sub", cell, _number(build, bias, value.type))), inside
-
-
-def _far(build: Builder, value: Value, size: int) -> tuple[Value, Value]:
-    """The quotient and the remainder by the size of a cell."""
-    if size == 1:
-        return value, _number(build, 0, value.type)
-    if size & (size - 1):
-        by = _number(build, size, value.type)
-        return build.add(Binary("raw_div", value, by)), build.add(Binary("raw_mod", value, by))
-    shift, mask = _number(build, size.bit_length() - 1, value.type), _number(build, size - 1, value.type)
-    return build.add(Binary("shr", value, shift)), build.add(Binary("and", value, mask))

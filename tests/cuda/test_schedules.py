@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tests.sampling import only
-from weft.lang.program.init import program
 
 SHAPES = [(37, 50), (300, 1024), (2100, 516)]
 
@@ -214,35 +213,6 @@ def test_many_copies_of_small_targets(ti: Any, bins: int, kind: str) -> None:
     at = i * 7919 % bins
     {"add": np.add, "max": np.maximum, "xor": np.bitwise_xor}[kind].at(want, at, 1 if kind == "add" else i)
     assert (x.to_numpy() == want).all()
-
-
-@pytest.mark.parametrize("resident", [1, 3, 8])
-def test_blocks_with_copies_are_those_that_run_at_once(ti: Any, resident: int) -> None:
-    library = getattr(program().device.gpu, "library", None)
-    if library is None:
-        pytest.skip("a GPU does not say how many blocks it was given")
-    library.resident = resident
-    n = 50_000
-    x, total = ti.field(ti.i32, 16), ti.field(ti.i32, ())
-
-    @ti.kernel
-    def histogram():
-        for i in range(n):
-            x[i % 16] += 1
-
-    @ti.kernel
-    def add():
-        for i in range(n):
-            total[None] += i % 3
-
-    histogram()
-    *_, launched = library.launches
-    assert launched[1:4] == (resident * program().device.gpu.processors, 1, 1)
-    assert library.asked[-1] == (launched[0], 256, 0)
-    assert (x.to_numpy() == n // 16).all()
-    add()
-    assert library.launches[-1][1] == 8 * program().device.gpu.processors
-    assert total[None] == sum(i % 3 for i in range(n))
 
 
 FUNCTIONS: dict[str, tuple[Any, float, float, float, float]] = {

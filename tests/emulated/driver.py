@@ -106,6 +106,10 @@ class EmulatedDriver(Driver):
         self.rules = dict[int, tuple[str, int]]()  # about the blocks of kernels
         self.together = set[int]()  # kernels whose threads meet
         self.launches = list[tuple[int, ...]]()
+        self.resident, self.asked = (
+            8,
+            list[tuple[int, int, int]](),
+        )  # blocks that a multiprocessor holds; of what kernels
         self.events = dict[int, float]()  # when they were recorded
         self.graphs = dict[int, dict[int, list[Any]]]()  # of each node, its last parameters and whether it is on
         self.handles = itertools.count(1000)
@@ -276,7 +280,8 @@ class EmulatedDriver(Driver):
         pass
 
     def resident_blocks(self, function: int, threads: int, shared: int) -> int:
-        return 8
+        self.asked.append((function, threads, shared))
+        return self.resident
 
     def launch(self, function: int, grid: Dim3, block: Dim3, shared: int, stream: int, params: int) -> None:
         if self._refused(function, block):

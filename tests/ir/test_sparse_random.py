@@ -9,7 +9,7 @@ import pytest
 
 from tests.ir.test_sparse_lowering import PLAIN, agree, compare, kernel_of
 from tests.sampling import draws
-from tests.sparse_programs import Draw, drawn_tree
+from tests.sparse_programs import Draw, drawn_tree, twin_tree
 from tests.sparse_trees import lower
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.interleaving import Schedule
@@ -26,6 +26,15 @@ def test_random_series_of_kernels(seed: int, monkeypatch: pytest.MonkeyPatch) ->
     bodies = [(draw.body(), "") for _ in range(3)]
     traits = replace(CPU, piece=rng.choice((1, 2, 5, 1024)), groups=rng.choice((1, 3, 8)))
     compare(made, bodies, replace(PLAIN, verify=seed % 8 == 7, threads=rng.choice((1, 3)), traits=traits))
+
+
+@pytest.mark.parametrize("seed", range(draws(64)))
+def test_random_loops_over_one_of_two_trees(seed: int) -> None:
+    rng = Random(f"twins {seed}")
+    made = twin_tree(rng)
+    draw = Draw(rng, made)
+    bodies = [(draw.scatter(), ""), (draw.mirror(), ""), (draw.scatter(), ""), (draw.mirror(), "")]
+    compare(made, bodies, replace(PLAIN, verify=seed % 8 == 7, threads=rng.choice((1, 3))))
 
 
 @pytest.mark.parametrize("weak", [False, True])
