@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.codegen.cpu import vector_memory, vectors
+from weft.codegen.cpu import lane_loops, vector_memory, vectors
 from weft.codegen.cpu.float_extremes import FLOAT_EXTREMES
 from weft.codegen.cpu.parts import Parts, cuts_of
 from weft.codegen.cpu.privatization import (
@@ -53,7 +53,7 @@ from weft.ir.types import Prim, f32, f64
 __all__ = ["compile_kernel", "emit_kernel", "target_hooks"]
 
 # Imported for the ops that they register.
-_WRITERS = (control_ops, memory_ops, philox, scalar_ops, synchronization, vector_memory, vectors)
+_WRITERS = (control_ops, lane_loops, memory_ops, philox, scalar_ops, synchronization, vector_memory, vectors)
 
 # Below this price a loop is not worth waking another thread. A chunk should cost about as much.
 _CHUNK = 40_000.0

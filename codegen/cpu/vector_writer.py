@@ -14,14 +14,38 @@ from weft.ir.core import Op, Value
 from weft.ir.registry import registers
 from weft.ir.types import Lanes, Prim, u1
 
-__all__ = ["ALIGNED", "VECTORS", "VectorWriter", "as_bytes", "held_as", "in_width", "on_vectors", "spread", "vector_of"]
+__all__ = [
+    "ALIGNED",
+    "VECTORS",
+    "Spilled",
+    "VectorWriter",
+    "as_bytes",
+    "as_number",
+    "bits_of",
+    "held_as",
+    "in_width",
+    "lowest_bit",
+    "on_vectors",
+    "spread",
+    "vector_of",
+]
 
 _WRITERS = (call_ops, control_ops, memory_ops, philox, scalar_ops, synchronization)  # which register their emitters
 
-# The emitters of all ops in code with vectors. `vectors.py` and `vector_memory.py` add theirs.
+# The emitters of all ops in code with vectors. `vectors.py`, `vector_memory.py` and `lane_loops.py` add theirs.
 VECTORS: dict[type[Op], Callable[[Any, Any], str | None]] = dict(EMITTERS)
 
 ALIGNED = 64  # the alignment in bytes of a local with vectors
+
+
+@dataclass(frozen=True)
+class Spilled:
+    """Where the elements of a vector are: each lane has `width` numbers in the slot, of which it is the one at
+    `position`."""
+
+    slot: str
+    width: int = 1
+    position: int = 0
 
 
 @dataclass
@@ -34,7 +58,7 @@ class VectorWriter(FunctionWriter):
     """
 
     emitters: Emitters = field(default_factory=lambda: VECTORS)
-    spilled: dict[Value, str] = field(default_factory=dict[Value, str])
+    spilled: dict[Value, Spilled] = field(default_factory=dict[Value, Spilled])
     spare: dict[str, list[str]] = field(default_factory=dict[str, "list[str]"])
     read: dict[Op, str] = field(default_factory=dict[Op, str])
 
@@ -73,3 +97,21 @@ def as_bytes(f: VectorWriter, value: Value) -> str:
     """A vector as it is in memory."""
     type, text = vector_of(value), f.use(value)
     return f.set(f"zext {spell(type)} {text} to {held_as(type)}") if type.elem is u1 else text
+
+
+def bits_of(f: VectorWriter, mask: Value) -> tuple[str, str]:
+    """A mask as an integer, and the type of that."""
+    type = vector_of(mask)
+    return f.set(f"bitcast {spell(type)} {f.use(mask)} to i{type.count}"), f"i{type.count}"
+
+
+def lowest_bit(f: VectorWriter, bits: str, type: str) -> str:
+    """The number of the lowest bit of an integer that is not 0, as i64."""
+    lowest = f.module.declare(f"{type} @llvm.cttz.{type}({type}, i1)")
+    return as_number(f, f.set(f"call {type} @{lowest}({type} {bits}, i1 true)"), type)
+
+
+def as_number(f: VectorWriter, number: str, type: str) -> str:
+    """An integer of that type as i64."""
+    size = int(type[1:])
+    return number if size == 64 else f.set(f"zext {type} {number} to i64")

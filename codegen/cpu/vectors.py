@@ -2,32 +2,27 @@
 
     %v = masked_load %p, %m : <16 x f32>     call <16 x float> @llvm.masked.load(ptr %p, <16 x i1> %m, zeroinitializer)
     %w = binary mul %v, %2 : <16 x f32>      fmul <16 x float> %v, splat (float 2.0)
-    each_lane %m (%k: i64) { ... }           a loop over the bits of %m
 
 `VECTORS` holds the emitters of all ops in code with vectors. Elementwise ops are emitted as usual, in the width of
-their type. `vector_memory.py` emits accesses to memory.
+their type. `vector_memory.py` emits accesses to memory, `lane_loops.py` loops over the lanes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Sequence
 
 from weft.codegen.cpu.inverse_roots import over_estimated_root
 from weft.codegen.cpu.vector_writer import (
-    ALIGNED,
     VectorWriter,
-    as_bytes,
-    held_as,
+    as_number,
+    bits_of,
     in_width,
     on_vectors,
     spread,
     vector_of,
 )
-from weft.codegen.llvm.cold_versions import write_apart
 from weft.codegen.llvm.function import EMITTERS, spell
-from weft.codegen.llvm.spelling import constant, in_memory
+from weft.codegen.llvm.spelling import constant
 from weft.ir.core import BlockArg, Op, Value
 from weft.ir.ops import (
     AnyActive,
@@ -35,14 +30,10 @@ from weft.ir.ops import (
     BitCast,
     Cast,
     Const,
-    EachLane,
     FirstActive,
     FirstLanes,
     For,
-    Lane,
-    LaneRandom,
     Ramp,
-    Random,
     Reduce,
     Select,
     Shuffle,
@@ -97,19 +88,6 @@ def _ramp(f: VectorWriter, op: Ramp) -> str:
 def _constants(numbers: Sequence[int | float | bool], type: Prim) -> str:
     """A constant vector."""
     return f"<{', '.join(f'{spell(type)} {constant(number, type)}' for number in numbers)}>"
-
-
-@on_vectors(Lane)
-def _lane(f: VectorWriter, op: Lane) -> str:
-    if op in f.read:
-        return f.read[op]
-    slot, type, number = f.spilled.get(op.x), vector_of(op.x), f.use(op.number)
-    if slot is None or isinstance(op.number, Const):
-        return f.set(f"extractelement {spell(type)} {f.use(op.x)}, i64 {number}")
-    held = in_memory(type.elem) if isinstance(type.elem, Prim) else spell(type.elem)
-    place = f.set(f"getelementptr {held}, ptr {slot}, i64 {number}")
-    loaded = f.set(f"load {held}, ptr {place}")
-    return f.set(f"trunc i8 {loaded} to i1") if type.elem is u1 else loaded
 
 
 @on_vectors(Shuffle)
@@ -185,110 +163,15 @@ def _counted(value: Value) -> Task | For | None:
     return loop if isinstance(loop, Task | For) and left_of(loop) is value else None
 
 
-def _bits(f: VectorWriter, mask: Value) -> tuple[str, str]:
-    """A mask as an integer, and the type of that."""
-    type = vector_of(mask)
-    return f.set(f"bitcast {spell(type)} {f.use(mask)} to i{type.count}"), f"i{type.count}"
-
-
 @on_vectors(AnyActive)
 def _any_active(f: VectorWriter, op: AnyActive) -> str:
-    bits, type = _bits(f, op.mask)
+    bits, type = bits_of(f, op.mask)
     return f.set(f"icmp ne {type} {bits}, 0")
 
 
 @on_vectors(FirstActive)
 def _first_active(f: VectorWriter, op: FirstActive) -> str:
-    bits, type = _bits(f, op.mask)
+    bits, type = bits_of(f, op.mask)
     lowest = f.module.declare(f"{type} @llvm.cttz.{type}({type}, i1)")
     number = f.set(f"call {type} @{lowest}({type} {bits}, i1 false)")  # the number of lanes if there is none
-    return _as_number(f, f.set(f"and {type} {number}, {vector_of(op.mask).count - 1}"), type)
-
-
-def _lowest(f: VectorWriter, bits: str, type: str) -> str:
-    """The number of the lowest bit of an integer that is not 0, as i64."""
-    lowest = f.module.declare(f"{type} @llvm.cttz.{type}({type}, i1)")
-    return _as_number(f, f.set(f"call {type} @{lowest}({type} {bits}, i1 true)"), type)
-
-
-def _as_number(f: VectorWriter, number: str, type: str) -> str:
-    size = int(type[1:])
-    return number if size == 64 else f.set(f"zext {type} {number} to i64")
-
-
-# ---- one lane after another ------------------------------------------------------------------------------------------
-
-
-@on_vectors(EachLane)
-def _each_lane(f: VectorWriter, op: EachLane) -> None:
-    """A loop over the bits of the mask. Vectors of which the body reads single elements are stored first: LLVM would
-    store them again in each iteration."""
-    number = op.body.args[0]
-    read = [user for user in number.users if isinstance(user, Lane)]
-    outside = dict.fromkeys(lane.x for lane in read if isinstance(lane.x, Op) and not lane.x.within(op))
-    slots = {vector: _spill(f, vector) for vector in outside if vector not in f.spilled}
-    f.spilled |= {vector: slot for vector, (slot, _) in slots.items()}
-    with _lanes(f, op) as lane:
-        f.values[number] = lane
-        if op.cold:
-            _cold(f, op)
-        else:
-            f.block(op.body)
-    for vector, (slot, type) in slots.items():
-        del f.spilled[vector]
-        f.spare.setdefault(type, []).append(slot)
-
-
-def _spill(f: VectorWriter, vector: Value) -> tuple[str, str]:
-    """A slot with that vector in it, and its type."""
-    type = held_as(vector_of(vector))
-    spare = f.spare.get(type)
-    slot = spare.pop() if spare else f.stack(type, align=ALIGNED)
-    f.do(f"store {type} {as_bytes(f, vector)}, ptr {slot}, align {ALIGNED}")
-    return slot, type
-
-
-def _cold(f: VectorWriter, op: EachLane) -> None:
-    """The body, in a function of its own if it is long. The elements that it reads of vectors are its parameters."""
-    elements = [lane for lane in op.body if isinstance(lane, Lane) and lane.x in f.spilled]
-    f.read = {lane: _lane(f, lane) or "" for lane in elements}
-    one, end = f.fresh_label("one"), f.fresh_label("rest")
-    f.start(one)
-    in_lanes, f.in_lanes = f.in_lanes, False
-    write_apart(f, op.body, end)
-    f.in_lanes = in_lanes
-    f.start(end)
-    f.read = {}
-
-
-@contextmanager
-def _lanes(f: VectorWriter, op: EachLane) -> Generator[str]:
-    """A loop over the active lanes, in ascending order. Gives the number of the lane (i64). LLVM does not unroll a
-    loop that rarely runs."""
-    head, latch, done = f.fresh_label("lane"), f.fresh_label("latch"), f.fresh_label("done")
-    start, bits = _bits(f, op.mask)
-    left, rest, before = f.register("left"), f.register("rest"), f.label
-    if op.some:
-        f.jump(head)
-    else:
-        f.branch(f.set(f"icmp ne {bits} {start}, 0"), head, done)
-    f.lines.append(f"{head}:")
-    f.lines.append(f"  {left} = phi {bits} [ {start}, %{before} ], [ {rest}, %{latch} ]")
-    f.label, f.open = head, True
-    yield _lowest(f, left, bits)
-    f.start(latch)
-    lower = f.set(f"sub {bits} {left}, 1")
-    f.lines.append(f"  {rest} = and {bits} {left}, {lower}")
-    f.branch(f.set(f"icmp ne {bits} {rest}, 0"), head, done, f.module.loop_hints(copies=not op.cold))
-    f.start(done)
-
-
-@on_vectors(LaneRandom)
-def _lane_random(f: VectorWriter, op: LaneRandom) -> str:
-    """Each iteration counts its own random numbers, next to those of the others."""
-    before, number = f.random, f.use(op.number)
-    draws = f.set(f"getelementptr i32, ptr {before.draws}, i64 {number}")
-    f.random = replace(before, draws=draws, lane=f.set(f"add i64 {before.lane}, {number}"))
-    drawn = EMITTERS[Random](f, op) or ""
-    f.random = before
-    return drawn
+    return as_number(f, f.set(f"and {type} {number}, {vector_of(op.mask).count - 1}"), type)

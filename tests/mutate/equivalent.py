@@ -188,9 +188,11 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "weft.codegen.cpu.vectors": {
         "_splat: isinstance(type.elem, Prim) -> True": "no constant is an address",
-        "_lane: isinstance(op.number, Const) -> False": "the slot holds the same element",
         "_counted: isinstance(value, BlockArg) -> True": "an op is no argument of the loop around it",
         "_counted: value.block is not None -> True": _TYPES,
+    },
+    "weft.codegen.cpu.lane_loops": {
+        "_lane: isinstance(op.number, Const) -> False": "the slot holds the same element",
         "_each_lane: isinstance(lane.x, Op) -> True": "no block has a vector as an argument",
     },
     "weft.codegen.cpu.vector_memory": {

@@ -292,6 +292,8 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "tests/codegen/test_lane_memory.py",
         *_LANES,
     ),
+    "weft.codegen.cpu.lane_loops": ("tests/codegen/test_lane_rows.py", "tests/codegen/test_vector_text.py", *_LANES),
+    "weft.ir.mapping.lane_rows": ("tests/codegen/test_lane_rows.py", *_LANES),
     "weft.codegen.cpu.vectors": ("tests/codegen/test_vector_text.py", "tests/codegen/test_vectors.py", *_LANES),
     "weft.codegen.cpu.vector_writer": ("tests/codegen/test_vector_text.py", "tests/codegen/test_vectors.py", *_LANES),
     "weft.codegen.cpu.inverse_roots": ("tests/codegen/test_vector_text.py", "tests/codegen/test_vectors.py", *_LANES),
