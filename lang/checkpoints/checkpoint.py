@@ -18,13 +18,14 @@ from weft.ir.errors import TypeMismatch, WeftError
 from weft.lang.arguments import is_one, path_of, shown
 from weft.lang.atomic_files import previous_of, replacing
 from weft.lang.checkpoints.archive_formats import FORMATS, Get
-from weft.lang.checkpoints.state import Holder, holders, is_plain, random_state, set_random_state
+from weft.lang.checkpoints.state import Holder, deactivate_before, holders, is_plain, random_state, set_random_state
 from weft.lang.extras import MissingLibrary
 
 __all__ = ["CheckpointError", "load", "save"]
 
 _MANIFEST = "weft-manifest"
 _VERSION = 1  # of the manifest
+_PLACES = "@"  # the array of the indices of the active elements of x is x@
 _NAME = re.compile(r"\w[\w -]*(\.\w[\w -]*)*")
 
 
@@ -44,7 +45,8 @@ def save(path: Any, state: Mapping[str, Any] | None = None, /, **named: Any) -> 
 
     Each keyword names one item of the state. An item is a field, a field of structs, an ndarray, an array of numpy, a
     dict of these, or a number, a string, True, False or None. Names that are not valid identifiers go into a dict, the
-    second argument. A gradient is written with its field. The state of the random numbers is always written.
+    second argument. Of a sparse field, the indices and values of the active elements are written. A gradient is written
+    with its field. The state of the random numbers is always written.
 
     The ending of `path` selects the format: `.npz` needs nothing else; `.h5` and `.hdf5` need h5py (`pip install
     'weft[hdf5]'`); `.zarr`, a folder, needs zarr (`pip install 'weft[zarr]'`). Other programs can read all of them:
@@ -71,9 +73,12 @@ def save(path: Any, state: Mapping[str, Any] | None = None, /, **named: Any) -> 
     entries: dict[str, Any] = {}
     with replacing(target, durable=True) as new, kind.writing(new) as put:
         for holder in arrays:
-            array = _little(holder.get())
-            put(holder.name, array)
-            entries[holder.name] = _entry(holder, array)
+            places, array = holder.active() if holder.is_sparse else (None, holder.get())
+            put(holder.name, _little(array))
+            entries[holder.name] = _entry(holder, _little(array))
+            if places is not None:
+                put(f"{holder.name}{_PLACES}", _little(places))
+                entries[holder.name]["places"] = {"count": len(places), "crc32": _checksum(places)}
         manifest = {"version": _VERSION, "values": values, "arrays": entries, "random": random_state()}
         put(_MANIFEST, _packed(manifest))
 
@@ -83,8 +88,9 @@ def load(path: Any, into: Mapping[str, Any] | None = None, /, **named: Any) -> d
 
     Each keyword names an item of the file and the field, ndarray or array of numpy that receives it. The names, types
     and shapes must be those in the file. Returns all other items in a dict: values as they were, arrays and fields as
-    arrays of numpy, and fields of structs as dicts of arrays. `ti.load("run.npz")` returns everything, and needs none
-    of the fields. Later random numbers are those that followed when the file was written, on any arch.
+    arrays of numpy, sparse fields as pairs of arrays, indices and values, and fields of structs as dicts of arrays.
+    `ti.load("run.npz")` returns everything, and needs none of the fields. Later random numbers are those that followed
+    when the file was written, on any arch.
 
     The file is read and checked as a whole before anything is changed. Raises CheckpointError (a ValueError) if it is
     not a checkpoint, if it is damaged, or if an item does not fit; FileNotFoundError if there is no such file.
@@ -116,8 +122,13 @@ def load(path: Any, into: Mapping[str, Any] | None = None, /, **named: Any) -> d
         raise
     except Exception as error:  # whatever the reader of a format raises for bytes that are not of that format
         raise CheckpointError(f"{str(source)!r} is damaged, or it is not a checkpoint ({error})") from error
+    deactivate_before(targets.values())
     for name, holder in targets.items():
-        holder.set(arrays.pop(name))
+        array = arrays.pop(name)
+        if isinstance(array, tuple):
+            holder.set_active(*array)
+        else:
+            holder.set(array)
     set_random_state(manifest["random"])
     return {**manifest["values"], **_nested(arrays, manifest["arrays"])}
 
@@ -204,13 +215,22 @@ def _manifest(get: Get, source: Path) -> dict[str, Any]:
 
 
 def _read(get: Get, name: str, entry: Mapping[str, Any]) -> Any:
-    """The array of this entry. Raises ValueError if it differs from what was written."""
-    array = get(name)
-    if array.dtype.name != entry["dtype"] or list(array.shape) != entry["shape"] + entry["element"]:
+    """The array of this entry; of a sparse field, the indices and the values. Raises ValueError if it differs from what
+    was written."""
+    array, active = get(name), entry.get("places")
+    shape = entry["shape"] if active is None else [active["count"]]
+    if array.dtype.name != entry["dtype"] or list(array.shape) != shape + entry["element"]:
         raise ValueError(f"'{name}' has a different type or shape than the manifest says")
     if _checksum(array) != entry["crc32"]:
         raise ValueError(f"the checksum of '{name}' is wrong")
-    return array
+    if active is None:
+        return array
+    places = get(f"{name}{_PLACES}")
+    if places.dtype != np.int64 or places.shape != (len(array), len(entry["shape"])):
+        raise ValueError(f"'{name}' has indices of a different type or shape than the manifest says")
+    if _checksum(places) != active["crc32"]:
+        raise ValueError(f"the checksum of the indices of '{name}' is wrong")
+    return places, array
 
 
 def _check_fit(holder: Holder, entry: Any, manifest: Mapping[str, Any], source: Path) -> None:
@@ -252,7 +272,7 @@ def _nested(arrays: dict[str, Any], entries: Mapping[str, Any]) -> dict[str, Any
         inner = made
         for step in path:
             inner = inner.setdefault(step, {})
-        inner[last] = array if array.shape else array[()]
+        inner[last] = array if isinstance(array, tuple) or array.shape else array[()]
     return made
 
 

@@ -6,7 +6,7 @@ A struct field has an array for each member: `particles.pos`. The gradient and t
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +16,16 @@ from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import shown
 from weft.lang.data.companions import companions_of
 from weft.lang.data.field import Field
+from weft.lang.data.field_tree import nodes_below
 from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.snode_api import SNode
 from weft.lang.data.struct_field import StructField
 from weft.lang.data.struct_ndarray import StructMembers
 from weft.lang.interpret.random import draws
 from weft.lang.program.init import program
 from weft.lang.values.matrix import Matrix
 
-__all__ = ["Holder", "holders", "is_plain", "random_state", "set_random_state"]
+__all__ = ["Holder", "deactivate_before", "holders", "is_plain", "random_state", "set_random_state"]
 
 _KINDS = "biufc"  # the kinds of numpy's types that a checkpoint can have: numbers and truth values
 
@@ -60,6 +62,26 @@ class Holder:
         """The index of the first element."""
         return self.owner.offset if isinstance(self.owner, Field) else (0,) * len(self.shape)
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it is a sparse field, of which only the active elements are written."""
+        return isinstance(self.owner, Field) and self.owner.describe().node is not None
+
+    def active(self) -> tuple[Any, Any]:
+        """The indices of the active elements of a sparse field, and their numbers, of shape `(n, *element)`."""
+        indices, values = self.owner.active()
+        return indices, np.asarray(values).reshape(len(indices), *self.element)
+
+    def set_active(self, indices: Any, values: Any) -> None:
+        """Set these elements, which activates them, and all others to 0."""
+        if isinstance(self.owner, Field):
+            self.owner.fill(0)
+            self.owner.from_active(indices, values.reshape(len(indices), *self.owner.element_shape))
+            return
+        made = np.zeros(self.shape, self.dtype)
+        made[tuple(indices.T)] = values
+        self.set(made)
+
     def check(self) -> None:
         """Raise an exception if `set` would: FieldError if the memory is gone, ValueError if it is read-only."""
         if isinstance(self.owner, Field):
@@ -80,6 +102,23 @@ class Holder:
             self.owner.from_numpy(array)
         else:
             self.owner[...] = array
+
+
+def deactivate_before(targets: Iterable[Holder]) -> None:
+    """Deactivate the sparse nodes at the top all of whose fields are loaded, so that what is active afterwards is what
+    was active when the file was written."""
+    loaded = {id(holder.owner) for holder in targets}
+    tops: dict[int, SNode] = {}
+    for holder in targets:
+        if holder.is_sparse:
+            tree, path = holder.owner.snode.tree, holder.owner.snode.node.path()
+            top = next(node for node in path if node.is_sparse)
+            tops[id(top)] = SNode(top, tree)
+    for top in tops.values():
+        places = (node for node in nodes_below(top.node) if node.kind == "place")
+        fields = [top.tree.fields[place] for place in places if place in top.tree.fields]
+        if all(id(made) in loaded for made in fields):
+            top.deactivate_all()
 
 
 def is_plain(value: Any) -> bool:
