@@ -256,7 +256,7 @@ class NodeSymbol:
         if self.has_pool:
             entries = self._entries()
             found |= {} if entries is None else {"entries": replace(entries, hidden="sparse")}
-            rows = book_fields(self.capacity, len(self.shape), self.pieces, self.hashed)
+            rows = book_fields(self.capacity, len(self.shape), self.pieces, self._tables(), self.hashed)
             for role, (dtype, shape, start) in rows.items():
                 name = f"{self.name}.{role}"
                 made = FieldSymbol.dense(name, dtype, shape, self.book, (start,), _rows(shape, dtype.size))
@@ -266,6 +266,21 @@ class NodeSymbol:
     def part(self, role: str) -> FieldSymbol:
         """The field of that role."""
         return self.parts[role]
+
+    @property
+    def local(self) -> tuple[int, ...]:
+        """How many cells one of its tables has along each axis. There is a table in each cell of `home`."""
+        home = self.home
+        if home is None:
+            return self.shape
+        inside = dict(next(block for above, block in self.table.above() if above is home))
+        return tuple(inside.get(axis, extent) for axis, extent in enumerate(self.shape))
+
+    def _tables(self) -> tuple[int, int]:
+        """How many tables there may be, and the entries of each."""
+        if self.hashed:
+            return 0, 0
+        return 1 if self.home is None else self.home.capacity, prod(self.local)
 
     def _entries(self) -> FieldSymbol | None:
         """The entries of its tables in the order of their indices, by the slot of the cell above in whose cell the

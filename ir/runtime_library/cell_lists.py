@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from math import prod
 
 from weft.ir.runtime_library.hashed_lists import hash_list_text, refill_text
+from weft.ir.runtime_library.piece_sums import PIECE_TEXT, groups_text, own_names, sums_text
 from weft.ir.runtime_library.slot_pool import given_back_text
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.target import Traits
@@ -33,7 +34,7 @@ def list_text(node: NodeSymbol, traits: Traits) -> str:
     """The loops that make the list of a node. They run over nothing if it is up to date."""
     if node.hashed:
         return hash_list_text(node)
-    home, local = node.home, _local(node)
+    home, local = node.home, node.local
     count = prod(local)
     entry, cell = _entry(node, local), "\n".join(_cell(node, local))
     stores = "\n".join(
@@ -46,22 +47,16 @@ def list_text(node: NodeSymbol, traits: Traits) -> str:
     if home is not None:
         parents = f"%home_count = field_ptr @{home.name}.count[] : *i32\n%parents = load %home_count : i32"
     chunks, groups = -(-count // traits.piece), traits.groups
-    numbers = {"chunks": chunks, "piece": traits.piece, "local": count, "groups": groups, "last": groups - 1}
+    numbers = {"chunks": chunks, "piece": traits.piece, "local": count, "groups": groups_text(groups)}
     head = _HEAD.format(name=node.name, parents=parents, **numbers)
     if home is None and chunks == 1:  # one piece, which needs no other threads
         return f"{head}{_SMALL.format(name=node.name, scan=filled)}"
     counted = _COUNTED.format(entry=entry)
-    sums = _SUM.format(name=node.name) if groups > 1 else ""
+    made = f"%made = field_ptr @{node.name}.changed[] : *i32\nstore %made, %zero"
+    sums = sums_text(node, "sums", "count", made, groups)
     return (
-        f"{head}{_COUNT.format(name=node.name, scan=counted)}{_own_names(sums, 2)}"
-        f"{_own_names(_ADD.format(name=node.name), 3)}{_own_names(_FILL.format(name=node.name, scan=filled), 4)}"
-    )
-
-
-def _own_names(text: str, number: int) -> str:
-    """The text with other names for what it defines."""
-    return re.sub(
-        r"%(?!(?:zero|one|none|chunks|piece|local|all|each|pieces|groups|last)\b)(\w+)", rf"%\1_{number}", text
+        f"{head}{_COUNT.format(name=node.name, scan=counted)}{sums}"
+        f"{own_names(_FILL.format(name=node.name, scan=filled), 4)}"
     )
 
 
@@ -80,12 +75,7 @@ _HEAD = """
 {parents}
 %all = binary mul %parents, %chunks : i32
 %pieces = select %old, %all, %zero : i32
-%most_groups = const {groups} : i32
-%groups = select %old, %most_groups, %zero : i32
-%last = const {last} : i32
-%more = binary add %all, %last : i32
-%each = binary raw_div %more, %most_groups : i32
-"""
+{groups}"""
 
 _SMALL = """
 if %old then {{
@@ -100,15 +90,6 @@ if %old then {{
   store %count, %whole
   store %changed, %zero
 }}
-"""
-
-_PIECE = """
-  %p = binary raw_div %t, %chunks : i32
-  %chunk = binary raw_mod %t, %chunks : i32
-  %begin = binary mul %chunk, %piece : i32
-  %most = binary add %begin, %piece : i32
-  %end = binary min %most, %local : i32
-  %total = alloca : *i32
 """
 
 # The entries of one piece of a table: `%total` counts those that are not 0.
@@ -145,7 +126,7 @@ _COUNT = (
     """
 parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
 """
-    + _PIECE
+    + PIECE_TEXT
     + """
   store %total, %zero
   {scan}
@@ -156,76 +137,12 @@ parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
 """
 )
 
-_GROUP = """
-  %begin = binary mul %g, %each : i32
-  %most = binary add %begin, %each : i32
-  %end = binary min %most, %all : i32
-  %total = alloca : *i32
-  store %total, %zero
-"""
-
-_SUM = (
-    """
-parallel_for begins=[%zero], ends=[%groups], config={{simd=1}} (%g: i32) {{
-"""
-    + _GROUP
-    + """
-  for %begin, %end, %one (%k: i32) {{
-    %sum = field_ptr @{name}.sums[%k] : *i32
-    %here = load %sum : i32
-    %before = load %total : i32
-    %after = binary add %before, %here : i32
-    store %total, %after
-  }}
-  %group = field_ptr @{name}.groups[%g] : *i32
-  %found = load %total : i32
-  store %group, %found
-}}
-"""
-)
-
-# Each group adds up the sums of all groups before it. The last one knows the number of all cells.
-_ADD = (
-    """
-parallel_for begins=[%zero], ends=[%groups], config={{simd=1}} (%g: i32) {{
-"""
-    + _GROUP
-    + """
-  for %zero, %g, %one (%h: i32) {{
-    %group = field_ptr @{name}.groups[%h] : *i32
-    %found = load %group : i32
-    %so_far = load %total : i32
-    %added = binary add %so_far, %found : i32
-    store %total, %added
-  }}
-  for %begin, %end, %one (%k: i32) {{
-    %sum = field_ptr @{name}.sums[%k] : *i32
-    %here = load %sum : i32
-    %before = load %total : i32
-    store %sum, %before
-    %after = binary add %before, %here : i32
-    store %total, %after
-  }}
-  %ends = binary eq %g, %last : u1
-  if %ends then {{
-    %whole = load %total : i32
-    %behind_all = field_ptr @{name}.sums[%all] : *i32
-    store %behind_all, %whole
-    %count = field_ptr @{name}.count[] : *i32
-    store %count, %whole
-    %made = field_ptr @{name}.changed[] : *i32
-    store %made, %zero
-  }}
-}}
-"""
-)
-
 # A piece without cells is not read again.
 _FILL = (
     """
 parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
 """
-    + _PIECE
+    + PIECE_TEXT
     + """
   %sum = field_ptr @{name}.sums[%t] : *i32
   %first = load %sum : i32
@@ -240,15 +157,6 @@ parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
 }}
 """
 )
-
-
-def _local(node: NodeSymbol) -> tuple[int, ...]:
-    """How many cells a table of the node has along each axis, in one cell of the pool in which it lies."""
-    home = node.home
-    if home is None:
-        return node.shape
-    inside = dict(next(block for above, block in node.table.above() if above is home))
-    return tuple(inside.get(axis, extent) for axis, extent in enumerate(node.shape))
 
 
 def _entry(node: NodeSymbol, local: Sequence[int]) -> str:
@@ -362,7 +270,7 @@ def collect_text(node: NodeSymbol, nodes: Sequence[NodeSymbol]) -> list[tuple[st
     head = _COLLECT.format(name=node.name, words=raw.shape[-1])
     found: list[tuple[str, list[FieldSymbol]]] = []
     for child in tables_of(node, nodes):
-        local = _local(child)
+        local = child.local
         text = _FREED_CHILDREN.format(
             name=node.name,
             child=child.name,

@@ -31,24 +31,24 @@ ALLOCATE = """
 
 # The slot number %number: %slot, 0 if there is none.
 _SLOT = """
-  %size = const {capacity} : i64
-  %last = field_ptr @{name}.last[] : *i64
-  %fresh = field_ptr @{name}.fresh[] : *i64
-  %end = load %last : i64
-  %used = load %fresh : i64
-  %given = binary lt %number, %end : u1
-  %place = binary raw_mod %number, %size : i64
-  %kept = field_ptr @{name}.free[%place] : *u32
-  %old = load %kept : u32
-  %behind = binary sub %number, %end : i64
-  %before = binary add %used, %behind : i64
-  %one_more = const 1 : i64
-  %next = binary add %before, %one_more : i64
-  %there = binary lt %next, %size : u1
-  %narrow = cast %next : u32
-  %no_slot = const 0 : u32
-  %new = select %there, %narrow, %no_slot : u32
-  %slot = select %given, %old, %new : u32
+  %slot_size = const {capacity} : i64
+  %slot_ring_last = field_ptr @{name}.last[] : *i64
+  %slot_fresh = field_ptr @{name}.fresh[] : *i64
+  %slot_end = load %slot_ring_last : i64
+  %slot_used = load %slot_fresh : i64
+  %slot_given = binary lt %number, %slot_end : u1
+  %slot_place = binary raw_mod %number, %slot_size : i64
+  %slot_kept = field_ptr @{name}.free[%slot_place] : *u32
+  %slot_used_again = load %slot_kept : u32
+  %slot_behind = binary sub %number, %slot_end : i64
+  %slot_before = binary add %slot_used, %slot_behind : i64
+  %slot_one_more = const 1 : i64
+  %slot_next = binary add %slot_before, %slot_one_more : i64
+  %slot_there = binary lt %slot_next, %slot_size : u1
+  %slot_narrow = cast %slot_next : u32
+  %slot_no_slot = const 0 : u32
+  %slot_new = select %slot_there, %slot_narrow, %slot_no_slot : u32
+  %slot = select %slot_given, %slot_used_again, %slot_new : u32
 """
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import prod
 
-from weft.ir.types import Prim, i32, i64, u32
+from weft.ir.types import Prim, i32, i64, u8, u32
 
 __all__ = [
     "BOOK",
@@ -26,7 +26,7 @@ PIECE = 32  # entries of a table: the fewest that one iteration counts when a li
 GROUPS = 1024  # groups of pieces, at most: their sums are added up by an iteration each
 _LINE = 64  # bytes: each field begins on a cache line of its own
 
-# Each field: its type, its shape (a number, or "slots", "axes", "pieces"), and what is in it.
+# Each field: its type, its shape (numbers, or names of numbers that depend on the node), and what is in it.
 BOOK: dict[str, tuple[Prim, tuple[int | str, ...], str]] = {
     "first": (i64, (), "how many slots were taken, see `slot_pool`"),
     "last": (i64, (), "how many slots were given back"),
@@ -34,6 +34,10 @@ BOOK: dict[str, tuple[Prim, tuple[int | str, ...], str]] = {
     "changed": (i32, (), "not 0: the list of cells is not up to date"),
     "count": (i32, (), "how many cells the list has"),
     "freed_count": (i64, (), "how many cells were deactivated and are not collected yet"),
+    "claimed": (i32, (), "not 0: new cells are asked for, see `claims`"),
+    "claims": (i32, (), "how many new cells are asked for"),
+    "base": (i64, (), "the number of the first slot for them"),
+    "full": (i32, (), "not 0: there are too few free slots for them"),
     "locks": (i32, (LOCKS,), "1 while an iteration activates a cell"),
     "free": (u32, ("slots",), "the slots that were given back, a ring"),
     "freed": (u32, ("slots",), "the slots of the deactivated cells"),
@@ -41,6 +45,9 @@ BOOK: dict[str, tuple[Prim, tuple[int | str, ...], str]] = {
     "where": (i32, ("slots", "axes"), "the indices of the cells in the list"),
     "groups": (i32, (GROUPS,), "the number of cells in each group of pieces of the tables"),
     "sums": (i32, ("pieces",), "the number of cells in each piece of the tables, then in all pieces before it"),
+    "touched": (i32, ("pieces",), "not 0: some entry of the piece is marked"),
+    "news": (i32, ("pieces",), "the number of marked entries, as in `sums`"),
+    "marks": (u8, ("tables", "row"), "of each entry of each table: 1 if a cell is asked for"),
 }
 
 # What the book of a hash node has besides: its hash table, and what the sort of its list needs.
@@ -69,12 +76,12 @@ def bucket_groups(slots: int) -> int:
 
 
 def book_fields(
-    slots: int, axes: int, pieces: int, hashed: bool = False
+    slots: int, axes: int, pieces: int, tables: tuple[int, int], hashed: bool = False
 ) -> dict[str, tuple[Prim, tuple[int, ...], int]]:
     """The type, the shape and the first byte of each field, for a node with that many slots and axes, whose tables have
-    that many pieces. `hashed`: it is a hash node."""
+    that many pieces. `tables`: how many tables there are, and the entries of each. `hashed`: it is a hash node."""
     groups = bucket_groups(slots)
-    numbers = {"slots": slots, "axes": axes, "pieces": pieces}
+    numbers = {"slots": slots, "axes": axes, "pieces": pieces, "tables": tables[0], "row": tables[1]}
     numbers |= {"entries": hash_entries(slots), "groups": groups, "buckets": groups**2}
     found: dict[str, tuple[Prim, tuple[int, ...], int]] = {}
     cursor = 0
@@ -85,7 +92,7 @@ def book_fields(
     return found
 
 
-def book_size(slots: int, axes: int, pieces: int, hashed: bool = False) -> int:
+def book_size(slots: int, axes: int, pieces: int, tables: tuple[int, int], hashed: bool = False) -> int:
     """The bytes of a book."""
-    dtype, shape, start = [*book_fields(slots, axes, pieces, hashed).values()][-1]
+    dtype, shape, start = [*book_fields(slots, axes, pieces, tables, hashed).values()][-1]
     return start + dtype.size * prod(shape)

@@ -228,11 +228,12 @@ class _Laid:
         parents = 1 if home is None else self.nodes[home].capacity
         # the cells of one table of its home
         local = prod(shape) if home is None else prod(shape) // prod(_cell_shape(home))
-        slot = bytes + book_size(1024, len(shape), 1024, hashed) // 1024
+        slot = bytes + book_size(1024, len(shape), 1024, (1, 1024), hashed) // 1024
         most = node.room if hashed else local * max(parents - 1, 1)
         capacity = max(min(most + 1, self.most // slot, _HASHED if hashed else _SLOTS), 2)
         pieces = (0 if hashed else parents * -(-local // PIECE)) + 1  # and the sum of all
-        self.memories += [capacity * bytes, book_size(capacity, len(shape), pieces, hashed)]
+        tables = (0, 0) if hashed else (parents, local)
+        self.memories += [capacity * bytes, book_size(capacity, len(shape), pieces, tables, hashed)]
         number = len(self.memories)
         table = self.place(node, [*levels, _digits(node.axes, node.counts, 4, start)], u32, 0, shape)
         if hashed:  # it is not stored as such: the run-time library finds slots

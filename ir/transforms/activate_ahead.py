@@ -1,175 +1,295 @@
-"""Activates the cells that a loop over cells writes in another tree before the loop."""
+"""Activates the cells that a task writes before the task runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from weft.ir.addresses import root_of
-from weft.ir.alias import is_access
-from weft.ir.cell_places import place_of
+from weft.ir.alias import is_access, space_of, spaces_meet
 from weft.ir.config import CompileConfig
-from weft.ir.core import Block, BlockArg, Builder, Value
+from weft.ir.core import Builder, Op, Value, ops_of
 from weft.ir.intervals import interval
 from weft.ir.ops import (
     Activate,
-    Append,
+    Alloca,
     AtomicLoad,
     Binary,
+    Break,
     Cast,
     Const,
+    Continue,
     Deactivate,
     FieldPtr,
+    For,
     If,
     Invoke,
     IsActive,
     Kernel,
-    Length,
+    Load,
+    Shared,
+    Simt,
     Task,
-    Unary,
-    VisitedIndex,
+    TempPtr,
+    While,
+    Yield,
 )
 from weft.ir.passes import pass_
+from weft.ir.pipeline import run_passes
+from weft.ir.runtime_library.claims import claim, claims_text
+from weft.ir.runtime_library.sparse_cells import written_on
 from weft.ir.symbols import NodeSymbol
 from weft.ir.tasks import box_of, parallel_tasks
-from weft.ir.types import i64, u1
+from weft.ir.transforms.die import drop_dead
+from weft.ir.transforms.lower_sparse import check_cell, from_zero, own_cell
+from weft.ir.transforms.near_cells import cell_of
+from weft.ir.types import u1
 
 __all__ = ["activate_ahead"]
+
+_FEW = 1024  # iterations: as many activate their cells themselves
+_REST = ("offload", "collapse", "full_simplify")  # what the tasks of the kernel have behind them
 
 
 @pass_("activate_ahead")
 def activate_ahead(root: Kernel, config: CompileConfig) -> bool:
-    """In a loop over the cells of a node P, where y lies in cells of another node Q with the same size:
+    """For a field below a node `pointer` of cells of 8 elements:
 
-                                                 range_for [0], [%n] (%cell) {
-        range_for [0, 0], [%n, 8] (%cell, %a) {      %c = visited_index @P, %cell, axis=0
-            %c = visited_index @P, %cell, axis=0     activate @Q [%c], if it is not active
-            %i = %c * 8 + %a              ->     }
-            store field_ptr @y[%i], %v           range_for [0, 0], [%n, 8] (%cell, %a) {
-        }                                            ...
-                                                     store field_ptr @y[%i] active=true, %v
-                                                 }
+        task range_for body (%i) {          task range_for body (%i) {      asks for the cells
+            %k = load @p[%i]                    %k = load @p[%i]
+            atomic add @x[%k], %v               %c = shr %k, 3
+        }                                       if load @P.table[%c] == 0 { store @P.marks[0, %c], 1 }
+                                     ->     }
+                                            (tasks that give slots to all marked cells)
+                                            task range_for body (%i) {
+                                                %k = load @p[%i]
+                                                atomic add (field_ptr @x[%k], active=true), %v
+                                            }
 
-    The cell of Q depends on the visited cell only, so it is activated once, and not tested for each element. The
-    second loop activates nothing, so that the loads of tables in it are invariant.
+    So a slot is not taken by a thread after another one, cells get slots in the order of their indices, and if there
+    are too few slots, nothing was written yet. With several nodes above one another, the outermost cells come first.
 
-    A write qualifies if each iteration of the loop executes it, its index is known to be in range, and the cell is the
-    same for all elements of the box of a visited cell. The cells of Q may be as large as those of P, or larger or
-    smaller by a factor. The task must not ask which cells are active, deactivate cells, append, call functions, or end
-    the kernel. A mask or a list is not activated ahead."""
+    The copy of the task keeps only what the indices of the written elements, and the conditions and loops around the
+    writes, depend on. These must not read memory that the task writes, order memory, draw random numbers, or need the
+    result of an atomic. The task must not deactivate cells, ask whether a cell is active, call functions, or
+    synchronize threads. All sparse nodes above the field must be `pointer` nodes whose tables are dense. Cells that the
+    iteration visits are active anyway. Other writes activate their cells as before.
+
+    An axis of the box on which no marked cell depends is left out of the copy, and one of which only the number of the
+    cell counts is run in steps. Loops of a few iterations are left alone.
+
+    If there are too few slots, the launch fails. Where a failed assertion does not keep later tasks from running, they
+    write only what is active."""
+    if root.called or not root.nodes:
+        return False
     changed = False
-    for task in parallel_tasks(root) if root.nodes else ():
-        cells = {} if _observes(task) else dict.fromkeys(_written(task))
-        for cell in cells:
-            _activate(root, task, cell)
-        for ptr in task.all_of(FieldPtr) if cells else ():
-            if _cell(task, ptr) in cells:
-                ptr.active = changed = True
+    for task in parallel_tasks(root):
+        changed |= _Task(root, task, config).run()
+    root.fields = tuple(dict.fromkeys([*root.fields, *(op.field for op in root.all_of(FieldPtr))]))
     return changed
 
 
 @dataclass(frozen=True)
-class _Index:
-    """The index of a cell along one axis: (index of the visited cell + before) x times // by + after."""
+class _Wanted:
+    """An op that activates a cell, and the nodes above what it writes, the outermost first."""
 
-    leaf: VisitedIndex | None
-    before: int
-    times: int
-    by: int
-    after: int
+    op: Op
+    nodes: tuple[NodeSymbol, ...]
 
 
-@dataclass(frozen=True)
-class _Cell:
-    node: NodeSymbol
-    indices: tuple[_Index, ...]
+class _Task:
+    def __init__(self, kernel: Kernel, task: Task, config: CompileConfig) -> None:
+        self.kernel, self.task, self.config = kernel, task, config
+        self.written = [root_of(op.ptr) for op in ops_of(*task.regions) if is_access(op) and op.writes]
 
+    def run(self) -> bool:
+        """Activate cells ahead of the task, if that is legal. Gives whether it is."""
+        if self.task.all_of(Deactivate, Invoke, IsActive, Simt, Shared) or self.is_short():
+            return False
+        wanted = self.wanted()
+        depth = max((len(one.nodes) for one in wanted), default=0)
+        made = [self.asking(wanted, level) for level in range(depth)]
+        if not made or None in made:
+            return False
+        for level, copy in enumerate(made):
+            assert copy is not None
+            self.kernel.body.insert(copy, self.task)
+            for node in dict.fromkeys(one.nodes[level] for one in wanted if level < len(one.nodes)):
+                self.make(node)
+        for one in wanted:
+            self.rest(one.op)
+        return True
 
-def _observes(task: Task) -> bool:
-    """Whether a cell that is activated early would make a difference in the task, or the task might not write it."""
-    cells = Activate, Append, Deactivate, Invoke, IsActive, Length
-    return any(isinstance(op, cells) or op.exits or op.fails for op in task.walk())
+    def is_short(self) -> bool:
+        box = box_of(self.task)
+        sizes = [
+            int(end.value) - int(begin.value)
+            for begin, end in zip(box.begins, box.ends)
+            if isinstance(begin, Const) and isinstance(end, Const)
+        ]
+        return len(sizes) == len(box.ends) and prod(max(size, 0) for size in sizes) <= _FEW
 
+    # ---- what is activated ----
 
-def _written(task: Task) -> Iterator[_Cell]:
-    """The cells that every iteration writes in."""
-    for op in task.body:
-        if is_access(op) and op.writes and not isinstance(op, AtomicLoad):
-            ptr = root_of(op.ptr)
-            cell = _cell(task, ptr) if isinstance(ptr, FieldPtr) and ptr.activates else None
-            if cell is not None:
-                yield cell
+    def wanted(self) -> list[_Wanted]:
+        found: list[_Wanted] = []
+        for op in ops_of(self.task.body):
+            nodes = self.nodes(op)
+            if nodes and all(node.kind == "pointer" and "entries" in node.parts for node in nodes):
+                found.append(_Wanted(op, nodes))
+        return found
 
+    def nodes(self, op: Op) -> tuple[NodeSymbol, ...]:
+        """The nodes of which the op may activate a cell, the outermost first."""
+        if isinstance(op, Activate):
+            return (*reversed([node for node, _ in op.node.table.above()]), op.node)
+        if not is_access(op) or not op.writes or isinstance(op, AtomicLoad):
+            return ()
+        root = root_of(op.ptr)
+        if not isinstance(root, FieldPtr) or root.field.node is None or not root.activates or root.active:
+            return ()
+        build = Builder.at(op)
+        if own_cell(build, root.field, from_zero(build, root)) is not None:
+            return ()
+        return tuple(reversed([node for node, _ in root.field.above()]))
 
-def _cell(task: Task, ptr: FieldPtr) -> _Cell | None:
-    """The cell of an element, if it depends on the first index of the task only, and is another one than that which the
-    loop visits."""
-    symbol, node = ptr.field, ptr.field.node
-    if node is None or not node.has_pool or node.hashed or node.length is not None or not _empty_never(task):
-        return None
-    for index, extent, first in zip(ptr.indices, symbol.shape, symbol.space.first, strict=True):
-        low, high = interval(index)
-        if low < first or high >= first + extent:
+    def cell(self, build: Builder, op: Op, node: NodeSymbol) -> list[Value]:
+        """The cell of that node that the op activates."""
+        if isinstance(op, Activate):
+            if node is op.node:
+                return list(op.indices)
+            block = next(block for above, block in op.node.table.above() if above is node)
+            return cell_of(build, op.indices, node, block)
+        root = root_of(op.operands[0])
+        assert isinstance(root, FieldPtr)
+        block = next(block for above, block in root.field.above() if above is node)
+        return cell_of(build, from_zero(build, root), node, block)
+
+    # ---- the copy of the task ----
+
+    def asking(self, wanted: Sequence[_Wanted], level: int) -> Task | None:
+        """A copy of the task that asks for the cells at one level. None if that is not legal."""
+        copies: dict[Value, Value] = {}
+        copy = self.task.clone(copies)
+        assert isinstance(copy, Task)
+        self.kernel.body.insert(copy, self.task)
+        given = set(ops_of(*copy.regions))
+        for one in wanted:
+            if level < len(one.nodes):
+                op = copies[one.op]
+                assert isinstance(op, Op)
+                self.ask(op, one.nodes[level])
+        made = set(ops_of(*copy.regions)) - given
+        _reduce(copy, made)
+        if not all(op in made or self.is_harmless(op) for op in ops_of(*copy.regions)):
+            copy.erase()
             return None
-    found = [_index(task, ptr.indices[axis], symbol.space.first[axis], size) for axis, size in symbol.block]
-    indices = tuple(index for index in found if index is not None)
-    if len(indices) < len(found) or all(index.leaf is None for index in indices):
-        return None
-    own = all(
-        index.leaf is not None
-        and (index.leaf.node, index.leaf.axis) == (node, axis)
-        and index == _Index(index.leaf, 0, 1, 1, 0)
-        for axis, index in enumerate(indices)
-    )
-    return None if own else _Cell(node, indices)
+        _narrow(copy)
+        copy.unlink()
+        return copy
+
+    def ask(self, op: Op, node: NodeSymbol) -> None:
+        """Ask for the cell of an op, right before it. An index out of bounds asks for nothing."""
+        build = Builder.at(op)
+        at = self.cell(build, op, node)
+        for index, extent in zip(at, node.shape, strict=True):
+            low, high = interval(index)
+            for kind, bound in [("ge", 0)] * (low < 0) + [("lt", extent)] * (high >= extent):
+                limit = build.add(Const(bound, type=index.type))
+                inside = build.add(If(build.add(Binary(kind, index, limit, type=u1))))
+                build = Builder(inside.then, None, op.span)
+        claim(build, node, at, self.config.traits)
+
+    def is_harmless(self, op: Op) -> bool:
+        """Whether an op of the copy depends on nothing that the task changes, and changes nothing."""
+        if op.pure or isinstance(op, (Alloca, If, For, While, Break, Continue, Yield)):
+            return True
+        if not is_access(op) or op.orders():
+            return False
+        root = root_of(op.ptr)
+        if isinstance(root, Alloca):
+            return True
+        return isinstance(op, Load) and not any(_meet(root, other) for other in self.written)
+
+    # ---- the tasks after it ----
+
+    def make(self, node: NodeSymbol) -> None:
+        """Insert the tasks that make the cells of a node that were asked for."""
+        kernel = written_on(self.kernel.nodes, "@made() -> ()", claims_text(node, self.config.traits))
+        run_passes(kernel, _REST, self.config)
+        for place in kernel.all_of(TempPtr):
+            assert isinstance(place, TempPtr)
+            place.offset += self.kernel.temp_bytes
+        for task in list(kernel.body):
+            for op in task.walk():
+                op.span = self.task.span
+            task.unlink()
+            self.kernel.body.insert(task, self.task)
+        self.kernel.temp_bytes += kernel.temp_bytes
+
+    def rest(self, op: Op) -> None:
+        """The op in the task: its cell is active."""
+        if isinstance(op, Activate):
+            check_cell(Builder.at(op), op, list(op.indices), op.node.shape)
+            op.erase()
+            return
+        root = root_of(op.operands[0])
+        assert isinstance(root, FieldPtr)
+        if self.config.traits.stops:
+            root.active = True
+        else:
+            root.activates = False
 
 
-def _empty_never(task: Task) -> bool:
-    """Whether the task has iterations for each first index."""
+def _meet(a: Value, b: Value) -> bool:
+    """Whether these roots of addresses may be in the same memory, in any two iterations."""
+    if isinstance(a, TempPtr) and isinstance(b, TempPtr):
+        return a.offset == b.offset
+    shared = isinstance(a, FieldPtr) and isinstance(b, FieldPtr) and a.field.shares_with(b.field)
+    return shared or spaces_meet(space_of(a), space_of(b))
+
+
+def _reduce(task: Task, kept: set[Op]) -> None:
+    """Leave only those ops of a task, and what they depend on."""
+    for op in reversed(ops_of(task.body, task.epilogue)):
+        if op not in kept and not op.users and not op.region_names and not isinstance(op, (Break, Continue)):
+            local = is_access(op) and isinstance(root_of(op.ptr), Alloca)
+            if not local:
+                op.erase()
+    drop_dead(ops_of(*task.regions))
+
+
+def _narrow(task: Task) -> None:
+    """Leave out axes of the box on which nothing depends, and run those of which only a quotient counts in steps."""
     box = box_of(task)
-    extents = [interval(end)[0] - interval(begin)[1] for begin, end in zip(box.begins[1:], box.ends[1:], strict=True)]
-    return all(extent > 0 for extent in extents)
+    count = len(box.begins)
+    for number, arg in enumerate(task.body.args):
+        build, begin, end = Builder(task.bounds, box, task.span), box.begins[number], box.ends[number]
+        if not arg.users:
+            one = build.add(Binary("add", begin, build.add(Const(1, type=arg.type))))
+            box.set_operand(count + number, build.add(Binary("min", end, one)))
+            continue
+        sizes = [_divisor(user, arg) for user in arg.users]
+        step = min(sizes)
+        if step == 1 or any(size % step for size in sizes) or not isinstance(begin, Const) or begin.value != 0:
+            continue
+        size, none = build.add(Const(step, type=arg.type)), build.add(Const(0, type=arg.type))
+        whole = build.add(Binary("max", end, none))
+        rest = build.add(Binary("ne", build.add(Binary("raw_mod", whole, size)), none, type=u1))
+        steps = build.add(Binary("raw_div", whole, size))
+        box.set_operand(count + number, build.add(Binary("add", steps, build.add(Cast(rest, type=arg.type)))))
+        for user, each in zip(list(arg.users), sizes, strict=True):
+            inside = Builder.at(user)
+            by = inside.add(Const(each // step, type=arg.type))
+            user.replace(arg if each == step else inside.add(Binary("raw_div", arg, by)))
 
 
-def _index(task: Task, value: Value, first: int, size: int) -> _Index | None:
-    """The index of the cells of that size, if it is the same for all elements of a visited cell."""
-    place = place_of(value)
-    if place is None:
-        return None
-    low, high = place.low - first, place.high - first
-    if place.leaf is None:
-        return _Index(None, 0, 0, 1, low // size) if low // size == high // size else None
-    if place.leaf.entry is not task.body.args[0] or place.leaf.node.hashed or place.factor <= 0:
-        return None
-    if place.factor % size == 0:
-        return _Index(place.leaf, 0, place.factor // size, 1, low // size) if low // size == high // size else None
-    step = low // place.factor
-    if size % place.factor or step != high // place.factor:
-        return None
-    return _Index(place.leaf, step, 1, size // place.factor, 0)
-
-
-def _activate(kernel: Kernel, task: Task, cell: _Cell) -> None:
-    """Activate that cell for each first index of the task, in a task before it."""
-    first = task.body.args[0]
-    entry = BlockArg(first.type, first.name, task.span)
-    made = Task("range_for", bounds=task.bounds.clone({}), body=Block([entry]), span=task.span)
-    limits = box_of(made)
-    limits.set_operands([limits.begins[0], limits.ends[0]], (1, 1))
-    build = Builder(made.body, None, task.span)
-    indices = [_value(build, index, entry) for index in cell.indices]
-    missing = build.add(Unary("not", build.add(IsActive(cell.node, indices)), type=u1))
-    inside = Builder(build.add(If(missing)).then, None, task.span)
-    inside.add(Activate(cell.node, list(indices)))
-    kernel.body.insert(made, task)
-
-
-def _value(build: Builder, index: _Index, entry: Value) -> Value:
-    def number(kind: str, value: Value, by: int, nothing: int) -> Value:
-        return value if by == nothing else build.add(Binary(kind, value, build.add(Const(by, type=i64))))
-
-    if index.leaf is None:
-        return build.add(Const(index.after, type=i64))
-    value: Value = build.add(Cast(build.add(VisitedIndex(index.leaf.node, entry, index.leaf.axis)), type=i64))
-    value = number("mul", number("add", value, index.before, 0), index.times, 1)
-    return number("add", number("raw_div", value, index.by, 1), index.after, 0)
+def _divisor(user: Op, arg: Value) -> int:
+    """The size by which an op divides an index that is not negative; 1 if it does something else."""
+    if not isinstance(user, Binary) or user.lhs is not arg or not isinstance(user.rhs, Const):
+        return 1
+    by = int(user.rhs.value)
+    if user.kind == "shr":
+        return 1 << by
+    return by if user.kind == "raw_div" and by > 0 else 1

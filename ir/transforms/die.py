@@ -9,7 +9,7 @@ from weft.ir.core import Op, Value, ops_of
 from weft.ir.ops import Kernel
 from weft.ir.passes import pass_
 
-__all__ = ["die"]
+__all__ = ["die", "drop_dead"]
 
 
 @pass_("die")
@@ -25,7 +25,11 @@ def die(root: Kernel, config: CompileConfig) -> bool:
     Random draws are kept, because removing one would change those after it. Jumps are kept, and so are the ops that
     they depend on.
     """
-    ops = ops_of(*root.regions)
+    return drop_dead(ops_of(*root.regions))
+
+
+def drop_dead(ops: list[Op]) -> bool:
+    """Erase those of these ops on which no side effect depends. Gives whether there are any."""
     live, writers = _roots(ops)
     pending = list(live)
     while pending:

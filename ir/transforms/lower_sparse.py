@@ -39,7 +39,7 @@ from weft.ir.tasks import tasks_of
 from weft.ir.transforms.near_cells import cell_and_place, cell_of, number_of, own_place, rest_of
 from weft.ir.types import VOID, i32, i64, pointer, u1, u8, u32
 
-__all__ = ["lower_sparse"]
+__all__ = ["OwnCell", "check_cell", "from_zero", "lower_sparse", "own_cell"]
 
 CellOp = Activate | Append | Deactivate | IsActive | Length
 
@@ -95,12 +95,27 @@ def lower_sparse(root: Kernel, config: CompileConfig) -> bool:
 
 
 @dataclass(frozen=True)
-class _Own:
+class OwnCell:
     """The own cell of an iteration: the number of the cell in the list, and the index of the element in the cell, for
     each axis of the field along which the cell has a place."""
 
     entry: Value
     inside: dict[int, Value]
+
+
+def own_cell(build: Builder, symbol: FieldSymbol, index: Sequence[Value]) -> OwnCell | None:
+    """The cell that the iteration visits, if an element is known to be in it. Nothing may deactivate it."""
+    found = next(((node, block) for node, block in symbol.above() if node.has_pool), None)
+    if found is None:
+        return None
+    node, block = found
+    places = [own_place(index[axis], node, number, size) for number, (axis, size) in enumerate(block)]
+    known = [place for place, (_, size) in zip(places, block, strict=True) if place is not None and place.stays(size)]
+    entries = {place.leaf.entry for place in known if place.leaf is not None}
+    if len(known) < len(block) or len(entries) != 1:
+        return None
+    inside = {axis: rest_of(build, index[axis].type, place) for place, (axis, _) in zip(known, block, strict=True)}
+    return OwnCell(entries.pop(), inside)
 
 
 class _Lowering:
@@ -128,7 +143,7 @@ class _Lowering:
         if not isinstance(root, FieldPtr) or root.field.node is None:
             return False
         build = Builder.at(op)
-        index = _from_zero(build, root)
+        index = from_zero(build, root)
         writes = op.writes and not isinstance(op, AtomicLoad)
         there = None
         if writes and root.activates and not root.active:
@@ -188,7 +203,7 @@ class _Lowering:
         own = self.own(build, symbol, index)
         return self.element(build, symbol, index, self.slot(build, symbol, index, own), own)
 
-    def slot(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value], own: _Own | None) -> Value | None:
+    def slot(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value], own: OwnCell | None) -> Value | None:
         """The slot of the cell of the pool that an element is in; 0 if it is not active."""
         for node, block in symbol.above():
             if node.has_pool:
@@ -209,7 +224,7 @@ class _Lowering:
         return build.add(Load(self.read(build, symbol, index)))
 
     def element(
-        self, build: Builder, symbol: FieldSymbol, index: Sequence[Value], slot: Value | None, own: _Own | None
+        self, build: Builder, symbol: FieldSymbol, index: Sequence[Value], slot: Value | None, own: OwnCell | None
     ) -> FieldPtr:
         """The address of the element in the cells of the pool."""
         if slot is None:
@@ -290,28 +305,16 @@ class _Lowering:
 
     # ---- the own cell ----
 
-    def own(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value]) -> _Own | None:
+    def own(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value]) -> OwnCell | None:
         """The own cell of the iteration, if the element is known to be in it."""
-        found = next(((node, block) for node, block in symbol.above() if node.has_pool), None)
-        if found is None or not self.steady:
-            return None
-        node, block = found
-        places = [own_place(index[axis], node, number, size) for number, (axis, size) in enumerate(block)]
-        known = [
-            place for place, (_, size) in zip(places, block, strict=True) if place is not None and place.stays(size)
-        ]
-        entries = {place.leaf.entry for place in known if place.leaf is not None}
-        if len(known) < len(block) or len(entries) != 1:
-            return None
-        inside = {axis: rest_of(build, index[axis].type, place) for place, (axis, _) in zip(known, block, strict=True)}
-        return _Own(entries.pop(), inside)
+        return own_cell(build, symbol, index) if self.steady else None
 
     # ---- ops on cells ----
 
     def cell_op(self, op: CellOp) -> None:
         node, build, at = op.node, Builder.at(op), list(op.indices)
         extents = node.shape if isinstance(op, Activate) else node.asked if isinstance(op, IsActive) else node.units
-        _check(build, op, at, extents)
+        check_cell(build, op, at, extents)
         if isinstance(op, IsActive):
             value = self.is_active(build, node, at)
         elif isinstance(op, Length):
@@ -340,7 +343,7 @@ class _Lowering:
         return build.add(Binary("gt", *_alike(build, length, at[node.axis]), type=u1))
 
 
-def _check(build: Builder, op: CellOp, at: Sequence[Value], extents: Sequence[int]) -> None:
+def check_cell(build: Builder, op: CellOp, at: Sequence[Value], extents: Sequence[int]) -> None:
     """Fail if an index is outside of the node."""
     tests: list[Value] = []
     for index, extent in zip(at, extents, strict=True):
@@ -383,7 +386,7 @@ def _below(build: Builder, length: Value, element: Value) -> Value:
     return build.add(Binary("le", *_alike(build, length, element), type=u1))
 
 
-def _from_zero(build: Builder, ptr: FieldPtr) -> list[Value]:
+def from_zero(build: Builder, ptr: FieldPtr) -> list[Value]:
     """The indices of an element, counted from 0: i32 or i64."""
     found: list[Value] = []
     for axis, index in enumerate(ptr.indices):

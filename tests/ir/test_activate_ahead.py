@@ -1,133 +1,253 @@
-"""Cells of other trees are activated before the loop that writes them, where that makes no difference."""
+"""Cells that are activated before the task that writes them: when that is legal, and what it leaves."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from tests.ir.test_sparse_lowering import PLAIN, compare, kernel_of
-from tests.sparse_trees import Declared, I, J, branch, declare, place
+from tests.ir.test_sparse_lowering import PLAIN, agree, compare, kernel_of
+from tests.sampling import draws, every
+from tests.sparse_trees import Declared, I, J, branch, declare, lower, place, slots
 from weft.ir.config import CompileConfig
+from weft.ir.evaluate import Fault, Memory, evaluate
+from weft.ir.interleaving import Schedule
 from weft.ir.ops import FieldPtr
 from weft.ir.pipeline import TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
-from weft.ir.text import print_ir
+from weft.ir.target import CPU
+from weft.ir.tasks import box_of, parallel_tasks
+from weft.ir.transforms import activate_ahead
 from weft.ir.types import i32
 
-QUICK = replace(PLAIN, verify=False)
-BEFORE = TO_TASKS[: TO_TASKS.index("activate_ahead") + 1]
+QUICK = replace(PLAIN, verify=False, threads=3)
 
 
-Axes = tuple[tuple[int, int], ...]
-TREES: dict[str, tuple[tuple[str, Axes], ...]] = {
-    "same": (("pointer", ((I, 8),)), ("dense", ((I, 4),))),
-    "larger": (("pointer", ((I, 4),)), ("dense", ((I, 8),))),
-    "smaller": (("pointer", ((I, 16),)), ("dense", ((I, 2),))),
-    "nested": (("pointer", ((I, 2),)), ("pointer", ((I, 4),)), ("dense", ((I, 4),))),
-    "longer": (("pointer", ((I, 16),)), ("dense", ((I, 4),))),
-    "wide": (("pointer", ((I, 8), (J, 2))), ("dense", ((I, 4), (J, 2)))),
-    "unit": (("pointer", ((I, 32),)), ("dense", ((J, 2),))),
-    "mask": (("bitmasked", ((I, 32),)),),
-}
+@pytest.fixture(autouse=True)
+def short_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops of a few iterations count, too."""
+    monkeypatch.setattr(activate_ahead, "_FEW", 0)
 
 
-def tree(*names: str) -> Declared:
-    """Fields of 32 elements and more, which lie in cells of many sizes. The loops run over x."""
+def tree(most: int = 1 << 40) -> Declared:
+    """`x` below one pointer node, `z` below two, `m` below a mask and `l` in lists below a pointer node. `k`, `f` and
+    `sum` are dense."""
     root = SNode("root")
     place(root, "sum", i32)
-    place(root, "none", i32)
+    place(branch(root, "dense", (I, 20)), "k", i32)
+    place(branch(root, "dense", (I, 20)), "f", i32)
     place(branch(branch(root, "pointer", (I, 8)), "dense", (I, 4)), "x", i32)
-    for name in names:
-        node = root
-        for kind, axes in TREES.get(name, ()):
-            node = branch(node, kind, *axes)
-        place(branch(root, "dynamic", (I, 40), chunk=4) if name == "list" else node, name, i32)
-    return declare(root, {"longer": (-8,)} if "longer" in names else {})
+    place(branch(branch(branch(root, "pointer", (I, 4)), "pointer", (I, 4)), "dense", (I, 2)), "z", i32)
+    place(branch(branch(root, "pointer", (I, 8)), "bitmasked", (I, 4)), "m", i32)
+    place(branch(branch(root, "pointer", (I, 8)), "dynamic", (J, 8), chunk=4), "l", i32)
+    return declare(root, most=most)
 
 
-def used(body: str) -> Declared:
-    """The tree with the fields that a kernel names."""
-    return tree(*(name for name in (*TREES, "list") if f"@{name}[" in body))
+KEYS = """
+%twenty = const 20 : i32
+%limit = const 32 : i32
+parallel_for begins=[%0], ends=[%twenty] (%key_a: i32) {
+  %key_b = binary mul %key_a, %7 : i32
+  %key_c = binary raw_mod %key_b, %limit : i32
+  %key_p = field_ptr @k[%key_a] : *i32
+  store %key_p, %key_c
+  %key_d = binary and %key_a, %1 : i32
+  %key_q = field_ptr @f[%key_a] : *i32
+  store %key_q, %key_d
+}"""
+LOOP = """
+%count = const 20 : i32
+parallel_for begins=[%0], ends=[%count] (%i: i32) {{
+  %kp = field_ptr @k[%i] : *i32
+  %fp = field_ptr @f[%i] : *i32
+  {}
+}}"""
+KEY = "%j = load %kp : i32\n"
+ADD = "%p = field_ptr @x[%j] : *i32\n%old = atomic add %p, %i : i32"
+
+LEGAL = {
+    "an index from memory": KEY + ADD,
+    "two nodes above one another": KEY + ADD.replace("@x", "@z"),
+    "a condition on memory": KEY + f"%w = load %fp\n%c = binary eq %w, %1 : u1\nif %c then {{ {ADD} }}",
+    "a trip count from memory": f"%w = load %fp\nfor %0, %w, %1 (%e: i32) {{ {KEY}{ADD} }}",
+    "a value that the task changes": KEY
+    + "%w = load %fp\n%w1 = binary add %w, %1 : i32\nstore %fp, %w1\n"
+    + ADD.replace("%i : i32", "%w : i32"),
+    "a local variable": f"{KEY}%v1 = alloca : *i32\nstore %v1, %j\n%j2 = load %v1\n" + ADD.replace("%j]", "%j2]"),
+    "a loop that is left": f"for %0, %9, %1 (%e: i32) {{ %w = load %fp\n%c = binary eq %w, %e : u1\n"
+    f"if %c then {{ break }}\n{KEY}{ADD} }}",
+    "a sum beside it": KEY + ADD + "\n%s = field_ptr @sum[] : *i32\n%s1 = atomic add %s, %1 : i32",
+    "an op on the cell": KEY + "%c = binary raw_div %j, %4 : i32\nactivate @P0[%c]",
+    "an op on a cell below another one": KEY + "%c = binary raw_div %j, %2 : i32\nactivate @P2[%c]",
+    "two fields": KEY
+    + ADD
+    + "\n"
+    + ADD.replace("@x", "@z").replace("%p ", "%p2 ").replace("%p,", "%p2,").replace("%old", "%old2"),
+    "and an append": KEY + ADD + "\n%c = binary raw_div %j, %4 : i32\n%n = append @D6[%c]",
+}
+ILLEGAL = {
+    "an index that the task changes": KEY + "%j1 = binary xor %j, %1 : i32\nstore %kp, %j1\n" + ADD,
+    "an index that another iteration changes": "%other = field_ptr @k[%0] : *i32\n%j = load %other\n"
+    + ADD
+    + "\n%first = binary eq %i, %0 : u1\nif %first then { store %kp, %9 }",
+    "a condition on what the task changes": KEY
+    + f"%w = load %fp\n%c = binary eq %w, %1 : u1\nif %c then {{ {ADD} }}\nstore %fp, %0",
+    "a trip count that the task changes": f"%w = load %fp\nfor %0, %w, %1 (%e: i32) {{ {KEY}{ADD} }}\nstore %fp, %0",
+    "the result of an atomic": "%s = field_ptr @sum[] : *i32\n%j = atomic add %s, %1 : i32\n" + ADD,
+    "the field itself": "%xp = field_ptr @x[%i] : *i32\n%j = load %xp\n" + ADD,
+    "a task that deactivates": KEY + "%c = binary raw_div %j, %4 : i32\ndeactivate @P0[%c]\n" + ADD,
+    "a task that asks": KEY
+    + ADD
+    + "\n%c = binary raw_div %j, %4 : i32\n%is = is_active @P0[%c]\n%is1 = cast %is : i32\nstore %fp, %is1",
+    "a mask": KEY + ADD.replace("@x", "@m"),
+    "a list": KEY + "%c = binary raw_div %j, %4 : i32\n%p = field_ptr @l[%c, %3] : *i32\nstore %p, %i",
+}
+ORDERED = ("an index that another iteration changes", "the result of an atomic", "the field itself")
+ORDERED = (*ORDERED, "a task that deactivates", "a task that asks", "a list")
 
 
-START = (
-    "%n = const 20 : i32\n%p0 = field_ptr @x[%5] : *i32\nstore %p0, %1\n%p1 = field_ptr @x[%n] : *i32\nstore %p1, %2"
+# The own index, in a way that no pass sees through.
+AGAIN = "%by = const 21 : i32\n%g1 = binary mul %i, %by : i32\n%g = binary raw_mod %g1, %count : i32\n"
+AGAIN += "%again = field_ptr @f[%g] : *i32\n"
+ILLEGAL["a condition on what the iteration has changed"] = (
+    f"store %fp, %9\n{AGAIN}{KEY}%w = load %again\n%c = binary eq %w, %9 : u1\nif %c then {{ {ADD} }}"
 )
+ILLEGAL["an index that the iteration has changed"] = f"store %fp, %9\n{AGAIN}%j = load %again\n{ADD}"
 
 
-def loop(body: str) -> str:
-    return f"%n = const 20 : i32\n%m = const -4 : i32\nstruct_for @x (%i: i32) {{\n{body}\n}}"
+def check(body: str, config: CompileConfig) -> None:
+    """Run a loop twice, as it is and lowered, and compare what it leaves."""
+    made = tree()
+    meant, stored = Memory.of(made.fields, made.nodes), Memory.of(made.fields, made.nodes)
+    kernel, functions = lower(kernel_of(made, KEYS + body), config)
+    for _ in range(2):
+        evaluate(kernel_of(made, KEYS + body), [], meant, config)
+        evaluate(kernel, [], stored, config, functions=functions)
+        agree(made, meant, stored)
 
 
-def stored(place: str, value: str = "%i", name: str = "q") -> str:
-    return f"%{name} = field_ptr @{place} : *i32\nstore %{name}, {value}"
+def asking(body: str, **traits: Any) -> int:
+    """How many tasks ask for cells."""
+    kernel = kernel_of(tree(), body)
+    run_passes(kernel, TO_TASKS[: TO_TASKS.index("lower_sparse")], replace(QUICK, traits=replace(CPU, **traits)))
+    return sum(
+        any(op.field.name.endswith(".claimed") for op in task.all_of(FieldPtr)) for task in parallel_tasks(kernel)
+    )
 
 
-AHEAD = {
-    "cells of the same size": stored("same[%i]"),
-    "larger cells": stored("larger[%i]"),
-    "nested nodes": stored("nested[%i]"),
-    "a field with an offset": stored("longer[%i]"),
-    "the next cell": "%k = binary add %i, %4 : i32\n" + stored("longer[%k]"),
-    "the cell before": "%k = binary add %i, %m : i32\n" + stored("longer[%k]"),
-    "a fixed cell along another axis": stored("wide[%i, %3]"),
-    "an atomic": "%q = field_ptr @same[%i] : *i32\n%o = atomic add %q, %3 : i32",
-    "two fields": stored("same[%i]") + "\n" + stored("larger[%i]", "%2", "r"),
-    "a condition as well": stored("same[%i]")
-    + "\n%t = binary gt %i, %9 : u1\nif %t then { "
-    + stored("same[%i]", "%1", "r")
-    + " }",
-}
-NOT_AHEAD = {
-    "smaller cells": stored("smaller[%i]"),
-    "cells that begin elsewhere": "%k = binary add %i, %1 : i32\n" + stored("longer[%k]"),
-    "larger cells that begin elsewhere": "%k = binary add %i, %1 : i32\n" + stored("larger[%k]"),
-    "a fixed element": stored("same[%9]", "%1"),
-    "another multiple": "%k1 = binary mul %i, %3 : i32\n%k = binary raw_mod %k1, %n : i32\n" + stored("same[%k]"),
-    "a condition": "%t = binary gt %i, %9 : u1\nif %t then { " + stored("same[%i]") + " }",
-    "an inner loop that may not run": "%l = field_ptr @none[] : *i32\n%u = load %l : i32\n"
-    + "for %0, %u, %1 (%t: i32) { "
-    + stored("same[%i]", "%t")
-    + " }",
-    "an index that may be out of range": "%k = binary add %i, %4 : i32\n" + stored("same[%k]"),
-    "a question before": "%a = is_active @P1[%i]\n%w = cast %a : i32\n%s = field_ptr @sum[] : *i32\n"
-    + "%o = atomic add %s, %w : i32\n"
-    + stored("unit[%i, %1]"),
-    "a mask": stored("mask[%i]"),
-    "a list": stored("list[%i]"),
-    "an address that does not activate": "%q = field_ptr @same[%i], activates=false : *i32\nstore %q, %i",
-    "reads": "%q = field_ptr @same[%i] : *i32\n%v1 = load %q : i32\n" + stored("x[%i]", "%v1", "r"),
-    "a task that deactivates": "deactivate @P1[%i]\n" + stored("unit[%i, %1]"),
-    "the own cell": stored("x[%i]"),
-}
+@pytest.mark.parametrize("stops", [True, False])
+@pytest.mark.parametrize("case", every(3, LEGAL))
+def test_what_is_activated_ahead(case: str, stops: bool) -> None:
+    body = LOOP.format(LEGAL[case])
+    levels = 2 if "@z" in body or "@P2" in body else 1
+    assert asking(body, stops=stops) == levels
+    check(body, replace(QUICK, traits=replace(CPU, stops=stops, groups=3)))
 
 
-def known(body: str) -> int:
-    """The number of addresses in cells that are activated ahead."""
-    kernel = kernel_of(used(body), loop(body))
-    run_passes(kernel, BEFORE, PLAIN)
-    return sum(isinstance(op, FieldPtr) and op.active for op in kernel.walk())
+@pytest.mark.parametrize("case", every(3, ILLEGAL))
+def test_what_is_not_activated_ahead(case: str) -> None:
+    body = LOOP.format(ILLEGAL[case])
+    assert asking(body) == 0
+    if case not in ORDERED:
+        check(body, QUICK)
 
 
-@pytest.mark.parametrize("name", AHEAD)
-def test_activated_ahead(name: str) -> None:
-    assert known(AHEAD[name])
-    compare(used(AHEAD[name]), [(START, ""), (loop(AHEAD[name]), "")], QUICK)
+@pytest.mark.parametrize("case", [name for name in ILLEGAL if "has changed" in name])
+def test_without_the_condition_cells_are_missing(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(activate_ahead, "_meet", lambda a, b: False)
+    body = LOOP.format(ILLEGAL[case])
+    assert asking(body) == 1
+    with pytest.raises(AssertionError):
+        check(body, QUICK)
 
 
-@pytest.mark.parametrize("name", NOT_AHEAD)
-def test_not_activated_ahead(name: str) -> None:
-    assert not known(NOT_AHEAD[name])
-    compare(used(NOT_AHEAD[name]), [(START, ""), (loop(NOT_AHEAD[name]), "")], QUICK)
+def test_short_loops_activate_their_cells_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert asking(LOOP.format(KEY + ADD)) == 1
+    monkeypatch.setattr(activate_ahead, "_FEW", 20)
+    assert asking(LOOP.format(KEY + ADD)) == 0
 
 
-def test_a_task_that_may_fail_activates_as_it_goes() -> None:
-    assert not known('%t = binary lt %i, %n : u1\nassert %t, [%i], message="{}"\n' + stored("same[%i]"))
+def test_own_cells_need_no_activation() -> None:
+    loop = "struct_for @x (%i: i32) { %p = field_ptr @x[%i] : *i32\nstore %p, %1 }"
+    assert asking(loop) == 0
+    assert asking(loop.replace("ptr @x", "ptr @z")) == 2
 
 
-def test_what_the_pass_makes(golden) -> None:  # type: ignore[no-untyped-def]
-    kernel = kernel_of(tree("larger"), loop(AHEAD["larger cells"]))
-    run_passes(kernel, BEFORE, CompileConfig())
-    tasks = print_ir(kernel).split("  task ")[-2:]
-    golden("activate_ahead.txt", "  task " + "  task ".join(tasks))
+def test_the_box_has_what_the_cells_depend_on() -> None:
+    """A loop over cells of 2 x 4 elements that writes another tree with the same cells asks once for each cell."""
+    root = SNode("root")
+    place(branch(branch(root, "pointer", (I, 5), (J, 3)), "dense", (I, 2), (J, 4)), "x", i32)
+    place(branch(branch(root, "pointer", (I, 5), (J, 3)), "dense", (I, 2), (J, 4)), "y", i32)
+    made = declare(root)
+    fill = "%n = const 12 : i32\nparallel_for begins=[%0], ends=[%9] (%i: i32) {\n%j = binary add %i, %3 : i32\n"
+    fill += "%p = field_ptr @x[%i, %j] : *i32\nstore %p, %i }"
+    same = "struct_for @x (%a: i32, %b: i32) { %q = field_ptr @y[%a, %b] : *i32\nstore %q, %b }"
+    next_one = "struct_for @x (%a: i32, %b: i32) { %c = binary add %b, %1 : i32\n%l = const 12 : i32\n"
+    next_one += "%in = binary lt %c, %l : u1\nif %in then { %q = field_ptr @y[%a, %c] : *i32\nstore %q, %b } }"
+    dense = (
+        "%u = const 10 : i32\n%w = const 12 : i32\nparallel_for begins=[%0, %0], ends=[%u, %w] (%a: i32, %b: i32) {\n"
+    )
+    dense += "%p = field_ptr @y[%a, %b] : *i32\nstore %p, %a }"
+    for body, points in ((same, 1), (next_one, 4), (dense, 5 * 3)):
+        kernel = kernel_of(made, body)
+        run_passes(kernel, [*TO_TASKS[: TO_TASKS.index("lower_sparse")], "full_simplify"], QUICK)
+        task = next(
+            one
+            for one in parallel_tasks(kernel)
+            if any(op.field.name.endswith(".marks") for op in one.all_of(FieldPtr))
+        )
+        sizes = 1
+        for end in box_of(task).ends:
+            sizes *= int(getattr(end, "value", 1))
+        assert sizes == points, body
+        compare(made, [(fill, ""), (body, "")], QUICK)
+
+
+@pytest.mark.parametrize("field", ["x", "z"])
+def test_too_few_slots_are_known_before_anything_is_written(field: str) -> None:
+    made = tree(most=300)
+    memory = Memory.of(made.fields, made.nodes)
+    body = LOOP.format(KEY + "store %fp, %7\n" + ADD.replace("@x", f"@{field}"))
+    node = next(one for one in made.fields if one.name == field).node
+    assert node is not None
+    assert node.capacity < len(node.shape) * 9
+    for stops in (True, False):
+        config = replace(QUICK, traits=replace(CPU, stops=stops))
+        keys, _ = lower(kernel_of(made, KEYS), config)
+        evaluate(keys, [], memory, config)
+        kernel, functions = lower(kernel_of(made, body), config)
+        before = memory.read(made.fields[2]).tolist()
+        for _ in range(2):
+            with pytest.raises(
+                Fault, match=r"no memory for \d+ new cells of 'P\d': its pool has \d cells of \d+ bytes"
+            ):
+                evaluate(kernel, [], memory, config, functions=functions)
+            assert memory.read(made.fields[2]).tolist() == before
+            assert slots(memory, node)[0] == 0 or node.parent is not None
+    few = f"%p1 = field_ptr @{field}[%1] : *i32\nstore %p1, %1\n"
+    kernel, functions = lower(kernel_of(made, few), QUICK)
+    evaluate(kernel, [], memory, QUICK, functions=functions)
+    assert slots(memory, node) == (1, 0)
+
+
+@pytest.mark.parametrize("seed", range(draws(24)))
+def test_iterations_interleave(seed: int) -> None:
+    made, config = tree(), replace(QUICK, traits=replace(CPU, groups=3))
+    meant, stored = Memory.of(made.fields, made.nodes), Memory.of(made.fields, made.nodes)
+    for text in (KEYS, LOOP.format(LEGAL["two fields"]), LOOP.format(LEGAL["an op on a cell below another one"])):
+        evaluate(kernel_of(made, text), [], meant, config)
+        kernel, functions = lower(kernel_of(made, text), config)
+        evaluate(kernel, [], stored, config, functions=functions, schedule=Schedule(seed, seed % 2 == 1))
+        agree(made, meant, stored)
+
+
+def test_slots_are_in_the_order_of_the_cells() -> None:
+    made, memory = tree(), None
+    for seed in range(4):
+        memory = Memory.of(made.fields, made.nodes)
+        for text in (KEYS, LOOP.format(KEY + ADD)):
+            kernel, functions = lower(kernel_of(made, text), QUICK)
+            evaluate(kernel, [], memory, QUICK, functions=functions, schedule=Schedule(seed))
+        table = [int(slot) for slot in memory.read(made.nodes[0].table) if slot]
+        assert table == [*range(1, len(table) + 1)]

@@ -20,6 +20,7 @@ from weft.ir.types import flatten
 @pytest.mark.parametrize("seed", range(draws(64)))
 def test_random_series_of_kernels(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft.ir.storage.layout.PIECE", 1)
+    monkeypatch.setattr("weft.ir.transforms.activate_ahead._FEW", 0)
     rng = Random(seed)
     made = drawn_tree(rng)
     draw = Draw(rng, made)
@@ -41,6 +42,7 @@ def test_random_loops_over_one_of_two_trees(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(draws(16)))
 def test_any_order_of_iterations_leaves_the_same(seed: int, weak: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft.ir.storage.layout.PIECE", 1)
+    monkeypatch.setattr("weft.ir.transforms.activate_ahead._FEW", 0)
     rng = Random(f"order {seed}")
     made = drawn_tree(rng)
     draw, config = (

@@ -1,0 +1,254 @@
+"""Cells that are made before the task that needs them (see the pass `activate_ahead`).
+
+    claim(build, ...)    code of a task: asks for a cell, if it is not active
+    claims_text(node)    the loops after that task: make all cells that were asked for
+
+A cell is asked for by a mark beside the table (`marks`). Tables hold nothing but slots, so that others may read them.
+Marks are counted per piece of the tables, and the counts are added up. So it is known whether there are enough slots
+before any of them is taken. If there are not, the marks go, `full` is set, and the launch fails. Slots are given out in
+the order of the tables and their entries. Pieces without marks are not looked at (`touched`), and nothing runs if
+nothing was asked for (`claimed`).
+
+Here, tables are numbered by the slots of the cells in which they lie, because the list of these cells may be out of
+date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from weft.ir.core import Builder, Value
+from weft.ir.ops import AtomicLoad, Binary, Cast, Const, FieldPtr, If, Load, Store
+from weft.ir.runtime_library.piece_sums import PIECE_TEXT, groups_text, own_names, sums_text
+from weft.ir.runtime_library.slot_pool import slot_text
+from weft.ir.symbols import NodeSymbol
+from weft.ir.target import Traits
+from weft.ir.types import i32, u1, u32
+
+__all__ = ["claim", "claims_text"]
+
+
+def claim(build: Builder, node: NodeSymbol, at: Sequence[Value], traits: Traits) -> None:
+    """Ask for a cell (i32 or i64 indices, which are in range) if it is not active. If the cell in which its table lies
+    is not active, nothing happens."""
+    home: Value | None = None
+    inside = list(at)
+    if node.home is not None:
+        block = next(block for above, block in node.table.above() if above is node.home)
+        up = [_by(build, "raw_div", at[axis], size) for axis, size in block]
+        home = build.add(Load(build.add(FieldPtr(node.home.table, up))))
+        there = build.add(If(build.add(Binary("ne", home, build.add(Const(0, type=u32)), type=u1))))
+        build = Builder(there.then, None, build.span)
+        for axis, size in block:
+            inside[axis] = _by(build, "raw_mod", at[axis], size)
+    build = _where_zero(build, FieldPtr(node.table.stored, [*([] if home is None else [home]), *inside]))
+    number = _narrow(build, inside[0])
+    for index, extent in zip(inside[1:], node.local[1:], strict=True):
+        number = build.add(Binary("add", _by(build, "mul", number, extent), _narrow(build, index)))
+    table: Value = build.add(Const(0, type=i32)) if home is None else build.add(Cast(home, type=i32))
+    piece = _by(build, "raw_div", number, traits.piece)
+    if home is not None:
+        piece = build.add(Binary("add", _by(build, "mul", table, -(-prod(node.local) // traits.piece)), piece))
+    for role, place in (("marks", [table, number]), ("touched", [piece]), ("claimed", [])):
+        _set(build, FieldPtr(node.part(role), place))
+
+
+def _set(build: Builder, place: FieldPtr) -> None:
+    """Make a number 1 if it is 0. Other iterations do it, too, and only the first ones write."""
+    inside = _where_zero(build, place)
+    inside.add(Store(place, inside.add(Const(1, type=place.field.dtype)), relaxed=True))
+
+
+def _where_zero(build: Builder, place: FieldPtr) -> Builder:
+    """The inside of a branch that runs if a number in memory is 0."""
+    word = place.field.dtype is i32  # there are no atomic loads of bytes
+    found = build.add(AtomicLoad(build.add(place), type=i32) if word else Load(build.add(place)))
+    branch = build.add(If(build.add(Binary("eq", found, build.add(Const(0, type=found.type)), type=u1))))
+    return Builder(branch.then, None, build.span)
+
+
+def _by(build: Builder, kind: str, value: Value, number: int) -> Value:
+    return (
+        value
+        if number == 1 and kind != "raw_mod"
+        else build.add(Binary(kind, value, build.add(Const(number, type=value.type))))
+    )
+
+
+def _narrow(build: Builder, value: Value) -> Value:
+    return value if value.type is i32 else build.add(Cast(value, type=i32))
+
+
+def claims_text(node: NodeSymbol, traits: Traits) -> str:
+    """The loops that give slots to the marked entries of a node."""
+    home, local = node.home, prod(node.local)
+    names = {"name": node.name, "capacity": node.capacity}
+    groups = groups_text(traits.groups)
+    parents = "%parents = const 1 : i32" if home is None else _TABLES.format(name=home.name, most=home.capacity - 1)
+    head = _HEAD.format(
+        parents=parents, chunks=-(-local // traits.piece), piece=traits.piece, local=local, groups=groups, **names
+    )
+    table = "%e" if home is None else "%table, %e"
+    entry = f"%entry = field_ptr @{node.part('entries').name}[{table}] : *u32"
+    sums = sums_text(node, "news", "claims", "", traits.groups)
+    count, fill = _COUNT.format(entry=entry, **names), _FILL.format(entry=entry, slot=slot_text(node), **names)
+    room = own_names(_ROOM.format(slot=slot_text(node), **names), 5)
+    message = f"no memory for {{}} new cells of '{node.name}': its pool has {node.capacity - 1} cells of "
+    message += f"{node.cell_bytes} bytes, and too few of them are free"
+    return f"{head}{count}{sums}{room}{own_names(fill, 4)}{own_names(_END.format(message=message, **names), 6)}"
+
+
+# The tables of a node below another one: those in its slots that were ever used, and in slot 0.
+_TABLES = """
+%home_first = field_ptr @{name}.first[] : *i64
+%home_last = field_ptr @{name}.last[] : *i64
+%home_fresh = field_ptr @{name}.fresh[] : *i64
+%taken = load %home_first : i64
+%given = load %home_last : i64
+%used = load %home_fresh : i64
+%past = binary sub %taken, %given : i64
+%nothing = const 0 : i64
+%over = binary max %past, %nothing : i64
+%with_over = binary add %used, %over : i64
+%most_used = const {most} : i64
+%all_used = binary min %with_over, %most_used : i64
+%slot_zero = const 1 : i64
+%tables = binary add %all_used, %slot_zero : i64
+%parents = cast %tables : i32
+"""
+
+_HEAD = """
+%zero = const 0 : i32
+%one = const 1 : i32
+%none = const 0 : u32
+%no_mark = const 0 : u8
+%chunks = const {chunks} : i32
+%piece = const {piece} : i32
+%local = const {local} : i32
+%claimed = field_ptr @{name}.claimed[] : *i32
+%is_claimed = atomic_load %claimed : i32
+%old = binary ne %is_claimed, %zero : u1
+{parents}
+%all = binary mul %parents, %chunks : i32
+%pieces = select %old, %all, %zero : i32
+{groups}
+"""
+
+_SCAN = """
+    for %begin, %end, %one (%e: i32) {{
+      %table = cast %p : u32
+      {entry}
+      %held = load %entry : u32
+      %is_new = binary eq %held, %none : u1
+      %mark = field_ptr @{name}.marks[%p, %e] : *u8
+      %asked = load %mark : u8
+      %is_asked = binary ne %asked, %no_mark : u1
+      %is_marked = binary and %is_new, %is_asked : u1
+"""
+
+_COUNT = (
+    """
+parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
+"""
+    + PIECE_TEXT
+    + """
+  store %total, %zero
+  %touched = field_ptr @{name}.touched[%t] : *i32
+  %is_touched = load %touched : i32
+  %look = binary ne %is_touched, %zero : u1
+  if %look then {{
+"""
+    + _SCAN
+    + """
+      %here = cast %is_marked : i32
+      %before = load %total : i32
+      %after = binary add %before, %here : i32
+      store %total, %after
+    }}
+  }}
+  %sum = field_ptr @{name}.news[%t] : *i32
+  %found = load %total : i32
+  store %sum, %found
+}}
+"""
+)
+
+_ROOM = """
+%full = field_ptr @{name}.full[] : *i32
+store %full, %zero
+if %old then {{
+  %claims = field_ptr @{name}.claims[] : *i32
+  %wanted = load %claims : i32
+  %first_place = field_ptr @{name}.first[] : *i64
+  %base = load %first_place : i64
+  %base_place = field_ptr @{name}.base[] : *i64
+  store %base_place, %base
+  %wide = cast %wanted : i64
+  %behind_last = binary add %base, %wide : i64
+  %just_one = const 1 : i64
+  %number = binary sub %behind_last, %just_one : i64
+  {slot}
+  %no_room = binary eq %slot, %none : u1
+  %any = binary gt %wanted, %zero : u1
+  %is_full_now = binary and %no_room, %any : u1
+  %as_number = cast %is_full_now : i32
+  store %full, %as_number
+  %first_after = select %is_full_now, %base, %behind_last : i64
+  store %first_place, %first_after
+}}
+"""
+
+_FILL = (
+    """
+parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
+"""
+    + PIECE_TEXT
+    + """
+  %touched = field_ptr @{name}.touched[%t] : *i32
+  %is_touched = load %touched : i32
+  %look = binary ne %is_touched, %zero : u1
+  if %look then {{
+    %sum = field_ptr @{name}.news[%t] : *i32
+    %first_in = load %sum : i32
+    store %total, %first_in
+    %full = field_ptr @{name}.full[] : *i32
+    %is_full_now = load %full : i32
+    %no_room = binary ne %is_full_now, %zero : u1
+    %base_place = field_ptr @{name}.base[] : *i64
+    %base = load %base_place : i64
+"""
+    + _SCAN
+    + """
+      if %is_asked then {{ store %mark, %no_mark }}
+      if %is_marked then {{
+        %at = load %total : i32
+        %at_wide = cast %at : i64
+        %number = binary add %base, %at_wide : i64
+        {slot}
+        %given_slot = select %no_room, %none, %slot : u32
+        store %entry, %given_slot
+        %behind_piece = binary add %at, %one : i32
+        store %total, %behind_piece
+      }}
+    }}
+    store %touched, %zero
+  }}
+}}
+"""
+)
+
+_END = """
+if %old then {{
+  %claimed = field_ptr @{name}.claimed[] : *i32
+  store %claimed, %zero
+  %changed = field_ptr @{name}.changed[] : *i32
+  store %changed, %one
+  %full = field_ptr @{name}.full[] : *i32
+  %is_full_now = load %full : i32
+  %fits = binary eq %is_full_now, %zero : u1
+  %claims = field_ptr @{name}.claims[] : *i32
+  %wanted = load %claims : i32
+  assert %fits, [%wanted], message="{message}", kind=memory
+}}
+"""
