@@ -112,7 +112,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "space: op not in mine -> True #2": "its stores reach a local now",
     },
     "weft.ir.transforms.die": {
-        "die: owner not in live -> True": "what is needed twice is live once",
+        "drop_dead: owner not in live -> True": "what is needed twice is live once",
     },
     "weft.ir.transforms.offload": {
         "price: value not in self.prices -> True": _QUICK,
