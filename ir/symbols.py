@@ -39,6 +39,8 @@ __all__ = [
     "Param",
     "is_reverse",
     "places_of",
+    "records_kind",
+    "role_of",
     "scopes_of",
     "shadow_of",
 ]
@@ -63,8 +65,22 @@ def is_reverse(mode: str) -> bool:
 BOX = "box"  # the kind of a hidden parameter that holds a number of the program, see `autodiff/boxes.py`
 
 # The kinds of the hidden array of a kernel in the mode "vjp" that works with records (`autodiff/records.py`): the
-# gradient kernel reads them, the recording kernel stores them, and the counting kernel stores how many there are.
-READING, RECORDING, COUNTING = RECORDS = ("reading", "recording", "counting")
+# gradient kernel reads them, the recording kernel stores them, and the counting kernel stores how many there are. Those
+# of a launch that may be made again run all loops in order whose order may change a recorded value.
+READING, RECORDING, COUNTING = ("reading", "recording", "counting")
+_AGAIN = "_again"
+RECORDS = (READING, RECORDING, COUNTING, *(kind + _AGAIN for kind in (READING, RECORDING, COUNTING)))
+
+
+def records_kind(kind: str, again: bool) -> str:
+    """The row of RECORDS of such a kernel. `again`: for launches that may be made again."""
+    return kind + _AGAIN if again else kind
+
+
+def role_of(hidden: str) -> tuple[str, bool]:
+    """What a kernel does with its records, by the kind of the hidden array: READING, RECORDING or COUNTING, or "" for
+    any other array; and whether its launches may be made again."""
+    return (hidden.removesuffix(_AGAIN), hidden.endswith(_AGAIN)) if hidden in RECORDS else ("", False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from weft.ir import ops
 from weft.ir.autodiff.adjoints import filled
 from weft.ir.autodiff.companions import Companions
-from weft.ir.autodiff.records import Records
+from weft.ir.autodiff.records import Records, record_param
 from weft.ir.autodiff.settling import settled
 from weft.ir.autodiff.structure import structure
 from weft.ir.core import Builder, Op, Value, pointee
-from weft.ir.symbols import COUNTING
+from weft.ir.symbols import COUNTING, role_of
 from weft.ir.types import pointer
 
 __all__ = ["record"]
@@ -21,11 +21,11 @@ def record(kernel: ops.Kernel, fast_math: bool, param: int) -> None:
     same."""
     returned = _results_in_locals(kernel)
     structure(kernel)
-    demand, _ = settled(kernel, Companions(kernel), fast_math, None, records=True)
+    demand, _ = settled(kernel, Companions(kernel), fast_math, None, record_param(kernel))
     records = Records(demand, param)
     first = kernel.body.first
     build = Builder(kernel.body, first, kernel.span)
-    counts = kernel.params[param].hidden == COUNTING
+    counts = role_of(kernel.params[param].hidden)[0] == COUNTING
     records.begin(build, stores=not counts)
     kernel.records = records.text
     if counts:

@@ -40,7 +40,7 @@ from weft.ir.autodiff.serial import elements_of
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.intervals import in_bounds
 from weft.ir.rewrite import literal
-from weft.ir.symbols import RECORDS
+from weft.ir.symbols import RECORDS, role_of
 from weft.ir.types import Prim, Struct, Tensor, Type, element, flat_size, i16, i32, i64, pointer, u1
 
 __all__ = ["Records", "is_recordable", "number_loose", "record_param"]
@@ -52,9 +52,10 @@ _CHUNKS = 15  # of an iteration: with 4 ** 16 - 4 words
 _FULL = "the records of a gradient need more memory than there is: let an iteration compute less, or split the kernel"
 
 
-def record_param(kernel: ops.Kernel) -> tuple[int, str] | None:
-    """The parameter for records, and what the kernel does with them: a row of RECORDS. None: it has no records."""
-    found = ((k, param.hidden) for k, param in enumerate(kernel.params) if param.hidden in RECORDS)
+def record_param(kernel: ops.Kernel) -> tuple[int, str, bool] | None:
+    """The parameter for records, what the kernel does with them, and whether its launches may be made again. None: it
+    has no records."""
+    found = ((k, *role_of(param.hidden)) for k, param in enumerate(kernel.params) if param.hidden in RECORDS)
     return next(found, None)
 
 

@@ -59,7 +59,7 @@ class Reverse:
         self.returned = structure(kernel)
         self.companions = Companions(kernel)
         param = record_param(kernel)
-        self.demand, self.clobbers = settled(kernel, self.companions, fast_math, self.form, param is not None)
+        self.demand, self.clobbers = settled(kernel, self.companions, fast_math, self.form, param)
         self.records = None if param is None else Records(self.demand, param[0])
         self.shared = self._shared()
         self.needed: Set[Value] = self.demand.needed

@@ -18,13 +18,20 @@ __all__ = ["settled"]
 
 
 def settled(
-    kernel: ops.Kernel, companions: Companions, fast_math: bool, form: Form | None, records: bool
+    kernel: ops.Kernel,
+    companions: Companions,
+    fast_math: bool,
+    form: Form | None,
+    records: tuple[int, str, bool] | None,
 ) -> tuple[Demand, Clobbers]:
     """The demand of a kernel without jumps, and what memory still holds. Memory that would be overwritten too early
-    becomes locals where that is possible. With `records`, the launch runs loops in order whose order matters, and
-    records what is still missing."""
+    becomes locals where that is possible. With `records`, what `record_param` gives, the launch runs loops in order
+    whose order matters, and records what is still missing."""
     demand = Demand(kernel, companions, fast_math, form)
-    if records and put_in_order(op for op in demand.ops if needs_order(demand, op)):
+    again = records is not None and records[2]
+    if records and put_in_order(
+        op for op in demand.ops if needs_order(demand, op) or (again and gives_lost(demand, op))
+    ):
         split_atomics(kernel)
         demand = Demand(kernel, companions, fast_math, form)
     clobbers = Clobbers(kernel, demand)

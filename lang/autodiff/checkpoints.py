@@ -33,6 +33,10 @@ class Budget:
             if not times:
                 self.used += copy.size
 
+    def add(self, size: int) -> None:
+        """Count so many bytes of something else; fewer, if it is negative."""
+        self.used += size
+
     def release(self, copies: Iterable[Copy]) -> None:
         """Count these copies no more."""
         for copy in copies:

@@ -23,9 +23,11 @@ __all__ = ["Block", "Context", "active", "seen_by", "suspended", "unrecorded"]
 class Context(Listener, Protocol):
     """An open block. `records`: it is a tape, and `insert` records a call with this gradient. `has_duals`: launches in
     it compute duals. `whole`: it differentiates a whole function, so that no other block may be in it, but blocks that
-    `nests` of functions that compute derivatives."""
+    `nests` of functions that compute derivatives. `shares`: its gradients may read the records of a launch that another
+    tape has made."""
 
     records: bool
+    shares: bool
     has_duals: bool
     whole: bool
     nests: bool
@@ -86,6 +88,7 @@ class Block(Context):
     has_duals = False
     whole = False
     nests = False
+    shares = False
     _token: Token[tuple[Listener, ...]] | None = None
 
     def plainly(self, launch: Any) -> AbstractContextManager[None]:
@@ -240,7 +243,7 @@ def constant() -> Generator[None]:
 class _Beside:
     """A tape that does not record."""
 
-    records = False
+    records = shares = False
 
     def __init__(self, tape: Context) -> None:
         self.launch = self.beside = tape.beside

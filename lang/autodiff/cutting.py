@@ -8,18 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft.ir.autodiff.torn import Torn
 from weft.ir.pieces import pieces_of
-from weft.ir.symbols import COUNTING, READING, RECORDING
+from weft.ir.symbols import COUNTING, READING, RECORDING, records_kind
 from weft.lang.autodiff.contexts import Context, active
 from weft.lang.data.writes import LISTENERS
 
-__all__ = ["AGAIN", "Derivatives", "Plan", "pieces_for", "plan_of"]
+if TYPE_CHECKING:
+    from weft.lang.autodiff.records import RecordedLaunch
+
+__all__ = ["Derivatives", "Plan", "pieces_for", "plan_of"]
 
 Call = Callable[..., Any]
-AGAIN = "a loop of ti.ad.steps may run the launch again"  # why nothing is recorded in such a loop
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,12 @@ class Derivatives:
 class Plan:
     """How to run a launch. `run` launches the kernel, and `launched` is the kernel that draws its random numbers.
     `gradient` is what was bound for the gradient. `pieces`: kernels that run in the place of all that, each with what
-    launches it for the contexts around this one."""
+    launches it for the contexts around this one. `again` makes the launch again, if it makes records."""
 
     run: Call
     launched: Any
     gradient: Any
+    again: RecordedLaunch | None = None
     pieces: Sequence[tuple[Any, Call]] = ()
 
 
@@ -56,12 +59,16 @@ def plan_of(
     bind: Call = lambda _, gradient, *given: gradient.bind(*given),
     cuts: bool = True,
     unrecorded: str = "",
+    again: bool = False,
 ) -> Plan:
     """The plan for a launch. `bind` binds the gradient of the kernel to the arguments. `cuts`: the kernel may be cut.
-    `unrecorded`: why nothing may be recorded, if that is so. Raises CompilationError if the kernel cannot be
-    differentiated."""
-    if any(one is not context for one in active()):
+    `unrecorded`: why nothing may be recorded, if that is so. `again`: the launch may be made again. Raises
+    CompilationError if the kernel cannot be differentiated."""
+    contexts = active()
+    others = [one for one in contexts if one is not context]
+    if others and not (context is not None and all(one.shares for one in contexts)):
         unrecorded = unrecorded or "another block is around this one"
+    outer = call if others and context is not contexts[0] else None
     instance = kernel.bind(args, keywords).instance if kernel.is_torn else None
     if instance is None or not (instance.pieces or (instance.is_recorded and not unrecorded)):
         try:
@@ -73,8 +80,8 @@ def plan_of(
                 raise Torn(f"{torn.message} Here it does not: {unrecorded}.", torn.span) from None
             kernel.is_torn, instance.pieces, instance.is_recorded = True, pieces, not pieces
     if instance.pieces:
-        return Plan(call, kernel, None, [(piece, partial(_outside, context, piece)) for piece in instance.pieces])
-    return _recorded(kernel, args, keywords, derivatives, bind)
+        return Plan(call, kernel, None, None, [(piece, partial(_outside, context, piece)) for piece in instance.pieces])
+    return _recorded(kernel, args, keywords, derivatives, bind, again, outer)
 
 
 def pieces_for(kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
@@ -96,12 +103,24 @@ def _outside(context: Context | None, piece: Any, *args: Any, **keywords: Any) -
 
 
 def _recorded(
-    kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any], derivatives: Derivatives, bind: Call
+    kernel: Any,
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+    derivatives: Derivatives,
+    bind: Call,
+    again: bool,
+    outer: Call | None,
 ) -> Plan:
-    """The plan for a launch with records."""
-    from weft.lang.autodiff.records import recording_launch  # few programs need it
+    """The plan for a launch with records. `outer` makes the launch for tapes around this one, of which the outermost
+    one records it."""
+    from weft.lang.autodiff.records import RecordedLaunch, shared_launch  # few programs need it
 
-    recorder, reader = derivatives.of(kernel, RECORDING), derivatives.of(kernel, READING)
-    gradient = bind(kernel, reader, args, keywords)
+    recorder, reader, counter = (
+        partial(derivatives.of, kernel, records_kind(kind, again)) for kind in (RECORDING, READING, COUNTING)
+    )
+    gradient = bind(kernel, reader(), args, keywords)
     launch = gradient[0] if isinstance(gradient, tuple) else gradient
-    return Plan(recording_launch(recorder, lambda: derivatives.of(kernel, COUNTING), launch), recorder, gradient)
+    if outer is not None:
+        return Plan(shared_launch(outer, launch), recorder(), gradient)
+    made = RecordedLaunch(recorder(), counter, launch)
+    return Plan(made.run, recorder(), gradient, made)

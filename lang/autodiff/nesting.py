@@ -29,7 +29,18 @@ from weft.lang.data.writes import LISTENERS
 from weft.lang.kernels.launch import Launch
 from weft.lang.values.makers import MAKERS
 
-__all__ = ["again", "hand_out", "heard_by", "lost_in_python", "memory_in", "needs_of", "run_derivative", "writes_of"]
+__all__ = [
+    "again",
+    "hand_out",
+    "heard_by",
+    "lost_in_python",
+    "memory_in",
+    "needs_of",
+    "rebound",
+    "refuse_third",
+    "run_derivative",
+    "writes_of",
+]
 
 
 @contextmanager
@@ -51,16 +62,21 @@ def run_derivative(launch: Launch, contexts: Sequence[Context]) -> Any:
     return innermost.launch_derivative(launch, lambda: run_derivative(launch, outer))
 
 
+def refuse_third(outer: Sequence[Any]) -> None:
+    """Raise the error for a derivative in a block that is in another one already. Each needs companions of its own, and
+    there are those of two."""
+    if outer:
+        raise WeftError(
+            "a function of ti.ad is called in a function that another one differentiates, and that one in a third one: "
+            "derivatives of programs nest two deep. ti.ad.derivative in a kernel nests without end"
+        )
+
+
 def again(launch: Launch, outer: str, boxed: Sequence[str] = ()) -> Launch:
     """The launch of the derivative in the mode `outer` of a derivative, with the same arguments. `boxed`: numbers that
     have derivatives, besides those that have one in the launch."""
     kernel = launch.kernel
-    inner = ir_mode(kernel.mode)
-    if "." in inner:
-        raise WeftError(
-            f"{kernel.__name__}() is launched in a function that is differentiated, but third derivatives of programs "
-            "do not exist: nest ti.ad.derivative in a kernel"
-        )
+    refuse_third([launch] if "." in ir_mode(kernel.mode) else [])
     names = tuple(dict.fromkeys((*kernel._boxed, *boxed)))
     return rebound(launch, kernel.primal.related(nested_mode(kernel.mode, outer), names, kernel.piece))
 

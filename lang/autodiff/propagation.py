@@ -20,7 +20,7 @@ from weft.lang.autodiff.contexts import Block, active, suspended
 from weft.lang.autodiff.lost import Losses, flow_of
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import uses_of
-from weft.lang.autodiff.nesting import again, heard_by, memory_in, run_derivative
+from weft.lang.autodiff.nesting import again, heard_by, memory_in, refuse_third, run_derivative
 from weft.lang.autodiff.selection import Number
 from weft.lang.autodiff.variables import clear_element
 from weft.lang.calls.boxes import can_box
@@ -59,11 +59,7 @@ class Propagation(Block):
 
     def enclose(self, kind: str) -> None:
         """A function in the block begins to compute derivatives: leave it the memory of duals. (A `Context`.)"""
-        if self._outer:
-            raise WeftError(
-                "a function of ti.ad is called in a function that another one differentiates, and that one in a third "
-                "one: derivatives of programs nest two deep"
-            )
+        refuse_third(self._outer)
         if kind == self._kind:
             self._own = "jvp2"
             with suspended():

@@ -20,7 +20,7 @@ from weft.ir.artifact import Site
 from weft.ir.errors import WeftError
 from weft.ir.symbols import COMPANIONS, RECORDS
 from weft.lang.autodiff.contexts import active, seen_by
-from weft.lang.autodiff.cutting import AGAIN, Derivatives, plan_of
+from weft.lang.autodiff.cutting import Derivatives, plan_of
 from weft.lang.autodiff.lost import Losses, flow_of
 from weft.lang.autodiff.memory import Copy, Memory, memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of
@@ -32,6 +32,7 @@ from weft.lang.autodiff.nesting import (
     memory_in,
     needs_of,
     rebound,
+    refuse_third,
     run_derivative,
     writes_of,
 )
@@ -110,11 +111,7 @@ class Recording(Recorder):
 
     def enclose(self, kind: str) -> None:
         """A function in the block begins to compute gradients: leave it their memory. (A `Context`.)"""
-        if self._outer:
-            raise WeftError(
-                "a function of ti.ad is called in a function that another one differentiates, and that one in a third "
-                "one: derivatives of programs nest two deep"
-            )
+        refuse_third(self._outer)
         if kind == self._kind:
             self._own = "vjp2"
             for one in self._gradients:
@@ -136,9 +133,11 @@ class Recording(Recorder):
         boxed = (*numbers, *float_results(kernel))
 
         # (pieces have neither the numbers nor the results of the kernel, and records have no duals)
-        why = AGAIN if self._repeats else "" if self._duals is None else "second derivatives are computed"
+        why = "" if self._duals is None else "second derivatives are computed"
         derivatives = Derivatives(self._mode, boxed)
-        plan = plan_of(self, kernel, call, args, keywords, derivatives, cuts=not boxed, unrecorded=why)
+        plan = plan_of(
+            self, kernel, call, args, keywords, derivatives, cuts=not boxed, unrecorded=why, again=self._repeats
+        )
         if plan.pieces:
             return [self.launch(piece, run, args, keywords) for piece, run in plan.pieces][-1]
         gradient = plan.gradient
@@ -148,7 +147,9 @@ class Recording(Recorder):
         needed = uses.reads if self._duals is None else uses.every_read
         own = uses.touched(uses.writes, gradient.flat)
         writes, reads = self._touched(own), self._touched(uses.touched(needed, gradient.flat))
-        record, versions = Record(self._kept(gradient), self._repeated(self._bind(kernel), args, keywords)), self._now
+        again = plan.again if self._repeats and plan.again else self._repeated(self._bind(kernel), args, keywords)
+        record, versions = Record(self._kept(gradient), again), self._now
+        record.recorded = plan.again
         self._check_again(name, own)
         versions.know([*writes, *reads])
         self._will_read(name, uses, gradient.flat)

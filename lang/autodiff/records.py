@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 from weft.ir.errors import WeftError
@@ -13,38 +15,83 @@ from weft.lang.program.init import program
 from weft.lang.values.kinds import Longs
 from weft.lang.values.makers import MAKERS
 
-__all__ = ["recording_launch"]
+__all__ = ["RecordedLaunch"]
 
 _MOST = 2**31 - 1  # records of a launch
 
 
-def recording_launch(recorder: Any, counter: Callable[[], Any], gradient: Any) -> Callable[..., Any]:
-    """What launches the recording kernel `recorder` with the arguments of a call, and gives its records to a launch of
-    the gradient. `counter` gives the counting kernel. It raises KernelFault if the records do not fit into the memory
-    that is free, and WeftError if there are too many."""
-    text = gradient.instance.facts.records
-    number, *types = text.split()
-    grows = types[:1] == ["+"]
+class RecordedLaunch:
+    """A launch of the recording kernel `recorder`, which gives its records to a launch of the gradient. `counter` gives
+    the counting kernel. `size`: the bytes of the records. It raises KernelFault if they do not fit into the memory that
+    is free, and WeftError if there are too many."""
+
+    size = 0
+    _launch: Any = None
+    _count: Callable[[], int]
+
+    def __init__(self, recorder: Any, counter: Callable[[], Any], gradient: Any) -> None:
+        self._recorder, self._counter, self._gradient = recorder, counter, gradient
+        self._text = gradient.instance.facts.records
+        number, *types = self._text.split()
+        self._number, self._grows = number, types[:1] == ["+"]
+
+    def run(self, *args: Any, **keywords: Any) -> Any:
+        """Make the launch with these arguments."""
+        with suspended():
+            self._launch = self._recorder.bind(args, keywords)
+            if self._launch.instance.facts.records != self._text:
+                name = self._recorder.__name__
+                raise WeftError(f"the records of {name}() are not those that its gradient reads: {self._text}")
+            self._count = (
+                partial(_counted, self._counter().bind(args, keywords))
+                if self._number == "?"
+                else partial(int, self._number)
+            )
+            return self._made()
+
+    def __call__(self) -> None:
+        """Make it again, with the same arguments."""
+        with suspended():
+            self._made()
+
+    def _made(self) -> Any:
+        records = _room(self._count(), self._grows)
+        self._launch.give_last(records)
+        result = self._launch()
+        self._give(_shrunk(records) if self._grows else records)
+        self._launch.give_last(MAKERS.ndarray(i64, 1))
+        return result
+
+    def _give(self, records: Any) -> None:
+        self._gradient.give_last(records)
+        _LATEST.set((self._text, records))
+        self.size = 8 * int(records.shape[0])
+
+    def drop(self) -> None:
+        """Drop the records. The launch must be made again before its gradient runs."""
+        self._give(MAKERS.ndarray(i64, 1))
+
+
+_LATEST: ContextVar[tuple[str, Any]] = ContextVar("latest_records")  # of the latest launch, and what is in them
+
+
+def shared_launch(call: Callable[..., Any], gradient: Any) -> Callable[..., Any]:
+    """What makes a launch that a tape around this one records, and gives its records to a launch of the gradient, too.
+    `call` makes it."""
 
     def run(*args: Any, **keywords: Any) -> Any:
-        with suspended():
-            launch = recorder.bind(args, keywords)
-            if launch.instance.facts.records != text:
-                name = recorder.__name__
-                raise WeftError(f"the records of {name}() are not those that its gradient reads: {text}")
-            count = _counted(counter(), args, keywords) if number == "?" else int(number)
-            records = _room(count, grows)
-            launch.give_last(records)
-            result = launch()
-            gradient.give_last(_shrunk(records) if grows else records)
-            return result
+        result = call(*args, **keywords)
+        text, records = _LATEST.get()
+        if text != gradient.instance.facts.records:
+            raise WeftError("two tapes, one in the block of the other, need different records of a launch")
+        gradient.give_last(records)
+        return result
 
     return run
 
 
-def _counted(counter: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> int:
+def _counted(launch: Any) -> int:
     """The number of places that a launch needs."""
-    launch = counter.bind(args, keywords)
     launch()
     return int(launch.flat[-1][0])
 

@@ -142,10 +142,20 @@ class Series(Record):
     def append(self, record: Record) -> None:
         """Record a call that has been made."""
         record.needs, self._needs = self._needs, ()
+        self._hold_records(record, self._versions)
         self._foreign.renew(record.writes)
         self.steps[-1].append(record)
 
     _needs: Sequence[Touch] = ()
+
+    def _hold_records(self, record: Record, versions: Versions | None) -> None:
+        """Count the records that a call has made, or drop them if it has no tape."""
+        if record.recorded is None:
+            return
+        if versions is None:
+            record.recorded.drop()
+        else:
+            self._budget.add(record.recorded.size)
 
     def _decide(self, step: int) -> None:
         """Choose what the next step is: one with a tape, or one without, perhaps behind a checkpoint."""
@@ -225,7 +235,8 @@ class Series(Record):
 
     def _last_tape(self) -> int:
         """How many bytes the tape of the last step takes."""
-        return sum([copy.size for record in self.steps[-1] for copy in (*record.before, *record.after)])
+        copies = sum([copy.size for record in self.steps[-1] for copy in (*record.before, *record.after)])
+        return copies + sum([one.recorded.size for one in self.steps[-1] if one.recorded is not None])
 
     def _warn_if(self, over: bool) -> None:
         """Warn if the loop uses more than its memory."""
@@ -244,6 +255,9 @@ class Series(Record):
                 self._budget.release([*record.before, *record.after])
                 record.before.clear()
                 record.after.clear()
+                if record.recorded is not None:
+                    self._budget.add(-record.recorded.size)
+                    record.recorded.drop()
 
     # -- backward ------------------------------------------------------------------------------------------------------
 
@@ -327,6 +341,7 @@ class Series(Record):
         if record.forward is not None:
             self._random.value = record.key
             record.forward()
+        self._hold_records(record, versions)
         if versions is not None:
             versions.need_once(record.name, record.needs)
 

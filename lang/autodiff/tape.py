@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.contexts import suspended
-from weft.lang.autodiff.cutting import AGAIN, Derivatives, Plan, plan_of
+from weft.lang.autodiff.cutting import Derivatives, Plan, plan_of
 from weft.lang.autodiff.lost import Losses
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of
@@ -129,6 +129,11 @@ class Tape(Recorder):
             else:
                 run_back(self._records)
 
+    @property
+    def shares(self) -> bool:  # type: ignore[override]
+        """Whether another tape may record the launch. (A `Context`.)"""
+        return not self._repeats
+
     def _catch_up(self) -> None:
         """Record the expected launches that came. (Of `Recorder`.)"""
         self._take_over()
@@ -201,22 +206,22 @@ class Tape(Recorder):
         if plan.pieces:
             return [self.launch(piece, run, args, keywords) for piece, run in plan.pieces][-1]
         gradient, site, points = plan.gradient
-        again, series = self._sites.again(kernel, args, keywords), self._series
+        again, series = plan.again or self._sites.again(kernel, args, keywords), self._series
         assert series is not None
         record, name, touches = Record(gradient, again), f"kernel '{kernel.__name__}'", site.touches(points)
+        record.recorded = plan.again
         series.read(name, touches.reads)
         series.keep(record, name, touches.writes)
         result = plan.run(*args, **keywords)
         if site.uses.draws:
-            gradient.key = last_key(kernel, args, keywords)
+            gradient.key = last_key(plan.launched, args, keywords)
         self._losses.follow(site.kernel, site.uses, site.flow)
         series.need(name, touches.needs)
         series.append(record)
         return result
 
     def _plan(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Plan:
-        why = AGAIN if self._repeats else ""
-        return plan_of(self, kernel, call, args, keywords, Derivatives(), self._sites.find, unrecorded=why)
+        return plan_of(self, kernel, call, args, keywords, Derivatives(), self._sites.find, again=self._repeats)
 
     def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
         """Record a launch whose gradient the program has written. It may need all that the kernel accesses. (A

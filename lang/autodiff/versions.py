@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import Span, WeftError
 from weft.lang.autodiff.accesses import Point
 from weft.lang.autodiff.memory import Copy, Key, Memory, key_of
 from weft.lang.autodiff.memory_use import Box, Touch
+
+if TYPE_CHECKING:
+    from weft.lang.autodiff.records import RecordedLaunch
 
 __all__ = ["Boxes", "Latest", "Overwritten", "Record", "SharedMemory", "Versions", "Who", "run_back"]
 
@@ -50,7 +53,7 @@ class Record:
     """A recorded call. `gradient` runs its gradient, if it has one, and `forward` the call again. `before` are copies
     that must be back when the gradient runs, and `after` those that are put back then. In a loop of steps, `name`,
     `writes`, `needs` and `key` say of the call: how messages call it, what it writes, what its gradient reads, and the
-    key of its random numbers."""
+    key of its random numbers. `recorded`: the launch, if it makes records."""
 
     gradient: Callable[[], Any] | None
     forward: Callable[[], Any] | None = None
@@ -60,6 +63,7 @@ class Record:
     writes: Sequence[Touch] = ()
     needs: Sequence[Touch] = ()
     key: int = 0
+    recorded: RecordedLaunch | None = None
 
     def run_back(self, latest: Latest) -> None:
         """Run the gradient with the memory that it needs."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from weft.ir.symbols import BOX, COUNTING, RECORDING, RECORDS
+from weft.ir.symbols import BOX, COUNTING, RECORDING, RECORDS, role_of
 from weft.ir.types import Prim, Tensor, flatten, i64
 from weft.lang.calls.companions import Companion
 from weft.lang.calls.parameters import ArrayParameter, Compound, Parameter, Scalar
@@ -31,7 +31,7 @@ def can_box(annotation: Any) -> bool:
 def name_of(function: Any, mode: str, boxed: Sequence[str]) -> str:
     """The name of a kernel in a mode: "step.grad". `boxed` is what `Boxes` takes."""
     own: str = function.__name__
-    if boxed and boxed[-1] in (RECORDING, COUNTING):
+    if boxed and role_of(boxed[-1])[0] in (RECORDING, COUNTING):
         return f"{own}.{boxed[-1]}"
     return f"{own}.{suffix_of(mode)}" if mode else own
 

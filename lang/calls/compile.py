@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weft.ir.artifact import Artifact, GradientFacts
 from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
-from weft.ir.symbols import RECORDING
+from weft.ir.symbols import RECORDING, role_of
 from weft.ir.trace import Listener, Trace
 from weft.ir.types import Array
 from weft.lang.cache.kernels import Entry, entry_of
@@ -188,7 +188,9 @@ def compile_instance(
         run = measured(translation.tree.name if mode else function.__name__, run)
     if program.chosen.get("nvtx"):
         run = named(function, run)
-    records = any(param.hidden == RECORDING for param in translation.tree.params)  # it returns what the kernel returns
+    records = any(
+        role_of(param.hidden)[0] == RECORDING for param in translation.tree.params
+    )  # it returns what the kernel returns
     given = results_of(results if translation.tree.results else (), "" if records else mode)
     made = Instance(run, translation.trees, parameters, arguments, given, Captures(translation.captures))
     made.loaded, made.facts = loaded, artifact.facts if mode else None
@@ -333,7 +335,7 @@ def _facts_of(root: tree.KernelTree, kernel: Kernel) -> GradientFacts | None:
         return None
     from weft.ir.autodiff.facts import facts_of
 
-    runs = any(param.hidden == RECORDING for param in root.params)  # in the place of the kernel
+    runs = any(role_of(param.hidden)[0] == RECORDING for param in root.params)  # in the place of the kernel
     return facts_of(kernel, again="vjp" in root.mode and not runs)
 
 
