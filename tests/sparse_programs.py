@@ -5,7 +5,7 @@ their own. The field `sum` of each tree is dense: kernels add there what they re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -21,14 +21,21 @@ _FAR = 1000  # cells: axes without bounds have more
 _WINDOW = 7  # indices of such an axis are as many, around the middle
 
 
-def drawn_tree(rng: Random) -> Declared:
+Put = Callable[[SNode, str], object]  # places a field of that name
+
+
+def _integers(node: SNode, name: str) -> object:
+    return place(node, name, i32)
+
+
+def drawn_tree(rng: Random, put: Put = _integers) -> Declared:
     """A tree of up to four nodes above each field, with siblings, on up to three axes."""
     root = SNode("root")
-    place(root, "sum", i32)
+    put(root, "sum")
     names = iter("abcdefghijklmnop")
     for _ in range(rng.randint(1, 2)):
         axes = rng.sample(range(3), rng.randint(1, 3))
-        _grow(rng, root, axes, rng.randint(1, 3), names)
+        _grow(rng, root, axes, rng.randint(1, 3), names, put)
     return _moved(rng, root)
 
 
@@ -49,14 +56,15 @@ def _moved(rng: Random, root: SNode) -> Declared:
     offsets: dict[str, tuple[int, ...]] = {}
     made = declare(root)
     for symbol in made.fields:
-        if symbol.shape and rng.random() < 0.3:
+        if symbol.shape and "." not in symbol.name and rng.random() < 0.3:
             offsets[symbol.name] = tuple(rng.choice((-3, 0, 2)) for _ in symbol.shape)
         if any(node.hashed for node, _ in symbol.above()):
             offsets[symbol.name] = tuple(0 if extent < _FAR else -extent // 2 for extent in symbol.shape)
-    return declare(root, offsets)
+    every = {one.name: offsets[stem] for one in made.fields if (stem := one.name.split(".")[0]) in offsets}
+    return declare(root, every)
 
 
-def _grow(rng: Random, parent: SNode, axes: Sequence[int], depth: int, names: object) -> None:
+def _grow(rng: Random, parent: SNode, axes: Sequence[int], depth: int, names: object, put: Put) -> None:
     kinds = [
         "pointer",
         "pointer",
@@ -69,25 +77,25 @@ def _grow(rng: Random, parent: SNode, axes: Sequence[int], depth: int, names: ob
     used = rng.sample(axes, rng.randint(1, len(axes)))
     if kind == "hash":
         node = branch(parent, kind, *((axis, (200, 16, 6)[len(used) - 1]) for axis in used))
-        _below(rng, node, axes, depth, names)
+        _below(rng, node, axes, depth, names, put)
         return
     node = branch(parent, kind, *((axis, rng.choice(_EXTENTS)) for axis in used))
-    _below(rng, node, axes, depth, names)
+    _below(rng, node, axes, depth, names, put)
 
 
-def _below(rng: Random, node: SNode, axes: Sequence[int], depth: int, names: object) -> None:
+def _below(rng: Random, node: SNode, axes: Sequence[int], depth: int, names: object, put: Put) -> None:
     """What a node holds."""
     if depth > 1:
         for _ in range(rng.choice((1, 1, 2))):
-            _grow(rng, node, axes, depth - 1, names)
+            _grow(rng, node, axes, depth - 1, names, put)
     elif rng.random() < 0.4:
         free = [axis for axis in range(4) if axis not in {one for above in node.path() for one in above.axes}]
         node = branch(node, "dynamic", (rng.choice(free), rng.choice((5, 8))), chunk=rng.choice((2, 4)))
     if depth == 1 or rng.random() < 0.4:
         name = next(names)  # type: ignore[call-overload]
-        place(node, name, i32)
+        put(node, name)
         if rng.random() < 0.3:
-            place(node, f"{name}2", i32)
+            put(node, f"{name}2")
 
 
 @dataclass
@@ -148,6 +156,11 @@ class Draw:
             f"{p} = field_ptr @{field.name}[{', '.join(index)}] : *i32\n{v} = load {p} : i32\n"
             f"{s} = field_ptr @sum[] : *i32\n{old} = atomic add {s}, {v} : i32\n"
         )
+
+    def counted(self, value: str) -> str:
+        """Add an integer to the sum."""
+        s, old = self.new(), self.new()
+        return f"{s} = field_ptr @sum[] : *i32\n{old} = atomic add {s}, {value} : i32\n"
 
     def scatter(self) -> str:
         """Iterations add to elements, which other iterations may add to as well."""
@@ -241,9 +254,8 @@ class Draw:
             return self.visit()
         node = self.rng.choice(nodes)
         args = [self.new() for _ in node.shape]
-        s, old, total = self.new(), self.new(), self.new()
-        inside = f"{s} = field_ptr @sum[] : *i32\n{total} = binary add {args[-1]}, %7 : i32\n"
-        inside += f"{old} = atomic add {s}, {total} : i32\n"
+        total = self.new()
+        inside = f"{total} = binary add {args[-1]}, %7 : i32\n{self.counted(total)}"
         below = [one for one in self.fields if one.node is node]
         if below and self.rng.random() < 0.7:
             field = self.rng.choice(below)
@@ -307,11 +319,8 @@ class Draw:
                 f"{text}{line}{n} = length @{node.name}[{', '.join(at)}] : i32\n{room} = binary lt {n}, {limit} : u1\n"
                 f"if {room} then {{ {lim} = {op} : i32 }}\n"
             )
-        s, old, wide = self.new(), self.new(), self.new()
-        return (
-            f"{text}{result} = {op}\n{wide} = cast {result} : i32\n{s} = field_ptr @sum[] : *i32\n"
-            f"{old} = atomic add {s}, {wide} : i32\n"
-        )
+        wide = self.new()
+        return f"{text}{result} = {op}\n{wide} = cast {result} : i32\n{self.counted(wide)}"
 
     def chain(self) -> str:
         """A loop over a field that activates other elements of it."""
@@ -320,8 +329,7 @@ class Draw:
         base, line = self.number(1000)
         k = self.new()
         at, text = self.index(field.shape, field.offset, k)
-        s, old = self.new(), self.new()
         inside = f"{line}{k} = binary add {args[0]}, {base} : i32\n{text}{self.add(field, at, '%0')}"
-        inside += f"{s} = field_ptr @sum[] : *i32\n{old} = atomic add {s}, %1 : i32\n"
+        inside += self.counted("%1")
         listed = ", ".join(f"{arg}: i32" for arg in args)
         return f"struct_for @{field.name} ({listed}) {{\n{inside}}}"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.config import CompileConfig
-from weft.ir.memory_model import Memory
+from weft.ir.memory_model import Memory, Place
 from weft.ir.nodes import declare_nodes
 from weft.ir.ops import Kernel
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
@@ -33,6 +33,7 @@ __all__ = [
     "slots",
     "stored_cells",
     "stored_lengths",
+    "stored_place",
     "stored_slots",
     "stored_value",
     "stored_values",
@@ -85,8 +86,8 @@ def declare(root: SNode, offsets: dict[str, tuple[int, ...]] | None = None, most
     return Declared(layout, tuple(nodes.values()), fields)
 
 
-def stored_value(memory: Memory, symbol: FieldSymbol, index: Sequence[int]) -> Any:
-    """An element in the memory of lowered kernels: what the tables lead to. `index` counts from 0."""
+def stored_place(memory: Memory, symbol: FieldSymbol, index: Sequence[int]) -> Place:
+    """An element in the memory of lowered kernels: where the tables lead to. `index` counts from 0."""
     at = list(index)
     pooled = next(((node, block) for node, block in symbol.above() if node.has_pool), None)
     if pooled is not None:
@@ -96,7 +97,12 @@ def stored_value(memory: Memory, symbol: FieldSymbol, index: Sequence[int]) -> A
         inside = dict(block)
         at = [slot, *(i % inside.get(axis, symbol.shape[axis]) for axis, i in enumerate(index))]
     first = symbol.stored.space.first
-    return memory.place(symbol.stored, [i + start for i, start in zip(at, first, strict=True)]).load(symbol.dtype)
+    return memory.place(symbol.stored, [i + start for i, start in zip(at, first, strict=True)])
+
+
+def stored_value(memory: Memory, symbol: FieldSymbol, index: Sequence[int]) -> Any:
+    """An element in the memory of lowered kernels. `index` counts from 0."""
+    return stored_place(memory, symbol, index).load(symbol.dtype)
 
 
 def stored_slots(memory: Memory, node: NodeSymbol) -> dict[tuple[int, ...], int]:

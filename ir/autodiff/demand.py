@@ -21,6 +21,7 @@ from weft.ir.autodiff.companions import Companions, active_values, carries, part
 from weft.ir.autodiff.exits import exits_of
 from weft.ir.autodiff.functions import Form
 from weft.ir.autodiff.structure import test_of
+from weft.ir.autodiff.topology import Topology
 from weft.ir.core import Block, Op, Value, ops_of
 from weft.ir.registry import registers
 from weft.ir.rewrite import Apply, Variable
@@ -52,8 +53,8 @@ class Demand:
     """The answers for one kernel without jumps. `varied`: what memory with a gradient flows into. `active`: that part
     of it, and of locals, that flows into memory with a gradient. `acts`: ops for the backward sweep, and all ops around
     them. `needed`: ops of the forward sweep, with locals and stores to them. `writes`: the stores to each local.
-    `recorded`: values that are not computed again, since the launch records them (`records.py`), each with its number
-    if it has one."""
+    `topology`: the cells that the kernel activates and deactivates. `recorded`: values that are not computed again,
+    since the launch records them (`records.py`), each with its number if it has one."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class Demand:
         recorded: Mapping[Op, Value | None] = MappingProxyType({}),
     ) -> None:
         self.kernel, self.companions, self.fast_math, self.recorded = kernel, companions, fast_math, recorded
-        self.ops = ops_of(kernel.body)
+        self.ops, self.topology = ops_of(kernel.body), Topology.of(kernel)
         self.numbers = {op: number for number, op in enumerate(self.ops)}
         self.writes: dict[Value, list[Any]] = {}
         for op in self.ops:

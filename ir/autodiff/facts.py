@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from weft.ir.addresses import root_of
 from weft.ir.artifact import GradientFacts, Site
 from weft.ir.lowered_ops import Address
 from weft.ir.ops import ArrayBase, Invoke, Kernel, RandomAt, Store
-from weft.ir.symbols import places_of, scopes_of
+from weft.ir.symbols import FieldSymbol, places_of, scopes_of
 from weft.ir.tasks import accesses
 
 __all__ = ["facts_of"]
 
 
-def facts_of(kernel: Kernel, again: bool) -> GradientFacts:
-    """The facts of a lowered gradient kernel. `again`: it computes what another launch has computed."""
-    scopes = {scope.space: number for number, scope in enumerate(scopes_of(kernel.fields).values())}
+def facts_of(kernel: Kernel, fields: Sequence[FieldSymbol], again: bool) -> GradientFacts:
+    """The facts of a lowered gradient kernel. `fields`: those of the program, which the facts number. The lowered
+    kernel accesses sparse ones as the dense fields in which they are stored. `again`: it computes what another launch
+    has computed."""
+    known = scopes_of(kernel.fields)
+    stored = {number: symbol.stored for number, symbol in enumerate(fields)}
+    scopes = {known[symbol].space: number for number, symbol in stored.items() if symbol in known}
     reads = set[str]()
     for op in accesses(kernel):
         root = root_of(op.ptr)
@@ -23,12 +29,15 @@ def facts_of(kernel: Kernel, again: bool) -> GradientFacts:
         if isinstance(root, ArrayBase):
             reads.add(f"param:{root.index}")
         elif isinstance(op.ptr, Address) and op.ptr.scope.kind == "field":
-            reads.add(f"field:{scopes[op.ptr.scope.space]}")
+            number = scopes.get(op.ptr.scope.space)
+            reads.update(() if number is None else (f"field:{number}",))  # (tables of sparse nodes are no fields)
         elif isinstance(op.ptr, Address) and op.ptr.scope.kind in ("", "tree"):
             reads.update(f"field:{number}" for number in scopes.values())
     called = {name for op in kernel.all_of(Invoke) for name in op.touched}
-    reads.update(f"field:{number}" for number, symbol in enumerate(kernel.fields) if symbol.name in called)
+    reads.update(
+        f"field:{k}" for k, symbol in enumerate(fields) if not called.isdisjoint((symbol.name, stored[k].name))
+    )
     reads.update(f"param:{number}" for number, param in enumerate(kernel.params) if param.name in called)
-    saved = tuple(place for name, place in places_of(kernel.fields, kernel.params).items() if name in kernel.saved)
+    saved = tuple(place for name, place in places_of(fields, kernel.params).items() if name in kernel.saved)
     lost = tuple(Site("lost", (one.name,), (), one.span) for one in kernel.lost)
     return GradientFacts(tuple(sorted(reads)), saved, lost, again and bool(kernel.all_of(RandomAt)), kernel.records)

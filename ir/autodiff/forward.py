@@ -26,6 +26,7 @@ from weft.ir.autodiff.functions import arrays_in, name_in, parts_of, together
 from weft.ir.autodiff.lost import lost_derivatives
 from weft.ir.autodiff.ordered import run_in_order
 from weft.ir.autodiff.rules import apply_partial
+from weft.ir.autodiff.topology import split_addresses
 from weft.ir.core import Block, Builder, Op, Value
 from weft.ir.errors import CompilationError
 from weft.ir.registry import registers
@@ -54,6 +55,7 @@ class Forward:
             self.kernel.lost = lost_derivatives(self.kernel, self.active, self.companions, [])
         run_in_order(self.kernel, self.active, self.companions)
         self.block(self.kernel.body)
+        split_addresses(self.kernel)
         self.kernel.results += tuple(type for type in self.kernel.results if carries(type))
 
     def block(self, block: Block) -> None:
@@ -83,7 +85,7 @@ class Forward:
         made: Op | None = None
         if isinstance(ptr, ops.FieldPtr):
             symbol = self.companions.field(ptr.field)
-            made = None if symbol is None else ops.FieldPtr(symbol, ptr.indices)
+            made = None if symbol is None else ops.FieldPtr(symbol, ptr.indices, ptr.activates)
         elif isinstance(ptr, ops.ArrayPtr) and self.companions.has(ptr):
             assert isinstance(ptr.array, ops.Arg)
             index = self.companions.params[ptr.array.index]

@@ -19,7 +19,7 @@ from weft.ir.addresses import root_of
 from weft.ir.autodiff.companions import carries, pointee
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand
 from weft.ir.autodiff.products import apart_from_products, loop_around
-from weft.ir.autodiff.serial import blocks_only, run_serially
+from weft.ir.autodiff.serial import blocks_only, run_serially, visits_cells
 from weft.ir.autodiff.splitting import SYNCHRONIZING
 from weft.ir.core import Op
 
@@ -51,8 +51,9 @@ def needs_order(demand: Demand, op: Op) -> str:
 
 def put_in_order(ordered: Iterable[Op]) -> bool:
     """Run the parallel loops in order that have one of these ops, and say whether there is one. Loops that only the
-    threads of a block can run stay."""
-    loops = [loop for loop in dict.fromkeys(map(loop_around, ordered)) if loop is not None and not blocks_only(loop)]
+    threads of a block can run stay, and those over active cells."""
+    found = [loop for loop in dict.fromkeys(map(loop_around, ordered)) if loop is not None]
+    loops = [loop for loop in found if not blocks_only(loop) and not visits_cells(loop)]
     for loop in loops:
         assert isinstance(loop, (ops.ParallelFor, ops.StructFor))
         run_serially(loop)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.companions import Companions, carries, pointee
-from weft.ir.autodiff.serial import blocks_only, run_serially
+from weft.ir.autodiff.serial import blocks_only, run_serially, visits_cells
 from weft.ir.autodiff.splitting import SYNCHRONIZING, split_synchronizing
 from weft.ir.core import Op, Value
 from weft.ir.errors import CompilationError
@@ -42,6 +42,12 @@ def run_in_order(kernel: ops.Kernel, active: set[Value], companions: Companions)
             raise CompilationError(
                 f"forward mode cannot differentiate this {what} of shared memory in a parallel loop that uses the "
                 "memory or the functions of a thread block",
+                found.span,
+            )
+        if visits_cells(loop) and loop.all_of(ops.Random, ops.RandomAt):
+            raise CompilationError(
+                f"forward mode cannot differentiate this {getattr(found, 'kind', found.opname)} of shared memory in a "
+                "loop over active cells that draws random numbers",
                 found.span,
             )
         run_serially(loop)

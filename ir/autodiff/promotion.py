@@ -52,6 +52,8 @@ def _promote(owner: Op, body: Block, space: Hashable, ends: bool) -> bool:
     """Turn elements of a space into locals, in which derivatives end if `ends`."""
     touching = [op for op in accesses(owner) if memory_space(op.ptr) == space]
     used = {root_of(op.ptr) for op in touching}
+    if any(isinstance(root, ops.FieldPtr) and root.field.node is not None for root in used):
+        return False  # the element may not be active
     classes: list[list[Root]] = []
     for root in ops_of(body):
         if root not in used:

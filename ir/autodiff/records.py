@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from weft.ir import ops
@@ -47,6 +48,7 @@ __all__ = ["Records", "is_recordable", "number_loose", "record_param"]
 
 _PARALLEL = (ops.ParallelFor, ops.StructFor)
 _LOOPS = (*_PARALLEL, ops.For, ops.While)
+_MOST = 1 << 31  # the indices of a loop, active or not, which have a place each
 _BITS = {2: i16, 4: i32, 8: i64}
 _CHUNKS = 15  # of an iteration: with 4 ** 16 - 4 words
 _FULL = "the records of a gradient need more memory than there is: let an iteration compute less, or split the kernel"
@@ -61,7 +63,10 @@ def record_param(kernel: ops.Kernel) -> tuple[int, str, bool] | None:
 
 def is_recordable(value: Value) -> bool:
     """Whether a launch can record a value."""
-    return isinstance(value, Op) and isinstance(value.type, (Prim, Tensor, Struct))
+    if not isinstance(value, Op) or not isinstance(value.type, (Prim, Tensor, Struct)):
+        return False
+    loop = _parallel_around(value)
+    return not isinstance(loop, ops.StructFor) or prod(loop.field.shape) < _MOST
 
 
 def number_loose(kernel: ops.Kernel, values: Iterable[Op]) -> dict[Op, ops.Load]:

@@ -12,8 +12,9 @@ from weft.ir.autodiff.companions import carries
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, NEEDS, Demand
 from weft.ir.autodiff.order import needs_order
 from weft.ir.autodiff.products import loop_around
-from weft.ir.autodiff.serial import blocks_only
+from weft.ir.autodiff.serial import blocks_only, visits_cells
 from weft.ir.autodiff.splitting import SYNCHRONIZING
+from weft.ir.autodiff.topology import visited_node
 from weft.ir.autodiff.torn import Torn
 from weft.ir.core import Op, Value
 from weft.ir.errors import CompilationError
@@ -22,6 +23,7 @@ from weft.ir.types import Pointer
 
 __all__ = ["gives_lost", "is_inexact", "refuse_reverse"]
 
+_CELLS = (ops.Append, ops.IsActive, ops.Length)
 _ROWS: dict[type[Op], Callable[[Demand, Any], None]] = {}
 refusals = registers(_ROWS)
 
@@ -35,6 +37,7 @@ def refuse_reverse(kernel: ops.Kernel, demand: Demand) -> None:
         row = _ROWS.get(type(op))
         if row is not None:
             row(demand, op)
+        _kept(demand, op)
         if op in demand.active and type(op) not in NEEDS and not isinstance(op, (*LOCALS, ops.Arg)):
             _refuse(op, f"{op.opname} of a value that carries a derivative")
 
@@ -80,15 +83,19 @@ def _in_order(demand: Demand, op: Op) -> None:
     what = needs_order(demand, op)
     loop = loop_around(op) if what else None
     if what:
+        if loop is not None and visits_cells(loop):
+            _refuse(op, f"{what}, here a loop over active cells: it depends on the order of iterations")
         stuck = loop is not None and blocks_only(loop) is not None
         _refuse(op, f"{what}: {_ORDER}", CompilationError if stuck or loop is None else Torn)
 
 
 def gives_lost(demand: Demand, op: Op) -> bool:
-    """Whether the value of an op that synchronizes iterations is needed, but not recorded. Atomics on locals may be
-    needed for what they store only."""
+    """Whether the value of an op that synchronizes iterations, or that tells about cells which the kernel changes, is
+    needed, but not recorded. Atomics on locals may be needed for what they store only."""
     if op not in demand.needed or op in demand.recorded:
         return False
+    if isinstance(op, _CELLS):
+        return isinstance(op, ops.Append) or demand.topology.changes(op.node) is not None
     if not isinstance(op, ops.Atomic) or not isinstance(root_of(op.ptr), LOCALS):
         return isinstance(op, (ops.Atomic, *SYNCHRONIZING))
     return any(user in demand.needed or user.place or user.steps_into for user in op.users)
@@ -143,3 +150,57 @@ def _invoke(demand: Demand, op: ops.Invoke) -> None:
 
 def _writable(value: Value) -> bool:
     return isinstance(value.type, Pointer) and carries(value.type.elem)
+
+
+# ---- cells of sparse nodes -------------------------------------------------------------------------------------------
+
+_APART = "do it in another kernel. (A tape can do both in one kernel, in different loops.)"
+
+
+def _line(op: Op | None) -> str:
+    return f" in line {op.span.line}" if op is not None and op.span is not None else ""
+
+
+def _kept(demand: Demand, op: Op) -> None:
+    """Refuse an access to cells that the kernel may deactivate: the gradient finds neither values nor adjoints."""
+    if not isinstance(op, ops.Load | ops.Store | ops.Atomic) or op.effect != "address":
+        return
+    root = root_of(op.ptr)
+    if not isinstance(root, ops.FieldPtr):
+        return
+    dropped = demand.topology.drops(root.field)
+    if dropped is not None and (op in demand.acts or (op in demand.needed and op not in demand.recorded)):
+        _refuse(
+            op,
+            f"this access to '{root.field.name}', whose cells the kernel deactivates{_line(dropped)}: {_APART}",
+            Torn,
+        )
+
+
+@refusals(ops.StructFor)
+def _visits(demand: Demand, loop: ops.StructFor) -> None:
+    node = visited_node(demand.kernel, loop)
+    if node is None or (loop not in demand.acts and not any(op in demand.needed for op in loop.walk())):
+        return
+    if loop.config.serialize:
+        _refuse(loop, "a loop over active cells with ti.loop_config(serialize=True)")
+    changed = demand.topology.changes(node)
+    if changed is not None:
+        what = "deactivates" if isinstance(changed, ops.Deactivate) else "may activate"
+        _refuse(
+            loop,
+            f"a loop over active cells of '{node.name}', of which the kernel {what} some{_line(changed)}: {_APART}",
+            Torn,
+        )
+
+
+@refusals(*_CELLS)
+def _cells(demand: Demand, op: ops.Append | ops.IsActive | ops.Length) -> None:
+    if gives_lost(demand, op):
+        changed = demand.topology.changes(op.node)
+        where = "" if changed is op else f", of which the kernel changes some{_line(changed)}"
+        _refuse(
+            op,
+            f"a kernel that needs the result of this {op.opname} on '{op.node.name}'{where}. (A tape keeps it.)",
+            Torn,
+        )

@@ -40,6 +40,7 @@ from weft.ir.autodiff.refusals import refuse_reverse
 from weft.ir.autodiff.settling import settled
 from weft.ir.autodiff.slots import Slots, binary, local_of, loop_of
 from weft.ir.autodiff.structure import structure, test_of
+from weft.ir.autodiff.topology import keep_cells
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.types import Pointer, i32, pointer, u1
 
@@ -91,6 +92,7 @@ class Reverse:
         kernel.results = ()
         if self.form is not None:
             self.form.finish(frame, kernel)
+        keep_cells(kernel)
 
     def _shared(self) -> set[Value]:
         found = set[Value]()

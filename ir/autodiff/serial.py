@@ -11,13 +11,15 @@ iteration: its number in the box, and how many numbers it drew before, become va
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from weft.ir import ops
 from weft.ir.autodiff.draws import number_draws_of
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.symbols import FieldSymbol
 from weft.ir.types import Prim, i32, i64
 
-__all__ = ["blocks_only", "elements_of", "run_serially"]
+__all__ = ["blocks_only", "elements_of", "run_serially", "visits_cells"]
 
 
 def blocks_only(loop: Op) -> Op | None:
@@ -25,8 +27,17 @@ def blocks_only(loop: Op) -> Op | None:
     return next((op for op in loop.walk() if isinstance(op, (ops.Shared, ops.Simt))), None)
 
 
+def visits_cells(loop: Op) -> bool:
+    """Whether a loop visits active cells. Nothing runs it in the opposite order."""
+    return isinstance(loop, ops.StructFor) and (loop.cells or loop.field.node is not None)
+
+
 def run_serially(loop: ops.ParallelFor | ops.StructFor) -> None:
-    """Replace a parallel loop by nested serial loops, slowest axis first."""
+    """Replace a parallel loop by nested serial loops, slowest axis first. One over active cells becomes one that visits
+    them in order. It must not draw random numbers."""
+    if visits_cells(loop):
+        loop.config = replace(loop.config, serialize=True)
+        return
     build = Builder.at(loop)
     if not loop.body.args:  # a field without axes
         loop.body.args = [BlockArg(i32)]

@@ -21,6 +21,7 @@ from weft.ir.autodiff.records import record_param
 from weft.ir.autodiff.reverse import Reverse
 from weft.ir.autodiff.sinking import sink_into_branches
 from weft.ir.autodiff.tensors import assemble_tensors
+from weft.ir.autodiff.topology import share_cells
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.passes import OBSERVER, pass_
@@ -39,13 +40,13 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
     gradients of a function of gradients. Without a mode it does nothing."""
     if not root.mode:
         return False
-    _no_sparse_fields(root)
     modes = root.mode.split(".")
     use_boxes(root)
     full_simplify(root, config)
     for number, mode in enumerate(modes):
         root.mode = mode
         _no_lost_overlap(root)
+        _no_cells_elsewhere(root)
         if is_reverse(mode):
             if number:
                 _told(root)
@@ -60,15 +61,6 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
             Forward(root).run()
     root.mode = ""
     return True
-
-
-def _no_sparse_fields(root: ops.Kernel) -> None:
-    """Derivatives of kernels with sparse fields are not there yet."""
-    uses = (op for op in root.walk() if isinstance(op, ops.FieldPtr | ops.StructFor) and op.field.node is not None)
-    first = next(uses, None)
-    if first is not None:
-        what = f"the derivative of a kernel that uses the sparse field '{first.field.name}'"
-        raise CompilationError(f"{what} is not implemented yet: use dense nodes for it", first.span)
 
 
 def _reverse(root: ops.Kernel, fast_math: bool) -> None:
@@ -103,3 +95,16 @@ def _no_lost_overlap(root: ops.Kernel) -> None:
                     "give both of them one, with the same components",
                     root.span,
                 )
+
+
+def _no_cells_elsewhere(root: ops.Kernel) -> None:
+    """A gradient or a dual is active where its field is."""
+    companions = Companions(root)
+    for symbol in root.fields:
+        made = companions.field(symbol) if carries(symbol.dtype) else None
+        if made is not None and not share_cells(symbol, made):
+            raise CompilationError(
+                f"'{symbol.name}' and its {companions.kind} '{made.name}' are not in the same cells: place both below "
+                "the same sparse node, or let lazy_grad() and lazy_dual() place them",
+                root.span,
+            )

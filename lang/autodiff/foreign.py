@@ -12,6 +12,7 @@ import numpy as np
 from weft.lang.autodiff.memory import Copy
 from weft.lang.autodiff.memory_use import Touch
 from weft.lang.data.field import Field
+from weft.lang.data.field_tree import FieldTree
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_ndarray import StructNdarray
 from weft.lang.errors import ArgumentError
@@ -30,7 +31,7 @@ class Unchanged:
         found = False
         for touch in touched:
             owner = touch.memory.owner
-            if isinstance(owner, Field | Ndarray | StructNdarray):
+            if isinstance(owner, Field | FieldTree | Ndarray | StructNdarray):
                 continue
             found = True
             known = self._copies.get(id(owner))

@@ -12,7 +12,7 @@ import numpy as np
 from weft.ir.errors import TypeMismatch, WeftError
 from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.contexts import Block, active, suspended
-from weft.lang.autodiff.variables import called, companion_if_any, companion_of, elements_of
+from weft.lang.autodiff.variables import called, companion_if_any, companion_of, elements_of, put_numbers
 from weft.lang.errors import ArgumentError
 
 __all__ = ["FwdMode"]
@@ -61,7 +61,7 @@ class FwdMode(Block):
             raise WeftError("FwdMode cannot be used inside of a Tape: gradients of duals are not supported yet")
         if self._clear:
             clear_all_gradients("dual")
-        self._dual.from_numpy(self._seed)
+        put_numbers(self._dual, self._seed)
 
     def finish(self, complete: bool) -> None:
         """Set the dual of the parameter to 0. (Of `Block`.)"""

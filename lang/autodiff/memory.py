@@ -1,4 +1,7 @@
-"""Memory that a tape saves and restores: boxes of fields and arrays."""
+"""Memory that a tape saves and restores: boxes of fields and arrays, and which cells of a tree are active.
+
+A sparse field is saved as a whole: its active elements. Restoring them activates their cells. The cells of its tree are
+memory of their own, whose owner is the tree."""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ import numpy as np
 
 from weft.lang.data.borrow import view_of
 from weft.lang.data.field import Field
+from weft.lang.data.field_tree import FieldTree
 from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.sparse_access import CellsOf
 from weft.lang.data.struct_ndarray import StructNdarray
 
-__all__ = ["Copy", "Key", "Memory", "key_of", "memory_of"]
+__all__ = ["Copy", "Key", "Memory", "cells_around", "is_sparse", "key_of", "memory_of"]
 
 Index = tuple[int | None, ...]  # of the first axes of an array; None keeps an axis whole
 Key = tuple[int, Index]  # a box of a field or array: equal keys of living objects are the same elements
@@ -89,16 +94,29 @@ class Copy:
         return id(self.memory.owner), self.index
 
 
+def is_sparse(field: Field) -> bool:
+    """Whether elements of a field may be inactive."""
+    return field.describe().node is not None
+
+
+def cells_around(owner: Any) -> Memory | None:
+    """The cells in which a sparse field lies. None for other memory."""
+    return memory_of(owner.describe().tree) if isinstance(owner, Field) and is_sparse(owner) else None
+
+
 def key_of(memory: Memory, box: Index) -> Key:
     """The key of a box. `()` stands for all elements."""
     return id(memory.owner), (() if all(number is None for number in box) else box)
 
 
 def memory_of(value: Any) -> Memory:
-    """The memory of a field or of an array argument."""
+    """The memory of a field or of an array argument; of a tree, its cells."""
     if isinstance(value, Field):
         slot = value._slots[0]
-        return Memory(("field", id(slot.whole or slot)), value, f"field '{value.name}'" if value.name else "a field")
+        name = f"field '{value.name}'" if value.name else "a field"
+        return Memory(("field", id(slot.whole or slot)), value, name, whole=is_sparse(value))
+    if isinstance(value, FieldTree):
+        return Memory(("cells", id(value)), value, "which cells are active", whole=True)
     if isinstance(value, Ndarray) and value.base is not None:  # its indices are not those of the memory
         return replace(memory_of(value.base), whole=True)
     if isinstance(value, StructNdarray):
@@ -127,6 +145,8 @@ def _cells(owner: Any) -> list[Any]:
     """The elements, as arrays that share the memory."""
     if isinstance(owner, Field):
         return [owner._window()]
+    if isinstance(owner, FieldTree):
+        return [CellsOf(owner)]
     if isinstance(owner, Ndarray):
         return [owner.array()]
     if isinstance(owner, StructNdarray):

@@ -15,10 +15,11 @@ from typing import Any
 from weft.ir.errors import Span
 from weft.ir.types import Array, Prim, flatten
 from weft.lang.autodiff.accesses import Access, Finder, Point, points_of
-from weft.lang.autodiff.memory import Memory, memory_of
+from weft.lang.autodiff.cells import CellUses
+from weft.lang.autodiff.memory import Memory, cells_around, memory_of
 from weft.lang.calls.compile import Instance
 
-__all__ = ["Box", "Touch", "Uses", "uses_of"]
+__all__ = ["Box", "Touch", "Uses", "uses_of", "written_by_python"]
 
 Box = tuple[int | None, ...]
 
@@ -44,8 +45,10 @@ class Uses:
         self.saved = frozenset(() if facts is None else facts.saved)
         self.lost, self.draws = ((), False) if facts is None else (facts.lost, facts.draws)
         self._read = None if facts is None else frozenset(facts.reads)
-        self.every_read, self.writes = finder.reads, finder.writes
-        self.reads = list(filter(self.needs, finder.reads))
+        self._cells = CellUses(translation)
+        self.every_read = [*finder.reads, *self._cells.reads]
+        self.writes = [*finder.writes, *self._cells.writes]
+        self.reads = list(filter(self.needs, self.every_read))
         self._at = {id(one): at for at, one in enumerate([*self.writes, *self.every_read])}
         self.needed, self._points = points_of([*self.writes, *self.every_read])
         self._symbols, self._params = translation.tree.fields, translation.tree.params
@@ -88,8 +91,8 @@ class Uses:
         return list(found.values())
 
     def needs(self, read: Access) -> bool:
-        """Whether the gradient reads that memory, too."""
-        return self._read is None or read.place in self._read
+        """Whether the gradient reads that memory, too. The cells of sparse trees are those in which gradients are."""
+        return self._read is None or read.place in self._read or read.place.startswith("cells")
 
     def points(self, context: bytes) -> tuple[Point, ...] | None:
         """The points of the writes, and then of all reads, of a launch with that bound context. None if an index has no
@@ -124,6 +127,8 @@ class Uses:
         if kind == "field":
             symbol = self._symbols[int(number)]
             return symbol.grad is None and symbol.dual is None and any(prim.is_float for prim in flatten(symbol.dtype))
+        if kind != "param":
+            return False
         param = self._params[int(number)]
         assert isinstance(param.type, Array)
         own = any(prim.is_float for prim in flatten(param.type.elem))
@@ -135,6 +140,8 @@ class Uses:
         if kind == "field":
             symbol = self._symbols[int(number)]
             return symbol.grad is not None or symbol.dual is not None
+        if kind != "param":
+            return False
         name = self._params[int(number)].name
         return any(one.name in (f"{name}.grad", f"{name}.dual") for one in self._params)
 
@@ -151,7 +158,15 @@ class Uses:
             field = self._fields[int(number)]()
             assert field is not None, "the tape calls this while the kernel is called"
             return memory_of(field)
+        if kind != "param":
+            return self._cells.memory(place)
         return memory_of(flat[self._positions[int(number)]])
+
+
+def written_by_python(target: Any) -> list[Touch]:
+    """What Python writes if it writes all elements of a field or array: of a sparse field, also cells."""
+    cells = cells_around(target)
+    return [Touch(one, (), None, saved=False) for one in (memory_of(target), *(() if cells is None else (cells,)))]
 
 
 def uses_of(instance: Instance) -> Uses:

@@ -22,7 +22,7 @@ from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import uses_of
 from weft.lang.autodiff.nesting import again, heard_by, memory_in, refuse_third, run_derivative
 from weft.lang.autodiff.selection import Number
-from weft.lang.autodiff.variables import clear_element
+from weft.lang.autodiff.variables import clear_element, put_numbers
 from weft.lang.calls.boxes import can_box
 from weft.lang.calls.results import results_of
 from weft.lang.data.derived import derived, is_derived, with_siblings
@@ -72,7 +72,7 @@ class Propagation(Block):
             self.numbers[variable.name] = direction
             return
         with heard_by(self._outer):
-            self._meet(variable).from_numpy(direction)
+            put_numbers(self._meet(variable), direction)
 
     def dual_of_result(self, value: Any) -> Any:
         """The dual of what a kernel has returned. None if `value` is no such object."""

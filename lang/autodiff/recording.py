@@ -23,7 +23,7 @@ from weft.lang.autodiff.contexts import active, seen_by
 from weft.lang.autodiff.cutting import Derivatives, plan_of
 from weft.lang.autodiff.lost import Losses, flow_of
 from weft.lang.autodiff.memory import Copy, Memory, memory_of
-from weft.lang.autodiff.memory_use import Touch, uses_of
+from weft.lang.autodiff.memory_use import Touch, uses_of, written_by_python
 from weft.lang.autodiff.nesting import (
     again,
     hand_out,
@@ -39,7 +39,7 @@ from weft.lang.autodiff.nesting import (
 from weft.lang.autodiff.propagation import Again, Propagation, carries_floats, float_results, owners_of
 from weft.lang.autodiff.recorder import Recorder
 from weft.lang.autodiff.selection import Number
-from weft.lang.autodiff.variables import clear_element
+from weft.lang.autodiff.variables import clear_element, put_numbers
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.calls.gradient_warnings import warn_at
 from weft.lang.data.derived import at_path, derived, kinds_of, with_siblings
@@ -395,7 +395,7 @@ class Recording(Recorder):
 
     def _overwrite(self, record: Record, target: Any, source: Any, again: Callable[[], None]) -> None:
         self._will_read_source(source)
-        writes = self._touched([Touch(memory_of(target), (), None, saved=False)])
+        writes = self._touched(written_by_python(target))
         self._now.know(writes)
         self._now.keep(record, "Python", writes)
         if self._series is not None or record.gradient is not None or record.after:
@@ -416,7 +416,9 @@ class Recording(Recorder):
         if self._is_own(target) or not (self._versions.knows(memory) or memory.key in self._owners):
             return
         record = Record(partial(self._clear_element, target, index, part), again)
-        self._now.keep(record, "Python", self._touched([Touch(memory, () if memory.whole else index, None, False)]))
+        whole, *cells = written_by_python(target)
+        touched = [whole if memory.whole else Touch(memory, index, None, False), *cells]
+        self._now.keep(record, "Python", self._touched(touched))
         self._append(record)
         if self._duals is not None:
             self._write_duals(record, partial(self._duals.write_element, target, index, part, again))
@@ -435,7 +437,7 @@ class Recording(Recorder):
             numbers = grad.to_numpy()
             grad.fill(0)
             if into is not None:
-                into.from_numpy(into.to_numpy() + numbers)
+                put_numbers(into, into.to_numpy() + numbers)
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 
@@ -469,7 +471,7 @@ class Recording(Recorder):
                     with_siblings(at_path(memory, path)).fill(0)
             for memory, weights in outputs:
                 grad = derived(memory, self._kind)
-                grad.from_numpy(grad.to_numpy() + weights)
+                put_numbers(grad, grad.to_numpy() + weights)
             run_back(self._records)
 
     def gradient(self, variable: Any, path: str = "") -> Any:

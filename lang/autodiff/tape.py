@@ -12,12 +12,20 @@ from weft.lang.autodiff.contexts import suspended
 from weft.lang.autodiff.cutting import Derivatives, Plan, plan_of
 from weft.lang.autodiff.lost import Losses
 from weft.lang.autodiff.memory import memory_of
-from weft.lang.autodiff.memory_use import Touch, uses_of
+from weft.lang.autodiff.memory_use import Touch, uses_of, written_by_python
 from weft.lang.autodiff.recorder import Recorder
 from weft.lang.autodiff.repeats import Repeat, Traced, expect, remember
 from weft.lang.autodiff.sites import Site, Sites
 from weft.lang.autodiff.tape_check import check_records
-from weft.lang.autodiff.variables import called, clear_element, companion_if_any, companion_of, elements_of, fill_all
+from weft.lang.autodiff.variables import (
+    called,
+    clear_element,
+    companion_if_any,
+    companion_of,
+    elements_of,
+    fill_all,
+    put_numbers,
+)
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.data.derived import is_derived
 from weft.lang.errors import ArgumentError
@@ -259,10 +267,11 @@ class Tape(Recorder):
         if is_derived(target) or not self._versions.knows(memory):
             return
         record = Record(partial(clear_element, companion_if_any(target), index, part), again)
-        self._enter(record, [Touch(memory, () if memory.whole else index, None, saved=False)])
+        whole, *cells = written_by_python(target)
+        self._enter(record, [whole if memory.whole else Touch(memory, index, None, saved=False), *cells])
 
     def _keep_all(self, record: Record, target: Any) -> None:
-        self._enter(record, [Touch(memory_of(target), (), None, saved=False)])
+        self._enter(record, written_by_python(target))
 
     def _enter(self, record: Record, writes: Sequence[Touch]) -> None:
         self._now.know(writes)
@@ -293,4 +302,4 @@ def _hand_on(target: Any, source: Any) -> None:
     numbers = grad.to_numpy()
     grad.fill(0)
     if into is not None:
-        into.from_numpy(into.to_numpy() + numbers)
+        put_numbers(into, into.to_numpy() + numbers)

@@ -10,8 +10,8 @@ import numpy as np
 
 from weft.ir.errors import WeftError
 from weft.lang.autodiff.differences import Check, compare_with_differences
-from weft.lang.autodiff.variables import called, companion_of
-from weft.lang.autodiff.versions import Record
+from weft.lang.autodiff.variables import called, companion_of, put_numbers, where_active
+from weft.lang.autodiff.versions import Latest, Record
 
 __all__ = ["WrongGradient", "check_records"]
 
@@ -26,15 +26,21 @@ def check_records(records: Sequence[Record], loss: Any, variables: Sequence[Any]
     report = Check("the calls on the tape")
     copies = [copy for record in reversed(records) for copy in reversed([*record.before, *record.after])]
     present = [(one, one.to_numpy()) for one in variables]
-    latest = [copy.put_back() for copy in copies]
+    latest = Latest()
+    for copy in copies:
+        latest.put_back(copy)
     starts = [one.to_numpy() for one in variables]
+    directions = list[Any]()
+    for k, one in enumerate(variables):
+        random = np.random.default_rng(k).uniform(-1.0, 1.0, starts[k].shape).astype(starts[k].dtype)
+        directions.append(where_active(one, random))
 
     def loss_at(k: int, move: Any) -> float:
         for copy in copies:
             copy.put_back()
         for one, start in zip(variables, starts, strict=True):
-            one.from_numpy(start)
-        variables[k].from_numpy(starts[k] + move)
+            put_numbers(one, start)
+        put_numbers(variables[k], starts[k] + move)
         for record in records:
             if record.forward is not None:
                 record.forward()
@@ -43,18 +49,16 @@ def check_records(records: Sequence[Record], loss: Any, variables: Sequence[Any]
     try:
         for k, one in enumerate(variables):
             gradient = companion_of(one, "grad", "the field to check").to_numpy()
-            direction = np.random.default_rng(k).uniform(-1.0, 1.0, gradient.shape).astype(gradient.dtype)
             compare_with_differences(
                 report,
                 called(one).strip("'"),
                 gradient,
-                direction,
+                directions[k],
                 lambda move, k=k: loss_at(k, move),  # type: ignore[misc]
             )
     finally:
-        for copy in reversed(latest):
-            copy.put_back()
+        latest.restore()
         for one, numbers in present:
-            one.from_numpy(numbers)
+            put_numbers(one, numbers)
     if not report:
         raise WrongGradient(str(report))

@@ -34,6 +34,7 @@ from weft.lang.autodiff.selection import (
     numbers_of,
 )
 from weft.lang.autodiff.variables import called, elements_of
+from weft.lang.autodiff.versions import Latest
 from weft.lang.errors import ArgumentError
 from weft.lang.values.matrix import Matrix
 from weft.runtime.forks import forkable
@@ -147,13 +148,14 @@ def vjp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
         def pull(weights: Any) -> Any:
             with alone("vjp"):
                 given = [direction_of(w, m, "the weights") for w, m in zip(outputs.split(weights, returned), memories)]
-                latest = [copy.put_back() for copy in kept]
+                latest = Latest()
+                for copy in kept:
+                    latest.put_back(copy)
                 try:
                     recording.pull(list(zip(memories, given, strict=True)))
                     return chosen.joined([recording.gradient(one) for one in variables])
                 finally:
-                    for copy in reversed(latest):
-                        copy.put_back()
+                    latest.restore()
 
         return outputs.joined(values, returned), pull
 

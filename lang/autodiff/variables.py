@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from weft.ir.errors import TypeMismatch, WeftError
 from weft.lang.calls.companions import companion_of as gradient_of
 from weft.lang.data.companions import KINDS
 from weft.lang.data.field import Field
 from weft.lang.data.ndarray import Ndarray
+from weft.lang.data.sparse_access import SPARSE
 from weft.lang.data.struct_field import StructField
 
-__all__ = ["called", "clear_element", "companion_if_any", "companion_of", "elements_of", "fill_all"]
+__all__ = [
+    "called",
+    "clear_element",
+    "companion_if_any",
+    "companion_of",
+    "elements_of",
+    "fill_all",
+    "put_numbers",
+    "where_active",
+]
 
 
 def called(variable: Any) -> str:
@@ -58,6 +70,23 @@ def fill_all(variable: Any, number: float) -> None:
         variable.detach().fill_(number)  # shares its memory
     else:
         variable.fill(number)
+
+
+def put_numbers(variable: Any, numbers: Any) -> None:
+    """Set the numbers of a field or ndarray, but not those of elements that are not active: they stay 0."""
+    if isinstance(variable, Field) and variable.describe().node is not None:
+        SPARSE.put_active(variable, numbers)
+    else:
+        variable.from_numpy(numbers)
+
+
+def where_active(variable: Any, numbers: Any) -> Any:
+    """These numbers, one for each number of a field or ndarray, with 0 for those that are not active."""
+    if not isinstance(variable, Field) or variable.describe().node is None:
+        return numbers
+    found, at = np.zeros_like(numbers), SPARSE.active(variable) - np.array(variable.offset, np.int64)
+    found[tuple(at.T)] = numbers[tuple(at.T)]
+    return found
 
 
 def clear_element(derived: Any, index: tuple[int, ...], part: Any) -> None:

@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import Span, WeftError
 from weft.lang.autodiff.accesses import Point
-from weft.lang.autodiff.memory import Copy, Key, Memory, key_of
+from weft.lang.autodiff.cells import fields_in
+from weft.lang.autodiff.memory import Copy, Key, Memory, cells_around, key_of, memory_of
 from weft.lang.autodiff.memory_use import Box, Touch
+from weft.lang.autodiff.variables import called
+from weft.lang.calls.gradient_warnings import warn_at
+from weft.lang.data.field_tree import FieldTree
+from weft.lang.data.sparse_access import SPARSE
 
 if TYPE_CHECKING:
     from weft.lang.autodiff.records import RecordedLaunch
@@ -37,15 +42,36 @@ class Latest:
 
     def put_back(self, copy: Copy) -> None:
         """Put a copy back. What the elements hold is kept, at the first time."""
+        owner = copy.memory.owner
+        if isinstance(owner, FieldTree):
+            self._keep_tree(copy.memory)
+        elif (cells := cells_around(owner)) is not None:  # a copy of a sparse field activates cells
+            self._keep_tree(cells)
         if copy.key not in self._copies:
             self._copies[copy.key] = copy.again()
         copy.put()
 
+    def _keep_tree(self, cells: Memory) -> None:
+        """Keep which cells of a tree are active, and then the values in them: those in cells that go would be lost."""
+        if key_of(cells, ()) in self._copies:
+            return
+        for memory in (cells, *map(memory_of, fields_in(cells.owner))):
+            self._copies.setdefault(key_of(memory, ()), Copy.of(memory))
+
     def restore(self) -> None:
         """Give memory its latest values again."""
+        lost = list[Any]()
         for copy in reversed(self._copies.values()):
+            if isinstance(copy.memory.owner, FieldTree):
+                lost += [SPARSE.dropped(copy.memory.owner, cells, "grad") for cells in copy.numbers]
             copy.put()
         self._copies.clear()
+        for one in filter(None, lost):
+            warn_at(
+                None,
+                f"the gradient of {called(one)} is lost where the block has deactivated cells: it would lie in them. "
+                "Deactivate them after the block",
+            )
 
 
 @dataclass(slots=True)
@@ -146,6 +172,9 @@ class Versions:
                     "tape, but is another object: use one of them"
                 )
             self._known[memory.key] = memory
+            if self._save and isinstance(memory.owner, FieldTree):
+                # gradients end up in the cells that were active when the block began
+                self.boxes(memory).add((), ("what comes before", None))
 
     def see(self, memories: Iterable[Memory]) -> None:
         """Note memory that a launch reads."""

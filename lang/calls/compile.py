@@ -336,7 +336,7 @@ def _facts_of(root: tree.KernelTree, kernel: Kernel) -> GradientFacts | None:
     from weft.ir.autodiff.facts import facts_of
 
     runs = any(role_of(param.hidden)[0] == RECORDING for param in root.params)  # in the place of the kernel
-    return facts_of(kernel, again="vjp" in root.mode and not runs)
+    return facts_of(kernel, root.fields, again="vjp" in root.mode and not runs)
 
 
 def _with_facts(artifact: Artifact, facts: GradientFacts | None) -> Artifact:

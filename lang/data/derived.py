@@ -12,7 +12,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from weft.ir.errors import WeftError
 from weft.ir.symbols import COMPANIONS
+from weft.lang.data.companions import KINDS
 from weft.lang.data.field import Field, MatrixField, ScalarField
 from weft.lang.data.field_tree import FieldTree
 from weft.lang.data.ndarray import Ndarray
@@ -130,7 +132,16 @@ def derived(of: Any, kind: str) -> Any:
 
 
 def _made(keeper: Any, kind: str, of: Any, make: Any) -> Any:
-    """The companion of what `keeper` stands for: a component, or all components of a field."""
+    """The companion of what `keeper` stands for: a component, or all components of a field. Raises WeftError for a
+    sparse field, whose companions must lie in its cells."""
+    if of.describe().node is not None:
+        what = {"grad": "gradient", "dual": "dual"}.get(kind, "second derivative")
+        advice = f"make it with needs_{kind}=True" if kind in KINDS else "use dense nodes for it"
+        called = f"'{of.name}'" if of.name else "here"
+        raise WeftError(
+            f"the sparse field {called} has no {what}, and none can be made now, because that of a sparse field lies "
+            f"in its cells: {advice}"
+        )
     with of.describe().tree.program.lock:
         if kind not in keeper.made:
             made = make(f"{of.name}.{kind}" if of.name else "")

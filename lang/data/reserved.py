@@ -20,6 +20,11 @@ class ReservedMemory:
         self._tree = weakref.ref(tree)
         self._buffer: Any = None
 
+    @property
+    def tree(self) -> Any:
+        """The tree."""
+        return self._tree()
+
     def buffer(self) -> Any:
         """The bytes, reserved at the first call. Raises FieldError if the tree was destroyed, and OutOfMemory if there
         are not as many addresses."""

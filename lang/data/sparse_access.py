@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from weft.lang.data.elements import FieldIndexError
 from weft.lang.values.numbers import array_of
 from weft.lang.values.types import cast_numbers
 
-__all__ = ["SPARSE", "Active", "SparseAccess", "SparseWindow"]
+__all__ = ["SPARSE", "Active", "ActiveCells", "ActiveNumbers", "CellsOf", "SparseAccess", "SparseWindow"]
 
 
 class SparseAccess:
@@ -34,9 +35,64 @@ class SparseAccess:
     describe: Callable[[Any], str]  # (tree): its nodes, how many cells are active, and their bytes
     deactivate_all: Callable[[Any, Sequence[Any]], None]  # (tree, its nodes)
     count: Callable[[Any, Any], int]  # (tree, node): the number of active cells
+    put_active: Callable[[Any, Any], None]  # (x, numpy array): sets the active elements to those of the array
+    cells: Callable[[Any], Any]  # (tree): its `ActiveCells`
+    set_cells: Callable[[Any, Any], None]  # (tree, ActiveCells): makes these active, and no others
+    dropped: Callable[[Any, Any, str], Any]  # (tree, ActiveCells, kind): a field whose companions would be lost
 
 
 SPARSE = SparseAccess()
+
+
+class ActiveCells:
+    """Which cells of a tree are active: by node, their indices, an array of shape (n, axes). Of lists, the indices of
+    their elements."""
+
+    def __init__(self, indices: dict[Any, Any]) -> None:
+        self._indices = indices
+
+    def of(self, node: Any) -> Any:
+        """The indices of the active cells of a node."""
+        return self._indices.get(node, np.zeros((0, len(node.shape())), np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it takes."""
+        return sum(one.nbytes for one in self._indices.values())
+
+
+class CellsOf:
+    """The cells of a tree as memory that a block of `ti.ad` saves and restores."""
+
+    def __init__(self, tree: Any) -> None:
+        self.tree = tree
+
+    def chosen(self, index: Any) -> CellsOf:
+        """All of them."""
+        assert index == ()
+        return self
+
+    def saved(self) -> ActiveCells:
+        """Which are active now."""
+        found: ActiveCells = SPARSE.cells(self.tree)
+        return found
+
+    def put(self, cells: ActiveCells) -> None:
+        """Make these active, and no others."""
+        SPARSE.set_cells(self.tree, cells)
+
+
+@dataclass(frozen=True)
+class ActiveNumbers:
+    """The active elements of a field: their indices and their values."""
+
+    indices: Any
+    values: Any
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it takes."""
+        return int(self.indices.nbytes + self.values.nbytes)
 
 
 class Active:
@@ -122,6 +178,21 @@ class SparseWindow:
             SPARSE.scatter(self.field, np.broadcast_to(np.asarray(value), self.shape))
         else:
             SPARSE.fill(self.field, np.broadcast_to(value, self.inner))
+
+    def chosen(self, index: Any) -> SparseWindow:
+        """All of them."""
+        assert index == ()
+        return self
+
+    def saved(self) -> ActiveNumbers:
+        """The active elements."""
+        indices = SPARSE.active(self.field)
+        return ActiveNumbers(indices, SPARSE.read(self.field, indices))
+
+    def put(self, numbers: ActiveNumbers) -> None:
+        """Set these elements, which activates them. All others become 0."""
+        self[...] = np.zeros(self.inner, self.dtype)
+        SPARSE.write(self.field, numbers.indices, numbers.values)
 
     def copy(self) -> Any:
         """All elements as a numpy array."""

@@ -25,7 +25,20 @@ from weft.lang.values.types import MatrixType, VectorType
 from weft.runtime.forks import forkable
 from weft.runtime.memory import readable_size
 
-__all__ = ["active", "copy", "count", "deactivate_all", "fill", "gather", "load", "scatter", "store"]
+__all__ = [
+    "active",
+    "copy",
+    "count",
+    "deactivate_all",
+    "fill",
+    "gather",
+    "load",
+    "put_active",
+    "read",
+    "scatter",
+    "store",
+    "write",
+]
 
 
 _turn = forkable(RLock())  # threads take turns with the arrays of single elements
@@ -157,10 +170,20 @@ def gather(x: Any) -> Any:
 def scatter(x: Any, values: Any) -> None:
     """Set all elements. Those that are not 0 become active. Raises FieldError below a hash node."""
     _bounded(x)
-    given = _elements(x)
-    given.from_numpy(np.ascontiguousarray(values, x.dtype.np))
+    given = _given(x, values)
     _scatter_active(x, given)
     _scatter(x, given, bool(x.element_shape))
+
+
+def put_active(x: Any, values: Any) -> None:
+    """Set the active elements to those of an array of all elements."""
+    _scatter_active(x, _given(x, values))
+
+
+def _given(x: Any, values: Any) -> Any:
+    given = _elements(x)
+    given.from_numpy(np.ascontiguousarray(values, x.dtype.np))
+    return given
 
 
 def fill(x: Any, value: Any) -> None:

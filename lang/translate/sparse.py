@@ -14,6 +14,7 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.storage.snode import SNode as Node
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.types import VOID, Type, i32, shape_of, u1
+from weft.lang.data.derived import is_derived
 from weft.lang.data.field import Field
 from weft.lang.data.snode_api import Root, SNode
 from weft.lang.data.struct_field import StructField
@@ -175,7 +176,7 @@ def _appended(t: Translator, node: SNode, indices: list[tree.Expr], value: Any, 
     """Make a list longer by one element with that value, and return the index of the element. The indices of the list
     count from 0."""
     symbol: NodeSymbol = run_now(t, c.node, t.unit.node, node)
-    places = _places(t, node, c)
+    places = [(made, name) for made, name in _places(t, node, c) if not is_derived(made)]
     values = _parts(t, value, places, c)
     position = sorted({axis for one in node.node.path() for axis in one.axes}).index(node.node.axes[0])
     indices = [t.frozen(index) for index in indices]

@@ -4,7 +4,6 @@ stand in the list of differences."""
 import numpy as np
 import pytest
 
-from weft.ir.errors import CompilationError
 from weft.lang.errors import CapacityFault
 from weft.lang.program.init import program
 
@@ -374,17 +373,3 @@ def test_loops_in_order(ti):
         x[place] = 1
     walk()
     assert order.to_numpy().tolist() == [1, 6, 17, 70, 71, 0, 3, 30]
-
-
-def test_what_cannot_be_differentiated_says_so(ti):
-    x, loss = ti.field(ti.f32, needs_grad=True), ti.field(ti.f32, (), needs_grad=True)
-    ti.root.pointer(ti.i, 4).dense(ti.i, 2).place(x)
-
-    @ti.kernel
-    def sum():
-        for i in x:
-            loss[None] += x[i] ** 2
-
-    x[3] = 2
-    with pytest.raises(CompilationError, match="sparse"), ti.ad.Tape(loss):
-        sum()
