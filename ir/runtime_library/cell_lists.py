@@ -21,6 +21,7 @@ import re
 from collections.abc import Sequence
 from math import prod
 
+from weft.ir.runtime_library.dropped_slots import drop_text, dropped_text
 from weft.ir.runtime_library.hashed_lists import hash_list_text, refill_text
 from weft.ir.runtime_library.piece_sums import PIECE_TEXT, groups_text, own_names, sums_text
 from weft.ir.runtime_library.slot_pool import given_back_text
@@ -218,13 +219,7 @@ parallel_for begins=[%zero, %zero], ends=[%freed, %local], config={{simd=1}} (%f
   %slot = load %entry : u32
   %there = binary ne %slot, %none : u1
   if %there then {{
-    %count = field_ptr @{child}.freed_count[] : *i64
-    %number = atomic add %count, %one : i64
-    %to = field_ptr @{child}.freed[%number] : *u32
-    store %to, %slot
-    %changed = field_ptr @{child}.changed[] : *i32
-    %yes = const 1 : i32
-    atomic_store %changed, %yes
+    {drop}
   }}
 }}
 """
@@ -253,27 +248,26 @@ parallel_for begins=[%zero], ends=[%freed], config={{simd=1}} (%f2: i32) {{
 
 _COLLECT = """
 %zero = const 0 : i32
-%one = const 1 : i64
 %none = const 0 : u32
 %words = const {words} : i32
 %nothing_left = const 0 : i64
-%freed_count = field_ptr @{name}.freed_count[] : *i64
-%freed_wide = atomic_load %freed_count : i64
-%freed = cast %freed_wide : i32
+%freed_count = field_ptr @{name}.freed_count[] : *i32
+%freed = load %freed_count : i32
+%freed_wide = cast %freed : i64
 """
 
 
-def collect_text(node: NodeSymbol, nodes: Sequence[NodeSymbol]) -> list[tuple[str, list[FieldSymbol]]]:
+def collect_text(node: NodeSymbol, nodes: Sequence[NodeSymbol], traits: Traits) -> list[tuple[str, list[FieldSymbol]]]:
     """Kernels' bodies that collect the deactivated cells of a node, to be run in this order, and the fields that they
     name besides the parts of nodes. The nodes below are collected after it."""
     raw = node.part("raw")
     head = _COLLECT.format(name=node.name, words=raw.shape[-1])
-    found: list[tuple[str, list[FieldSymbol]]] = []
+    found: list[tuple[str, list[FieldSymbol]]] = [(dropped_text(node, traits), [])]
     for child in tables_of(node, nodes):
         local = child.local
         text = _FREED_CHILDREN.format(
             name=node.name,
-            child=child.name,
+            drop=drop_text(child),
             table=child.table.stored.name,
             digits="\n".join(_digits(local, "in")),
             index=", ".join(f"%in{k}" for k in range(len(local))),

@@ -28,6 +28,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from weft.ir.ops import Invoke, Kernel
+from weft.ir.runtime_library.dropped_slots import drop_text
 from weft.ir.runtime_library.functions import copies
 from weft.ir.runtime_library.hashed_lists import order_functions
 from weft.ir.runtime_library.slot_pool import SLOT_ROLES
@@ -174,13 +175,7 @@ _DEACTIVATE = """
       atomic_store %kept, %nothing
       %lost = field_ptr @{name}.gone[] : *i64
       %one_more = atomic add %lost, %one : i64
-      %count = field_ptr @{name}.freed_count[] : *i64
-      %number = atomic add %count, %one : i64
-      %place = field_ptr @{name}.freed[%number] : *u32
-      store %place, %slot
-      %changed = field_ptr @{name}.changed[] : *i32
-      %yes = const 1 : i32
-      atomic_store %changed, %yes
+      {drop}
     }}
   }}
 """
@@ -294,7 +289,7 @@ class HashedCells(SparseCells):
         """The function of that text. `before`: the arguments of type u32 before the indices."""
         indices, node = self.indices if indices is None else indices, self.node
         args = [*((name, "u32") for name in before), *((index[1:], "i64") for index in indices)]
-        filled = text.format(name=node.name, index=", ".join(self.indices), **given)
+        filled = text.format(name=node.name, index=", ".join(self.indices), drop=drop_text(node), **given)
         heads = [f"%{name} = arg index={k} : {type}" for k, (name, type) in enumerate(args)]
         params = ", ".join(f"{name}: {type}" for name, type in args)
         made = written_on(

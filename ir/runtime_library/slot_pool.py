@@ -82,7 +82,8 @@ if %are_freed then {{
   store %begin, %keep_start
   store %end, %keep_stop
   store %fresh, %keep_used
-  store %freed_count, %nothing_left
+  %none_freed = const 0 : i32
+  store %freed_count, %none_freed
 }}
 """
 

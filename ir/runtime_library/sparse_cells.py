@@ -30,6 +30,7 @@ from math import prod
 
 from weft.ir.ops import Invoke, Kernel
 from weft.ir.parse import parse
+from weft.ir.runtime_library.dropped_slots import DROP_ROLES, drop_text
 from weft.ir.runtime_library.functions import copies
 from weft.ir.runtime_library.slot_pool import ALLOCATE, SLOT_ROLES, slot_text
 from weft.ir.storage.book import LOCKS
@@ -65,7 +66,7 @@ HASH_ROLES = ("owner", "hash_table", "entry", "gone")  # what hash nodes have be
 
 def changed_parts(nodes: Sequence[NodeSymbol]) -> tuple[str, ...]:
     """The names of all fields that activation and deactivation may write in a tree, except the cells of masks."""
-    roles = ("table", "length", *SLOT_ROLES, "changed", "freed_count", "locks", "freed", *HASH_ROLES)
+    roles = ("table", "length", *SLOT_ROLES, *DROP_ROLES, "locks", *HASH_ROLES)
     return tuple(part.stored.name for node in nodes for role, part in node.parts.items() if role in roles)
 
 
@@ -177,12 +178,7 @@ _FREED = """
     %slot = exchange %table, %none, order=acq_rel : u32
     %mine = binary ne %slot, %none : u1
     if %mine then {{
-      %one = const 1 : i64
-      %count = field_ptr @{name}.freed_count[] : *i64
-      %number = atomic add %count, %one : i64
-      %place = field_ptr @{name}.freed[%number] : *u32
-      store %place, %slot
-      {change}
+      {drop}
     }}
   }}
 """
@@ -383,6 +379,7 @@ class SparseCells:
             index=", ".join(self.indices),
             lists=", ".join(self.lists),
             change=_CHANGE.format(name=self.node.name),
+            drop=drop_text(self.node) if self.node.has_pool else "",
             **given,
         )
         signature = f"@{self.node.name}_{what}({params}) -> ({result}) called=true"

@@ -15,6 +15,7 @@ __all__ = [
     "HASH_BOOK",
     "LOCKS",
     "PIECE",
+    "SLOTS_OF_PIECE",
     "book_fields",
     "book_size",
     "bucket_groups",
@@ -23,6 +24,7 @@ __all__ = [
 
 LOCKS = 1024  # cells share locks, so that activations of different cells seldom wait for one another
 PIECE = 32  # entries of a table: the fewest that one iteration counts when a list of cells is made
+SLOTS_OF_PIECE = 64  # slots that one iteration counts when freed slots are listed: a power of 2
 GROUPS = 1024  # groups of pieces, at most: their sums are added up by an iteration each
 _LINE = 64  # bytes: each field begins on a cache line of its own
 
@@ -33,7 +35,8 @@ BOOK: dict[str, tuple[Prim, tuple[int | str, ...], str]] = {
     "fresh": (i64, (), "how many slots were used before that"),
     "changed": (i32, (), "not 0: the list of cells is not up to date"),
     "count": (i32, (), "how many cells the list has"),
-    "freed_count": (i64, (), "how many cells were deactivated and are not collected yet"),
+    "drops": (i32, (), "not 0: slots of deactivated cells are marked, see `dropped_slots`"),
+    "freed_count": (i32, (), "how many slots are in `freed`"),
     "claimed": (i32, (), "not 0: new cells are asked for, see `claims`"),
     "claims": (i32, (), "how many new cells are asked for"),
     "base": (i64, (), "the number of the first slot for them"),
@@ -41,6 +44,9 @@ BOOK: dict[str, tuple[Prim, tuple[int | str, ...], str]] = {
     "locks": (i32, (LOCKS,), "1 while an iteration activates a cell"),
     "free": (u32, ("slots",), "the slots that were given back, a ring"),
     "freed": (u32, ("slots",), "the slots of the deactivated cells"),
+    "dropped": (u8, ("slots",), "of each slot: 1 if its cell was deactivated, and it is not in `freed` yet"),
+    "dropped_in": (i32, ("slot_pieces",), "not 0: some slot of the piece is marked"),
+    "dropped_sums": (i32, ("slot_pieces",), "the number of marked slots, as in `sums`"),
     "list": (u32, ("slots",), "the slots of all active cells, in the order of their indices"),
     "where": (i32, ("slots", "axes"), "the indices of the cells in the list"),
     "groups": (i32, (GROUPS,), "the number of cells in each group of pieces of the tables"),
@@ -82,6 +88,7 @@ def book_fields(
     that many pieces. `tables`: how many tables there are, and the entries of each. `hashed`: it is a hash node."""
     groups = bucket_groups(slots)
     numbers = {"slots": slots, "axes": axes, "pieces": pieces, "tables": tables[0], "row": tables[1]}
+    numbers["slot_pieces"] = slots // SLOTS_OF_PIECE + 2
     numbers |= {"entries": hash_entries(slots), "groups": groups, "buckets": groups**2}
     found: dict[str, tuple[Prim, tuple[int, ...], int]] = {}
     cursor = 0

@@ -74,7 +74,7 @@ def enumerate_cells(root: Kernel, config: CompileConfig) -> bool:
         elif _changes(op, None):
             listed.clear()
         if frees:
-            _collect(root, frees, after)
+            _collect(root, frees, after, config.traits)
             changed = True
     if changed:
         used = dict.fromkeys(root.fields)
@@ -96,7 +96,7 @@ def _insert(kernel: Kernel, text: str, before: Op | None, span: object, fields: 
 # ---- collection ------------------------------------------------------------------------------------------------------
 
 
-def _collect(kernel: Kernel, frees: Sequence[Deactivate], before: Op | None) -> None:
+def _collect(kernel: Kernel, frees: Sequence[Deactivate], before: Op | None, traits: Traits) -> None:
     """Collect the cells that these ops may deactivate."""
     if kernel.called:
         raise CompilationError("a real function cannot deactivate cells: do it in the kernel", frees[0].span)
@@ -106,7 +106,7 @@ def _collect(kernel: Kernel, frees: Sequence[Deactivate], before: Op | None) -> 
         wanted.update(one for one in nodes if any(above is op.node for above, _ in one.table.above()))
     for node in nodes:
         if node in wanted and node.has_pool:
-            for text, fields in collect_text(node, nodes):
+            for text, fields in collect_text(node, nodes, traits):
                 _insert(kernel, text, before, frees[0].span, fields)
             wanted.update(tables_of(node, nodes))
 
