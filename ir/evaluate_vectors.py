@@ -46,19 +46,20 @@ def chosen(machine: Machine, op: ops.Select) -> Run:
 
 
 def addresses(machine: Machine, op: ops.Address) -> Run:
-    """A vector of addresses. The base and each index and stride are one for all lanes, or one for each. (Lanes access
-    no privatized field.)"""
+    """A vector of addresses. The base and each index and stride are one for all lanes, or one for each."""
     type, base, offset = _vector(op), machine.slot(op.base), op.offset
     assert isinstance(type.elem, Pointer)
     indices, strides = machine.slot_list(op.indices), machine.slot_list(op.strides)
     target, wide, count = type.elem.elem, isinstance(op.base.type, Lanes), type.count
-    prims = flatten(target)
+    prims, scope, course, in_tree = flatten(target), op.scope.whole, machine.course, isinstance(op.base, ops.TreeBase)
 
     def run(env: Env) -> Any:
         total = np.full(count, offset, np.int64)
         for index, stride in zip(indices, strides, strict=True):
             total = total + np.asarray(env[index]) * np.asarray(env[stride])
         places = env[base] if wide else (env[base],) * count
+        if in_tree and scope in course.moved:
+            places = [Place(course.moved[scope], place.offsets, place.prims) for place in places]
         return tuple(
             Place(place.buffer, packed(target, place.offsets[0] + int(by)), prims)
             for place, by in zip(places, total, strict=True)

@@ -152,7 +152,6 @@ def task_copies(op: Task, schedule: Schedule, kernel: Kernel) -> None:
     if not schedule.privatized:
         return
     symbols, updated = {scope: symbol for symbol, scope in scopes_of(kernel.fields).items()}, updated_by(op)
-    require(schedule.lanes == 1, op, "privatizes fields, but runs in lanes")
     for copy in schedule.privatized:
         symbol = symbols.get(copy.scope)
         require(

@@ -22,7 +22,7 @@ from weft.codegen.llvm.memory_ops import access_tag
 from weft.codegen.llvm.spelling import in_memory
 from weft.ir.addresses import root_of
 from weft.ir.core import Value
-from weft.ir.ops import Address, Alloca, Const, Gather, Load, MaskedLoad, MaskedStore, Scatter, Store
+from weft.ir.ops import Address, Alloca, Const, Gather, Load, MaskedLoad, MaskedStore, Scatter, Store, TreeBase
 from weft.ir.types import Lanes, Pointer, Prim, Tensor, element, i64, lane_count, lanes, u1
 
 __all__: list[str] = []  # it registers rows
@@ -55,7 +55,7 @@ def _is_whole(place: Value) -> bool:
 
 @on_vectors(Address)
 def _address(f: VectorWriter, op: Address) -> str:
-    """First what the lanes share, then the offsets of each lane. (Lanes access no field that is privatized.)"""
+    """First what the lanes share, then the offsets of each lane."""
     if not f.in_lanes:
         return EMITTERS[Address](f, op) or ""
     count, offset = lane_count(op.type), op.offset
@@ -66,7 +66,8 @@ def _address(f: VectorWriter, op: Address) -> str:
         else:
             wide = bool(lane_count(index.type) or lane_count(stride.type))
             terms[wide].append(_term(f, index, stride, count if wide else 0))
-    pointer, type = f.use(op.base), spell(op.base.type)
+    home = f.memory.moved.get(op.scope.whole) if isinstance(op.base, TreeBase) else None
+    pointer, type = home or f.use(op.base), spell(op.base.type)
     for term in terms[False]:
         pointer = f.set(f"getelementptr i8, {type} {pointer}, i64 {term}")
     for term in terms[True]:

@@ -5,8 +5,8 @@ needs as the iteration found them. If iterations run again, it is what that need
 nothing: its iterations are recomputed in reverse order. Otherwise the forward sweep saves states in *slots*, which are
 local arrays, with values that `keeping.py` chose:
 
-    a known number of iterations, few      a slot for each iteration
-    else                                   slots for a part of the iterations, and checkpoints (`leaves.py`)
+    few iterations, at most a known number     a slot for each iteration
+    else                                       slots for a part of the iterations, and checkpoints (`leaves.py`)
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from weft.ir.autodiff.keeping import Kept
 from weft.ir.autodiff.leaves import Leaves
 from weft.ir.autodiff.slots import Slots, Step, binary, const, downwards
 from weft.ir.core import Op, Value
+from weft.ir.intervals import interval
 from weft.ir.rewrite import literal
 from weft.ir.types import Prim, i32, i64, u32
 
@@ -65,16 +66,24 @@ def _number(op: ops.For) -> int | None:
     return len(range(int(begin), int(end), int(step)))
 
 
+def _most(op: ops.For | ops.While) -> int | None:
+    """The largest number of iterations, if there is one that follows from the intervals of the bounds."""
+    step = literal(op.step) if isinstance(op, ops.For) else None
+    if not step or not isinstance(op, ops.For):
+        return None
+    (low, high), (least, most) = interval(op.begin), interval(op.end)
+    return len(range(low, most, int(step)) if step > 0 else range(high, least, int(step)))
+
+
 def has_slots(op: ops.For | ops.While, kept: Kept, shared: bool) -> bool:
     """Whether a loop gets a slot for each iteration. `shared`: the locals here are those of the kernel."""
-    number = _number(op) if isinstance(op, ops.For) else None
+    number = _most(op)
     return number is not None and number * kept.scalars <= (_MANY if shared else _FEW)
 
 
 def slots_of(op: ops.For | ops.While, frame: Frame, kept: Kept, shared: bool) -> Slots:
     """A slot for each iteration of a loop."""
-    number = max(1, (_number(op) or 0) if isinstance(op, ops.For) else 0)
-    return Slots(frame, kept, number, shared)
+    return Slots(frame, kept, max(1, _most(op) or 0), shared)
 
 
 def counted(op: ops.For, frame: Frame) -> Value:

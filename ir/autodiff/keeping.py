@@ -7,7 +7,8 @@ of a local depends on the writes that reach it, or on the state. The backward sw
 finds the cheapest choice: values of slow operators are kept, sums of what is there are computed again.
 
 An item can be kept if it is a value of floats or integers. The state cannot be computed again: that of the iteration
-before is gone.
+before is gone. If a loop has no state, and no slot for each iteration, its values are kept only if that saves more than
+leaves cost.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
-from weft.ir.autodiff.cuts import choose
+from weft.ir.autodiff.cuts import Choice, choose
 from weft.ir.autodiff.demand import LOCALS, Demand, indices_of, updates_local
 from weft.ir.autodiff.joint import joint_of
 from weft.ir.core import Block, Op, Value, ops_of
@@ -28,6 +29,7 @@ from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, flatten, u1
 __all__ = ["Kept", "kept_of"]
 
 _KEEP = 4.0  # the price of a store and a load
+_LEAF = 16.0  # of the counters of leaves and rows in an iteration
 _ATOMIC = 12.0  # of an atomic that nothing runs beside
 
 
@@ -47,10 +49,14 @@ class Kept:
         return sum(map(_scalars, (*self.state, *self.values)))
 
 
-def kept_of(demand: Demand, loop: ops.For | ops.While) -> Kept:
-    """The cheapest choice for an iteration of a loop."""
+def kept_of(demand: Demand, loop: ops.For | ops.While, leaves: bool = False) -> Kept:
+    """The cheapest choice for an iteration of a loop. `leaves`: what is kept goes to leaves."""
     items = _Items(demand, loop)
-    choice = choose(items.depends, items.wanted(), items.price, items.keep)
+    wanted = items.wanted()
+    choice = choose(items.depends, wanted, items.price, items.keep)
+    if leaves and not items.state:
+        other = choose(items.depends, wanted, items.price, lambda _: math.inf)
+        choice = other if items.total(other) <= items.total(choice) + _LEAF else choice
     state = [local for local in items.state if local in choice.kept]
     values = [item for item in items.order if item in choice.kept]
     again = {inner for inner, item in items.item.items() if item in choice.again}
@@ -163,6 +169,10 @@ class _Items:
         if not isinstance(item, Op) or item not in self.item:
             return math.inf
         return 0.0 if item in self.joint else sum(_price(inner, item) for inner in item.walk() if inner in self.needed)
+
+    def total(self, choice: Choice[Value]) -> float:
+        """The price of a choice."""
+        return sum(map(self.keep, choice.kept)) + sum(map(self.price, choice.again))
 
     def keep(self, item: Value) -> float:
         """That of keeping an item."""

@@ -252,6 +252,8 @@ class Reverse:
         tape.kept = Kept(self.demand.state(op, used), again=used)
         if wanted or tape.kept.state:
             tape.kept = kept_of(self.demand, op)
+            if not has_slots(op, tape.kept, shared):
+                tape.kept = kept_of(self.demand, op, leaves=True)
         if tape.kept.scalars and not has_slots(op, tape.kept, shared):
             tape.state, tape.advance = self.demand.advance(op, tape.kept.state, tape.kept.values)
 

@@ -176,3 +176,45 @@ def test_a_tensor_with_an_element_without_a_value_stays() -> None:
     kernel = kernel_of(_ASSEMBLED.format(first=_FIRST, body=""))
     assemble_tensors(kernel)
     assert kernel.all_of(ops.Alloca)
+
+
+_SOME = """parallel_for begins=[%c0], ends=[%c4] (%i: i32) {{ %px = field_ptr @x[%i] : *f64  %x = load %px : f64
+    %py = field_ptr @y[%i] : *f64  %y = load %py : f64  %l = alloca : *f64  store %l, %x  %f = unary floor %x : f64
+    %u = cast %f : i32  {bounds}  for %b, %e, %step (%k: i32) {{ {body} }}  %r = load %l : f64
+    %s = binary mul %r, %r : f64  %pz = field_ptr @z[%i] : *f64  store %pz, %s }}"""
+_STATE = "%1 = load %l : f64  %2 = unary sin %1 : f64  %3 = binary mul %2, %y : f64  store %l, %3"
+_TERM = """%0 = cast %k : f64  %1 = binary mul %y, %0 : f64  %2 = {op} %1 : f64  %3 = load %l : f64
+    %4 = binary add %3, %2 : f64  store %l, %4"""
+_BOUND = "%step = const {step} : i32  %b = {begin} : i32  %e = {end} : i32"
+
+# The bounds of a loop, and how many slots it has. None: it has leaves.
+_BOUNDS = {
+    "a known number": (_BOUND.format(step=1, begin="const 0", end="const 5"), 5),
+    "an upper bound": (_BOUND.format(step=1, begin="const 0", end="binary min %u, %c4"), 4),
+    "a lower bound of the begin": (_BOUND.format(step=1, begin="binary max %u, %c1", end="const 4"), 3),
+    "steps of two": (_BOUND.format(step=2, begin="const 1", end="binary min %u, %c4"), 2),
+    "downwards": (_BOUND.format(step=-1, begin="binary min %u, %c4", end="const -1"), 5),
+    "no upper bound": (_BOUND.format(step=1, begin="const 0", end="binary max %u, %c4"), None),
+    "no upper bound downwards": (_BOUND.format(step=-1, begin="binary max %u, %c4", end="const -1"), None),
+    "no bound of the begin": (_BOUND.format(step=1, begin="binary min %u, %c1", end="const 4"), None),
+}
+
+
+@pytest.mark.parametrize("name", every(3, _BOUNDS))
+def test_loops_of_at_most_a_known_length_have_a_slot_for_each_iteration(name: str) -> None:
+    bounds, slots = _BOUNDS[name]
+    kernel = kernel_of(_SOME.format(bounds=bounds, body=_STATE))
+    text = print_ir(run_passes(in_mode(kernel, "vjp"), ("differentiate", "full_simplify"), CONFIGS["optimized"]))
+    assert ("%leaves" in text) == (slots is None)
+    assert slots is None or f": *f64x{slots}\n" in text
+    hold_dot_product(kernel, 1, machine=False)
+
+
+@pytest.mark.parametrize(("op", "leaves"), [("binary mul %1,", False), ("unary sin", False), ("unary tanh", True)])
+def test_leaves_keep_no_values_that_are_cheap_to_compute(op: str, leaves: bool) -> None:
+    body = _TERM.format(op=op)
+    bounds = _BOUND.format(step=1, begin="const 0", end="binary max %u, %c4")
+    kernel = kernel_of(_SOME.format(bounds=bounds, body=body))
+    text = print_ir(run_passes(in_mode(kernel, "vjp"), ("differentiate", "full_simplify"), CONFIGS["optimized"]))
+    assert ("%leaves" in text) == leaves
+    hold_dot_product(kernel, 1, machine=False)

@@ -30,24 +30,27 @@ def _loop(body: str) -> str:
 
 _STEP = """%1 = load %l : f64  %2 = unary sin %1 : f64  %3 = binary mul %2, %y : f64  %4 = binary add %3, %x : f64
     store %l, %4"""
+# The index, or 1: a number of which nothing is known.
+_UNKNOWN = "%floor = unary floor %x : f64  %one = cast %floor : i32  %u = binary max %one, %i : i32"
 
 MORE: dict[str, str] = {
     "an iteration of known length": _loop(
         f"for %c0, %c4, %c1 (%k: i32) {{ {_STEP} }}  %r = load %l : f64 store %pz, %r"
     ),
     "an iteration that ends early": _loop(
-        f"""%n = binary mul %i, %many : i32  for %c0, %n, %c1 (%k: i32) {{ {_STEP}
+        f"""{_UNKNOWN}  %n = binary mul %u, %many : i32  for %c0, %n, %c1 (%k: i32) {{ {_STEP}
         %lim = binary sub %n, %c4 : i32  %p = binary gt %k, %lim : u1  if %p then {{ break }}
         %5 = load %l : f64  %f0 = const 0.4 : f64  %6 = binary mul %5, %f0 : f64  store %l, %6 }}
         %r = load %l : f64 store %pz, %r"""
     ),
     "an iteration downwards": _loop(
-        f"""%n = binary mul %i, %many : i32  %down = const -3 : i32  for %n, %c1, %down (%k: i32) {{
+        f"""{_UNKNOWN}  %n = binary mul %u, %many : i32  %down = const -3 : i32  for %n, %c1, %down (%k: i32) {{
         %f = cast %k : f64  %f0 = const 0.001 : f64  %g = binary mul %f, %f0 : f64  {_STEP}
         %5 = load %l : f64  %6 = binary mul %5, %g : f64  store %l, %6 }}  %r = load %l : f64 store %pz, %r"""
     ),
     "nested iterations": _loop(
-        f"""%n = binary mul %i, %c4 : i32  for %c0, %n, %c1 (%k: i32) {{ for %c0, %k, %c1 (%j: i32) {{ {_STEP} }}
+        f"""{_UNKNOWN}  %n = binary mul %u, %c4 : i32
+        for %c0, %n, %c1 (%k: i32) {{ for %c0, %k, %c1 (%j: i32) {{ {_STEP} }}
         %p = binary lt %k, %i : u1  if %p then {{ %5 = load %l : f64  %6 = binary mul %5, %y : f64  store %l, %6 }}
         orelse {{ for %c0, %c4, %c1 (%h: i32) {{ %7 = load %l : f64  %8 = binary mul %7, %x : f64  store %l, %8 }} }} }}
         %r = load %l : f64 store %pz, %r"""
@@ -71,7 +74,8 @@ MORE: dict[str, str] = {
         %r = load %l : f64 store %pz, %r"""
     ),
     "a state that only the next state needs": _loop(
-        """%n = binary mul %i, %many : i32  %b = alloca : *f64  store %b, %y  %f0 = const 0.001 : f64
+        _UNKNOWN
+        + """ %n = binary mul %u, %many : i32  %b = alloca : *f64  store %b, %y  %f0 = const 0.001 : f64
         for %c0, %n, %c1 (%k: i32) { %1 = load %l : f64  %2 = unary sin %1 : f64  %3 = load %b : f64
         %4 = binary add %2, %3 : f64  store %l, %4  %5 = binary mul %1, %f0 : f64  %6 = binary add %3, %5 : f64
         store %b, %6 }  %r = load %l : f64 store %pz, %r"""

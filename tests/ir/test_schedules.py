@@ -234,7 +234,6 @@ COPIES = '({scope="field:h", tree=0, low=0, words=16, kind=add, type=i32, reach=
         ("MORE", "%v = atomic add %p, %one : i32\n%w = binary add %v, %one : i32", "does not only update it"),
         ("MORE", 'assert %yes, [], message="no"', "privatizes field:h, but does not only update it"),
         ("VERSION", "alone=true, ", "more than one of `alone`, `plain` and `privatized`"),
-        ("VERSION", "lanes=8, ", "privatizes fields, but runs in lanes"),
         ("reach=4", "reach=4, copies=3", "makes 3 copies of field:h; expected"),
     ],
 )

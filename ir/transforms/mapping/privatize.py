@@ -6,7 +6,8 @@ end.
     task range_for, schedule={privatized=({scope="field:bins", kind=add, ...})} ... { atomic add %bins, %1 }
 
 The ops stay unchanged: code generation replaces the base address of the field. Privatization is chosen only if it
-removes all locks from the loop. It is not chosen if iterations run in lanes, or if one thread runs all iterations.
+removes all locks from the loop. It is not chosen if one thread runs all iterations. Lanes add to the copy of their
+thread, one after another.
 `mapping/privatizable.py` says which fields may be privatized.
 """
 
@@ -31,7 +32,7 @@ def privatize(root: Kernel, config: CompileConfig) -> bool:
     assert config.target is not None
     changed = False
     for task in parallel_tasks(root):
-        copies = () if config.target.threads == 1 or task.schedule.lanes > 1 else _copies(task, root)
+        copies = () if config.target.threads == 1 else _copies(task, root)
         if copies:
             task.schedule = replace(task.schedule, privatized=copies)
             changed = True
