@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 from typing import Any
 
 import weft
@@ -25,7 +26,7 @@ default_role = "code"  # docstrings quote names in single backticks
 suppress_warnings = ["myst.xref_missing"]  # links to files of the repository; `tests/docs` checks every link
 
 autodoc_typehints = "none"  # the signatures show them
-autodoc_member_order = "groupwise"
+autodoc_member_order = "bysource"
 autodoc_default_options = {"undoc-members": False}
 add_module_names = True
 
@@ -56,9 +57,26 @@ def _show_programs(_app: Any, _what: str, _name: str, _one: Any, _options: Any, 
     lines[:] = shown
 
 
+# Classes that programs do not call: they get objects from elsewhere. Pages show no parameters for them.
+_MADE_ELSEWHERE = {
+    *("Array", "Array1", "Array2", "Array3", "Array4", "types.NDArray", "types.CompoundType", "types.Template"),
+    *("Field", "ScalarField", "MatrixField", "StructField", "FieldTree", "SNode", "Layout", "extension"),
+    *("ad.Check", "ad.Custom", "graph.ArgKind", "graph.Graph", "graph.Sequential", "testing.Mark"),
+    *("ui.Canvas", "ui.Gui", "ui.ProjectionMode"),
+}
+
+
+def _hide_parameters(
+    _app: Any, what: str, name: str, _one: Any, _options: Any, parameters: str | None, result: str | None
+) -> tuple[str, None] | None:
+    hidden = parameters is not None and (what == "exception" or name.removeprefix("ti.") in _MADE_ELSEWHERE)
+    return ("", None) if hidden else None
+
+
 def setup(app: Any) -> None:
     """Sphinx calls this."""
     app.connect("autodoc-process-docstring", _show_programs)
+    app.connect("autodoc-process-signature", _hide_parameters)
 
 
 html_theme = "furo"
@@ -66,6 +84,7 @@ html_title = "Weft"
 html_logo = "pictures/weft.svg"
 html_favicon = "pictures/weft.svg"
 html_static_path = ["static"]
+html_search_scorer = str(Path(__file__).parent / "static" / "scorer.js")
 html_css_files = ["weft.css"]
 html_theme_options = {
     "sidebar_hide_name": False,

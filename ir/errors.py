@@ -68,7 +68,7 @@ class Span:
 
 
 class WeftError(Exception):
-    """The base class of all errors that Weft raises deliberately. Its other name is `ti.WeftError`.
+    """The base class of all errors that Weft raises deliberately. Taichi's name of it is `ti.TaichiRuntimeError`.
 
     Example:
         issubclass(ti.CompilationError, ti.WeftError), ti.TaichiRuntimeError is ti.WeftError  # (True, True)
@@ -77,7 +77,7 @@ class WeftError(Exception):
 
 class CompilationError(WeftError):
     """An error in the user's program. The message says where (file, line and a caret), what was found, and what would
-    be correct. Its other name is `ti.TaichiCompilationError`.
+    be correct. Taichi's name of it is `ti.TaichiCompilationError`.
 
     Example:
         @ti.kernel

@@ -140,6 +140,7 @@ class OutOfBoundsWarning(RuntimeWarning):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             value = read(9)
+            ti.sync()
         value, [one.category.__name__ for one in caught]  # (0.0, ['OutOfBoundsWarning'])
     """
 

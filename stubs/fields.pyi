@@ -32,19 +32,19 @@ class _Elements(Generic[E]):
         """The number of elements along each axis; () for a single element."""
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """The number of axes, without those of an element."""
     @property
     def dtype(self) -> Any:
         """The type of the numbers, such as `ti.f32`; the type of the structs of a field of structs."""
     @property
     def element_shape(self) -> tuple[int, ...]:
-        """The shape of an element: () for numbers."""
+        """The shape of an element: () for numbers, (n,) for vectors, (n, m) for matrices."""
     @property
     def grad(self) -> Self:
         """The gradient: of the same type and shape, if it was made with `needs_grad=True`. Otherwise None."""
     @property
     def dual(self) -> Self:
-        """The dual: of the same type and shape, if it was made with `needs_dual=True`. Otherwise None."""
+        """The dual, of the same type and shape. None if it has none. `ti.ad.FwdMode` computes it."""
     @overload
     def __getitem__(self, key: Place) -> E: ...
     @overload
@@ -254,7 +254,7 @@ class Field(_Elements[E]):
         """Whether the field has a place in a tree."""
     @property
     def snode(self) -> SNode:
-        """The place of the (first) scalar component."""
+        """The place of the field, or of its first scalar component: a node of the layout."""
     def active(self) -> Any:
         """The indices of the active elements, an int64 array of shape (n, axes), and their values, an array of shape
         `(n, *element_shape)`; of a field of structs, a dict of such arrays by members. The order is that of the
@@ -267,7 +267,7 @@ class Field(_Elements[E]):
     def describe(self) -> Any:
         """Where the field lies in memory."""
     def parent(self, levels: int = 1) -> SNode:
-        """The node `levels` above the field's place."""
+        """The node `levels` above the field's place, as `SNode.parent` gives it."""
     def to_numpy(self, *, dtype: Any = None) -> NumpyArray[Any]:
         """Copy all elements to a new numpy array; the axes of an element are the last ones."""
     def from_numpy(self, arr: Any) -> None:
@@ -331,7 +331,7 @@ class StructField(Field[E]):
 
     @property
     def keys(self) -> list[str]:
-        """The names of the members."""
+        """The names of the members, a list of strings in the order of the type."""
     def get_member_field(self, key: str) -> Any:
         """The field of a member."""
     def to_numpy(self, dtype: Any = None) -> dict[str, Any]:  # type: ignore[override]
@@ -439,8 +439,9 @@ def field(
     `shape` is a number, a tuple, or () for a single element `x[None]`. With None, `root...place(x)` must place the
     field. `order` is the memory order of the axes: "ij" (the last axis varies fastest, the default), "ji" and so on.
     `offset` is the index of the first element on each axis. `needs_grad` makes the gradient `x.grad` and `needs_dual`
-    the dual `x.dual`, fields of the same type and shape (see `ti.ad`). `name` appears in messages. Raises
-    CompilationError for options that do not fit.
+    the dual `x.dual`, fields of the same type and shape (see `ti.ad`). `name` appears in messages. `layout`
+    says how the components of vectors, matrices and structs are stored (`ti.Layout`). Raises CompilationError for
+    options that do not fit.
 
     Example:
         x = ti.field(ti.f32, (2, 3), name="height")

@@ -295,14 +295,14 @@ class Struct:
     def __init__(self, *args: Any, **members: Any) -> None: ...
     @property
     def keys(self) -> list[str]:
-        """The names of the members."""
+        """The names of the members, a list of strings in the order of the type."""
     @property
     def items(self) -> Any:
-        """The names and values of the members."""
+        """The pairs (name, value) of the members, in the order of the type."""
     def to_dict(self, include_methods: bool = False) -> dict[str, Any]:
         """The members as a dict, of Python's numbers and lists."""
     def copy(self) -> Struct:
-        """A copy with its own members."""
+        """A copy with members of its own: an assignment to one does not change the other."""
     def __getitem__(self, name: str) -> Any: ...
     def __setitem__(self, name: str, value: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...

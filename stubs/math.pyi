@@ -65,7 +65,7 @@ def mix(x: float, y: float, a: float) -> float: ...
 def mix(x: float | Vector[float], y: float | Vector[float], a: float | Vector[float]) -> Vector[float]: ...
 @overload
 def mix(x: float | Matrix[float], y: float | Matrix[float], a: float | Matrix[float]) -> Matrix[float]:
-    """x (1 - a) + y a, elementwise.
+    """x (1 - a) + y a, elementwise. It is x for a = 0 and y for a = 1.
 
     Example:
         ti.math.mix(10.0, 20.0, 0.25)  # 12.5
@@ -73,7 +73,7 @@ def mix(x: float | Matrix[float], y: float | Matrix[float], a: float | Matrix[fl
     """
 
 def fract(x: Real) -> Real:
-    """x - floor(x).
+    """x - floor(x). It is in [0, 1), also for negative x.
 
     Example:
         ti.math.fract(2.75)  # 0.75
@@ -86,7 +86,7 @@ def step(edge: float, x: float) -> float: ...
 def step(edge: float | Vector[float], x: float | Vector[float]) -> Vector[float]: ...
 @overload
 def step(edge: float | Matrix[float], x: float | Matrix[float]) -> Matrix[float]:
-    """0.0 where x < edge, else 1.0.
+    """0.0 where x < edge, else 1.0. Both are numbers, or vectors or matrices of one shape.
 
     Example:
         ti.math.step(0.5, ti.Vector([0.2, 0.5, 0.9]))  # [0. 1. 1.]
@@ -102,7 +102,7 @@ def clamp(x: int | Vector[int], xmin: int | Vector[int], xmax: int | Vector[int]
 def clamp(x: float | Vector[float], xmin: float | Vector[float], xmax: float | Vector[float]) -> Vector[float]: ...
 @overload
 def clamp(x: float | Matrix[float], xmin: float | Matrix[float], xmax: float | Matrix[float]) -> Matrix[float]:
-    """x limited to [xmin, xmax].
+    """x limited to [xmin, xmax]. All three are numbers, or vectors or matrices of one shape.
 
     Example:
         ti.math.clamp(7, 0, 5)  # 5
@@ -140,21 +140,21 @@ def mod(x: float | Matrix[float], y: float | Matrix[float]) -> Matrix[float]:
     """
 
 def degrees(x: Real) -> Real:
-    """Radians to degrees.
+    """Radians to degrees. It multiplies by 180 / pi, elementwise.
 
     Example:
         ti.math.degrees(ti.math.pi / 2)  # 90.0
     """
 
 def radians(x: Real) -> Real:
-    """Degrees to radians.
+    """Degrees to radians. It multiplies by pi / 180, elementwise.
 
     Example:
         ti.math.radians(180.0)  # 3.141593
     """
 
 def normalize(v: Vector[float]) -> Vector[float]:
-    """v / length(v). The zero vector gives NaN.
+    """v / length(v). `v` is a vector of floats. The zero vector gives NaN.
 
     Example:
         ti.math.normalize(ti.math.vec2(3, 4))  # [0.6 0.8]
@@ -223,7 +223,7 @@ def inverse(a: Matrix[float]) -> Matrix[float]:
     """
 
 def vdir(ang: float) -> Vector[float]:
-    """The unit vector (cos(ang), sin(ang)).
+    """The unit vector (cos(ang), sin(ang)). `ang` is in radians.
 
     Example:
         ti.math.vdir(0.0)  # [1. 0.]

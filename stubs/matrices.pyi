@@ -101,22 +101,22 @@ class Tensor(Generic[T_co]):
         """The number of columns; 1 for a vector."""
     @property
     def shape(self) -> tuple[int, ...]:
-        """(n,) or (n, m)."""
+        """The shape: (n,) for a vector, (n, m) for a matrix."""
     @property
     def ndim(self) -> int:
-        """1 for a vector, 2 for a matrix."""
+        """The number of axes: 1 for a vector, 2 for a matrix."""
     @property
     def dtype(self) -> Any:
-        """The element type."""
+        """The type of the elements, such as `ti.f32`."""
     @property
     def entries(self) -> NumpyArray[Any]:
-        """The elements as a numpy array, not copied."""
+        """The elements as a numpy array of the same shape, not copied."""
     def get_shape(self) -> tuple[int, ...]:
-        """(n,) or (n, m)."""
+        """The shape, as `shape`: (n,) for a vector, (n, m) for a matrix."""
     def copy(self) -> Self:
-        """A copy with its own storage."""
+        """A copy with its own storage, of the same type and shape."""
     def to_numpy(self) -> NumpyArray[Any]:
-        """The elements as a new numpy array."""
+        """The elements as a new numpy array of the same type and shape."""
     def to_list(self) -> list[Any]:
         """The elements as Python numbers; a list of rows for a matrix."""
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumpyArray[Any]: ...
@@ -128,17 +128,17 @@ class Tensor(Generic[T_co]):
     def __abs__(self) -> Self: ...
     def __invert__(self) -> Self: ...
     def sum(self) -> T_co:
-        """The sum of all elements."""
+        """The sum of all elements, a number of their type."""
     def max(self) -> T_co:
-        """The largest element."""
+        """The largest of all elements, a number of their type."""
     def min(self) -> T_co:
-        """The smallest element."""
+        """The smallest of all elements, a number of their type."""
     def any(self) -> bool:
         """Whether some element is not zero."""
     def all(self) -> bool:
         """Whether no element is zero."""
     def fill(self, value: float) -> None:
-        """Set all elements."""
+        """Set every element to `value`, which is cast to the type of the elements."""
     def norm(self, eps: float = 0) -> float:
         """The square root of the sum of the squares of all elements, plus `eps` under the root."""
     def norm_sqr(self) -> T_co:
@@ -435,7 +435,7 @@ class Vector(Tensor[T_co]):
     def __ne__(self, other: object) -> Vector[int]: ...  # type: ignore[override]
     def __matmul__(self, other: Matrix[float]) -> Vector[float]: ...
     def cast(self, dtype: type[T]) -> Vector[T]:
-        """The elements converted to `dtype`."""
+        """The elements converted to `dtype`, as `ti.cast` does: a vector or matrix of the same shape."""
     def normalized(self, eps: float = 0) -> Vector[float]:
         """The vector divided by its norm."""
     @overload

@@ -52,7 +52,7 @@ class Differentiable:
 
     @property
     def dual(self) -> Any:
-        """The dual, as `grad`."""
+        """The dual: a field of the same type and shape. None if it has none. `ti.ad.FwdMode` computes it."""
         return self._companion("dual")
 
     def _companion(self, kind: str) -> Any:

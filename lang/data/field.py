@@ -88,7 +88,7 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
 
     @property
     def dtype(self) -> Prim:
-        """The type of the field's scalars."""
+        """The type of the field's scalars, such as `ti.f32`, also where elements are vectors or matrices."""
         return self._dtype
 
     @property
@@ -110,24 +110,24 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
 
     @property
     def element_shape(self) -> tuple[int, ...]:
-        """The shape of an element: () for numbers."""
+        """The shape of an element: () for numbers, (n,) for vectors, (n, m) for matrices."""
         return self._inner
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """The number of axes, without those of an element."""
         return len(self.shape)
 
     @property
     def snode(self) -> SNode:
-        """The place of the (first) scalar component."""
+        """The place of the field, or of its first scalar component: a node of the layout."""
         tree = self._slots[0].tree
         node = self._node()
         assert tree is not None
         return SNode(node, tree, self.offset)
 
     def parent(self, levels: int = 1) -> SNode | None:
-        """The node `levels` above the field's place."""
+        """The node `levels` above the field's place, as `SNode.parent` gives it."""
         return self.snode.parent(levels)
 
     def attach(self, node: Node, tree: FieldTree, offset: tuple[int, ...] | None) -> None:

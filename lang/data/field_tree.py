@@ -138,7 +138,7 @@ class FieldTree:
 
     @property
     def destroyed(self) -> bool:
-        """Whether the memory was freed for good."""
+        """Whether the memory was freed for good, by `destroy` or by `ti.reset`."""
         return bool(self._gone)
 
     def check(self, name: str = "this field") -> None:

@@ -26,8 +26,9 @@ def field(dtype: Any, shape: Any = None, **keywords: Any) -> Any:
     `shape` is a number, a tuple, or () for a single element `x[None]`. With None, `root...place(x)` must place the
     field. `order` is the memory order of the axes: "ij" (the last axis varies fastest, the default), "ji" and so on.
     `offset` is the index of the first element on each axis. `needs_grad` makes the gradient `x.grad` and `needs_dual`
-    the dual `x.dual`, fields of the same type and shape (see `ti.ad`). `name` appears in messages. Raises
-    CompilationError for options that do not fit.
+    the dual `x.dual`, fields of the same type and shape (see `ti.ad`). `name` appears in messages. `layout`
+    says how the components of vectors, matrices and structs are stored (`ti.Layout`). Raises CompilationError for
+    options that do not fit.
 
     Example:
         x = ti.field(ti.f32, (2, 3), name="height")

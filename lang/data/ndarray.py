@@ -112,12 +112,12 @@ class Ndarray(Recorded, ArrayOperators, Marked, Lender):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents, without those of an element."""
+        """The extents, a tuple of integers, without those of an element."""
         return self._shape
 
     @property
     def dtype(self) -> Prim:
-        """The type of the array's scalars."""
+        """The type of the array's scalars, such as `ti.f32`, also where elements are vectors or matrices."""
         return self._prim
 
     @property
@@ -308,7 +308,7 @@ class VectorNdarray(Ndarray):
 
     @property
     def n(self) -> int:
-        """The number of elements of a vector."""
+        """The number of elements of each of the vectors."""
         return self.element_shape[0]
 
     def __init__(self, n: int, dtype: Any, shape: Any) -> None:
@@ -326,12 +326,12 @@ class MatrixNdarray(Ndarray):
 
     @property
     def n(self) -> int:
-        """The number of rows of a matrix."""
+        """The number of rows of each of the matrices."""
         return self.element_shape[0]
 
     @property
     def m(self) -> int:
-        """The number of columns of a matrix."""
+        """The number of columns of each of the matrices."""
         return self.element_shape[1]
 
     def __init__(self, n: int, m: int, dtype: Any, shape: Any) -> None:

@@ -279,12 +279,12 @@ class FieldsBuilder:
 
     @property
     def empty(self) -> bool:
-        """Whether the tree contains nothing yet."""
+        """Whether the tree contains neither nodes nor fields yet."""
         return not self.tree.node.children
 
     @property
     def node(self) -> SNode:
-        """The root of the tree."""
+        """The root of the tree: the `SNode` whose methods these are."""
         return SNode(self.tree.node, self.tree)
 
     root = node
@@ -294,27 +294,27 @@ class FieldsBuilder:
         return self.node.dense(axes, dimensions)
 
     def place(self, *fields: Any, offset: int | Iterable[int] | None = None) -> SNode:
-        """Place 0-D fields at the root."""
+        """Place 0-D fields at the root: each has one element, `x[None]`."""
         return self.node.place(*fields, offset=offset)
 
     def pointer(self, axes: Any, dimensions: int | Iterable[int]) -> SNode:
-        """As `SNode.pointer`."""
+        """Add a pointer node at the root, as `SNode.pointer` does."""
         return self.node.pointer(axes, dimensions)
 
     def bitmasked(self, axes: Any, dimensions: int | Iterable[int]) -> SNode:
-        """As `SNode.bitmasked`."""
+        """Add a bitmasked node at the root, as `SNode.bitmasked` does."""
         return self.node.bitmasked(axes, dimensions)
 
     def hash(self, axes: Any, dimensions: int | Iterable[int]) -> SNode:
-        """As `SNode.hash`."""
+        """Add a hash node at the root, as `SNode.hash` does."""
         return self.node.hash(axes, dimensions)
 
     def dynamic(self, axis: Any, dimension: int, chunk_size: int | None = None) -> SNode:
-        """As `SNode.dynamic`."""
+        """Add a dynamic node at the root, as `SNode.dynamic` does."""
         return self.node.dynamic(axis, dimension, chunk_size)
 
     def deactivate_all(self) -> None:
-        """As `SNode.deactivate_all`, for the whole tree."""
+        """Deactivate all cells of the tree, as `SNode.deactivate_all` does for a node."""
         self.node.deactivate_all()
 
     def quant_array(self, *args: Any, **keywords: Any) -> SNode:
@@ -322,11 +322,11 @@ class FieldsBuilder:
         return self.node.quant_array(*args, **keywords)
 
     def lazy_grad(self) -> None:
-        """As `SNode.lazy_grad`."""
+        """Place the gradients of the fields of the tree, as `SNode.lazy_grad` does."""
         self.node.lazy_grad()
 
     def lazy_dual(self) -> None:
-        """As `SNode.lazy_dual`."""
+        """Place the duals of the fields of the tree, as `SNode.lazy_dual` does."""
         self.node.lazy_dual()
 
     def finalize(self, raise_warning: bool = True) -> FieldTree:

@@ -68,7 +68,7 @@ class StructContainer:
 
     @property
     def keys(self) -> list[str]:
-        """The names of the members."""
+        """The names of the members, a list of strings in the order of the type."""
         return list(self.members)
 
     def get_member_field(self, key: Any) -> Any:

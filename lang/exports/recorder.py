@@ -182,7 +182,7 @@ class Recorder:
 
     @property
     def files(self) -> list[Path]:
-        """All files that were written."""
+        """The paths of all files that were written so far."""
         return list(self._files)
 
     def close(self) -> None:

@@ -215,7 +215,7 @@ class SparseMatrix:
         return self * (1 / other) if isinstance(other, (int, float, np.number)) else NotImplemented
 
     def transpose(self) -> SparseMatrix:
-        """Return the transposed matrix."""
+        """Return the transposed matrix, which is another `SparseMatrix`."""
         return self._with(self.columns, self.rows, self.values, (self.m, self.n))
 
     def __matmul__(self, other: Any) -> Any:

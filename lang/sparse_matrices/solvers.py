@@ -157,7 +157,7 @@ class SparseSolver:
         )
 
     def info(self) -> bool:
-        """Return whether the last factorization succeeded."""
+        """Return whether the last factorization succeeded, so that `solve` can be called."""
         return self._succeeded
 
 

@@ -57,21 +57,21 @@ class Camera:
 
     @property
     def curr_position(self) -> Any:
-        """The position."""
+        """The position of the camera, a vector of three numbers."""
         return Vector(self._position.tolist())
 
     @property
     def curr_lookat(self) -> Any:
-        """The point that it looks at."""
+        """The point in the middle of the picture, a vector of three numbers."""
         return Vector(self._lookat.tolist())
 
     @property
     def curr_up(self) -> Any:
-        """The up direction."""
+        """The direction that is up in the picture, a vector of three numbers."""
         return Vector(self._up.tolist())
 
     def position(self, x: float, y: float, z: float) -> None:
-        """Set the position."""
+        """Set the position of the camera: three numbers, in world coordinates."""
         self._position = _place((x, y, z), "the position of a camera")
 
     def lookat(self, x: float, y: float, z: float) -> None:
@@ -104,15 +104,15 @@ class Camera:
         self._box["left"] = number_of(left, "an end of the picture")
 
     def right(self, right: float) -> None:
-        """See `left`."""
+        """Set the right edge of an orthogonal picture, measured from its middle. See `left`."""
         self._box["right"] = number_of(right, "an end of the picture")
 
     def top(self, top: float) -> None:
-        """See `left`."""
+        """Set the upper edge of an orthogonal picture, measured from its middle. See `left`."""
         self._box["top"] = number_of(top, "an end of the picture")
 
     def bottom(self, bottom: float) -> None:
-        """See `left`."""
+        """Set the lower edge of an orthogonal picture, measured from its middle. See `left`."""
         self._box["bottom"] = number_of(bottom, "an end of the picture")
 
     def z_near(self, z_near: float) -> None:

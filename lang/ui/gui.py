@@ -128,7 +128,7 @@ class GUI:
         self._fps_limit = None if value is None else number_of(value, "fps_limit", 0, above=True)
 
     def close(self) -> None:
-        """Close the window."""
+        """Close the window. Then `running` is False. Pictures can still be made."""
         self._closed = True
         if self._window is not None:
             self._window.close()
@@ -191,7 +191,7 @@ class GUI:
         self.canvas.pixels[...] = colored(imresize(numbers(scalar_field, normalize), *self.res), "plasma")
 
     def circle(self, pos: Any, color: int = 0xFFFFFF, radius: float = 1) -> None:
-        """Draw a filled circle."""
+        """Draw a filled circle around `pos`, with a radius in pixels."""
         self.circles(_point(pos), radius, color)
 
     def circles(
@@ -206,22 +206,22 @@ class GUI:
         self.canvas.circles(centers, _sizes(radius, len(centers)), colors_of(color, len(centers)))
 
     def line(self, begin: Any, end: Any, radius: float = 1, color: int = 0xFFFFFF) -> None:
-        """Draw a straight line."""
+        """Draw a straight line from `begin` to `end`, with round ends of that radius in pixels."""
         self.lines(_point(begin), _point(end), radius, color)
 
     def lines(self, begin: Any, end: Any, radius: Any = 1, color: Any = 0xFFFFFF) -> None:
-        """Draw straight lines."""
+        """Draw straight lines from each of `begin` to each of `end`: fields or arrays of shape (n, 2)."""
         begins, ends = _points(begin), _points(end)
         if begins.shape != ends.shape:
             raise ValueError(f"there are {len(begins)} begins of lines, but {len(ends)} ends")
         self.canvas.lines(begins, ends, _sizes(radius, len(begins)), colors_of(color, len(begins)))
 
     def triangle(self, a: Any, b: Any, c: Any, color: int = 0xFFFFFF) -> None:
-        """Draw a filled triangle."""
+        """Draw a filled triangle with the corners `a`, `b` and `c`."""
         self.triangles(_point(a), _point(b), _point(c), color)
 
     def triangles(self, a: Any, b: Any, c: Any, color: Any = 0xFFFFFF) -> None:
-        """Draw filled triangles."""
+        """Draw filled triangles with the corners `a[k]`, `b[k]` and `c[k]`: fields or arrays of shape (n, 2)."""
         of_each = [_points(a), _points(b), _points(c)]
         if len({len(points) for points in of_each}) > 1:
             raise ValueError(
@@ -331,7 +331,7 @@ class GUI:
         return self._inputs.pressed
 
     def has_key_event(self) -> bool:
-        """Return whether there are unread events."""
+        """Return whether there are events that the program has not read yet."""
         self._inputs.collect()
         return bool(self._inputs.queue)
 

@@ -136,7 +136,7 @@ class Gui:
         self._panel().rows.append(Row("text", str(text), color=None if color is None else _rgb(color)))
 
     def button(self, text: str) -> bool:
-        """Show a button. Returns whether it was clicked."""
+        """Show a button with that text. Returns whether it was clicked: pressed and released."""
         text_of(text, "the text of a widget")
         clicked, state = self._click(text)
         self._panel().rows.append(Row("button", text, state=state))

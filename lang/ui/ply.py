@@ -65,15 +65,15 @@ class PLYWriter:
         _keep(self._faces, key, data_type, data, self.num_faces)
 
     def add_vertex_pos(self, x: Any, y: Any, z: Any) -> None:
-        """Add the positions of the vertices."""
+        """Add the positions of the vertices: three arrays, one number for each vertex."""
         self._add(("x", "y", "z"), (x, y, z))
 
     def add_vertex_normal(self, nx: Any, ny: Any, nz: Any) -> None:
-        """Add the normals of the surface."""
+        """Add the normals of the surface: three arrays, one number for each vertex."""
         self._add(("nx", "ny", "nz"), (nx, ny, nz))
 
     def add_vertex_vel(self, vx: Any, vy: Any, vz: Any) -> None:
-        """Add the velocities of the vertices."""
+        """Add the velocities of the vertices: three arrays, one number for each vertex."""
         self._add(("vx", "vy", "vz"), (vx, vy, vz))
 
     def add_vertex_color(self, r: Any, g: Any, b: Any) -> None:
@@ -86,21 +86,21 @@ class PLYWriter:
         self._add_color("Alpha", alpha)
 
     def add_vertex_rgba(self, r: Any, g: Any, b: Any, alpha: Any) -> None:
-        """Add colours with opacity."""
+        """Add colours with opacity: four arrays of floats in [0, 1], or of u8."""
         self.add_vertex_color(r, g, b)
         self.add_vertex_alpha(alpha)
 
     def add_vertex_color_uchar(self, r: Any, g: Any, b: Any) -> None:
-        """Add colours in 0 .. 255."""
+        """Add colours in 0 .. 255: three arrays, one number for each vertex."""
         for key, part in zip(("red", "green", "blue"), (r, g, b)):
             self.add_vertex_channel(key, "uchar", part)
 
     def add_vertex_id(self) -> None:
-        """Add the number of each vertex."""
+        """Add the number of each vertex, from 0 on, as the channel `id`."""
         self.add_vertex_channel("id", "int", np.arange(self.num_vertices))
 
     def add_vertex_piece(self, piece: Any) -> None:
-        """Add the group of each vertex."""
+        """Add the group of each vertex, a whole number, as the channel `piece`."""
         self.add_vertex_channel("piece", "int", piece)
 
     def add_faces(self, indices: Any) -> None:
@@ -116,11 +116,11 @@ class PLYWriter:
         self._corners = corners.astype(np.int32).reshape(-1, _CORNERS[self.face_type])
 
     def add_face_id(self) -> None:
-        """Add the number of each face."""
+        """Add the number of each face, from 0 on, as the channel `id`."""
         self.add_face_channel("id", "int", np.arange(self.num_faces))
 
     def add_face_piece(self, piece: Any) -> None:
-        """Add the group of each face."""
+        """Add the group of each face, a whole number, as the channel `piece`."""
         self.add_face_channel("piece", "int", piece)
 
     def _add(self, keys: tuple[str, ...], parts: tuple[Any, ...]) -> None:
@@ -134,7 +134,7 @@ class PLYWriter:
     # ---- files
 
     def export(self, path: Any) -> None:
-        """Write a binary file."""
+        """Write a binary file to `path`, which PLY readers open."""
         order = "<" if sys.byteorder == "little" else ">"
         kind = [(key, np.dtype(_TYPES[name]).newbyteorder(order)) for key, (name, _) in self._vertices.items()]
         vertices = np.empty(self.num_vertices, kind)
@@ -153,7 +153,7 @@ class PLYWriter:
         Path(path_of(path, "PLYWriter")).write_bytes(self._header(f"binary_{sys.byteorder}_endian").encode() + content)
 
     def export_ascii(self, path: Any) -> None:
-        """Write a text file."""
+        """Write a text file to `path`, which people can read."""
         columns = [data.tolist() for _, data in self._vertices.values()]
         lines = [" ".join(map(str, row)) for row in zip(*columns)]
         if self._corners is not None:
@@ -170,7 +170,7 @@ class PLYWriter:
         self.export(_numbered(series_num, path))
 
     def export_frame_ascii(self, series_num: Any, path: Any) -> None:
-        """Write a text file of a series."""
+        """Write a text file of a series: `name.ply` becomes `name_000012.ply`."""
         self.export_ascii(_numbered(series_num, path))
 
     def print_header(self) -> None:

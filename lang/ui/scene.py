@@ -56,7 +56,7 @@ class Scene:
         self._ambient = np.zeros(3, np.float32)
 
     def set_camera(self, camera: Any) -> None:
-        """Set the camera."""
+        """Set the camera, a `Camera`. It stays the same until another one is set."""
         if not isinstance(camera, Camera):
             raise TypeMismatch(f"set_camera takes a ti.ui.Camera, not {shown(camera)}")
         self._camera = camera

@@ -59,7 +59,7 @@ class VideoManager:
         return str(self.directory / f"{self.video_filename}{text_of(suffix, 'the ending of a name')}")
 
     def get_frame_directory(self) -> str:
-        """Return the folder of the frames."""
+        """Return the path of the folder of the frames, a string."""
         return str(self.frame_directory)
 
     def write_frame(self, img: Any) -> None:
@@ -81,14 +81,14 @@ class VideoManager:
                 self.make_video(gif=False)
 
     def write_frames(self, images: Iterable[Any]) -> None:
-        """Add several frames."""
+        """Add several frames, one after the other, as `write_frame` adds one."""
         if not is_several(images):
             raise TypeMismatch(f"frames must be a list of images, not {shown(images)}")
         for image in images:
             self.write_frame(image)
 
     def clean_frames(self) -> None:
-        """Delete the files of the frames."""
+        """Delete the files of the frames. Videos that were made stay."""
         for name in self.frame_fns:
             (self.frame_directory / name).unlink(missing_ok=True)
         self.frame_fns.clear()

@@ -82,7 +82,7 @@ class View:
         self.widget.playing = flag_of(playing, "View.playing")
 
     def step(self) -> None:
-        """Compute a frame and show it."""
+        """Compute one frame and show it, also while the view is stopped."""
         self.picture = _picture(self._frame(**self.values))
         self.frames += 1
         self.widget.send({"frame": self.frames}, [_encoded(self.picture)])

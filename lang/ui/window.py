@@ -34,7 +34,7 @@ class Window:
     `vsync`. `pos` is the position of the upper left corner on the screen.
 
     A notebook shows the frames below the cell. Elsewhere, without a display, there are only pictures, and a program
-    that wants a window gets WEFT_GUI_FRAMES (120) frames; then `running` is False (see `Countdown`).
+    that wants a window gets WEFT_GUI_FRAMES (120) frames; then `running` is False.
 
     Example:
         window = ti.ui.Window("circles", (64, 64), show_window=False)
@@ -88,7 +88,7 @@ class Window:
             self.destroy()
 
     def show(self) -> None:
-        """Show the frame, then start an empty one."""
+        """Show the frame, then start an empty one. It waits as long as `fps_limit` asks."""
         self._picture = self._drawn()
         if self._window is not None and not self._window.closed:
             self._window.show(self._picture)
@@ -105,7 +105,7 @@ class Window:
         self._inputs.next_frame()  # for the widgets of the next frame
 
     def destroy(self) -> None:
-        """Close the window."""
+        """Close the window. Then `running` is False, and no more frames are shown."""
         self._running = False
         if self._window is not None:
             self._window.close()
@@ -122,11 +122,11 @@ class Window:
             self._window.retitle(title)
 
     def get_window_shape(self) -> tuple[int, int]:
-        """Return (width, height) in pixels."""
+        """Return the size of the picture in pixels, (width, height)."""
         return self._size
 
     def get_canvas(self) -> Canvas:
-        """Return the canvas."""
+        """Return the canvas of the window, a `Canvas`. It is the same one in each frame."""
         return self._canvas
 
     def get_scene(self) -> Scene:
@@ -134,12 +134,12 @@ class Window:
         return self._scene
 
     def get_gui(self) -> Gui:
-        """Return the panels of widgets."""
+        """Return the panels of widgets, a `Gui`. It is the same one in each frame."""
         return self._gui
 
     @property
     def GUI(self) -> Gui:  # noqa: N802
-        """Return the same as `get_gui()`."""
+        """Return the same as `get_gui()`. Older programs for Taichi use it."""
         return self._gui
 
     # ---- pictures
@@ -200,7 +200,7 @@ class Window:
 
     @property
     def event(self) -> Event | None:
-        """The last event of `get_event` or `get_events`."""
+        """The last event of `get_event` or `get_events`, or None before the first one."""
         return self._event
 
     def get_events(self, tag: Any = None) -> Iterator[Event]:

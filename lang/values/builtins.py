@@ -368,7 +368,7 @@ class ndrange:
 
     @property
     def dimensions(self) -> list[Any]:
-        """The extent of each axis."""
+        """The extent of each axis, a list of integers; 0 for an axis that ends before it begins."""
         return [builtins.max(0, end - begin) for begin, end in self.bounds]
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:

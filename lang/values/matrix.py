@@ -112,34 +112,34 @@ class Matrix(metaclass=_Methods):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(n,) or (n, m)."""
+        """The shape: (n,) for a vector, (n, m) for a matrix."""
         return tuple(self.values.shape)
 
     @property
     def ndim(self) -> int:
-        """1 for a vector, 2 for a matrix."""
+        """The number of axes: 1 for a vector, 2 for a matrix."""
         return len(self.shape)
 
     @property
     def dtype(self) -> Prim:
-        """The element type."""
+        """The type of the elements, such as `ti.f32`."""
         return prim_of_numpy(self.values.dtype)
 
     @property
     def entries(self) -> Any:
-        """The elements as a numpy array, not copied."""
+        """The elements as a numpy array of the same shape, not copied."""
         return self.values
 
     def get_shape(self) -> tuple[int, ...]:
-        """(n,) or (n, m)."""
+        """The shape, as `shape`: (n,) for a vector, (n, m) for a matrix."""
         return self.shape
 
     def copy(self) -> Matrix:
-        """A copy with its own storage."""
+        """A copy with its own storage, of the same type and shape."""
         return Matrix.wrap(self.values.copy())
 
     def to_numpy(self) -> Any:
-        """The elements as a new numpy array."""
+        """The elements as a new numpy array of the same type and shape."""
         return self.values.copy()
 
     def to_list(self) -> list[Any]:
@@ -277,15 +277,15 @@ class Matrix(metaclass=_Methods):
         return Matrix.wrap(self.values.T.copy())
 
     def sum(self) -> Any:
-        """The sum of all elements."""
+        """The sum of all elements, a number of their type."""
         return self._reduce("add")
 
     def max(self) -> Any:
-        """The largest element."""
+        """The largest of all elements, a number of their type."""
         return self._reduce("max")
 
     def min(self) -> Any:
-        """The smallest element."""
+        """The smallest of all elements, a number of their type."""
         return self._reduce("min")
 
     def any(self) -> bool:
@@ -300,11 +300,11 @@ class Matrix(metaclass=_Methods):
         return number(reduce(lambda a, b: apply_binary(kind, a, b), self.values.ravel()))
 
     def cast(self, dtype: Any) -> Matrix:
-        """The elements converted to `dtype`."""
+        """The elements converted to `dtype`, as `ti.cast` does: a vector or matrix of the same shape."""
         return Matrix.wrap(np.asarray(cast_value(self.values, primitive(dtype))))
 
     def fill(self, value: Any) -> None:
-        """Set every element to `value`."""
+        """Set every element to `value`, which is cast to the type of the elements."""
         self._put(..., cast_value(value, self.dtype))
 
     @staticmethod

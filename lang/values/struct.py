@@ -63,12 +63,12 @@ class Struct:
 
     @property
     def keys(self) -> list[str]:
-        """The names of the members."""
+        """The names of the members, a list of strings in the order of the type."""
         return list(self.struct_type.members)
 
     @property
     def items(self) -> Any:
-        """(name, value) pairs."""
+        """The pairs (name, value) of the members, in the order of the type."""
         return {name: self[name] for name in self.keys}.items()
 
     @property
@@ -112,7 +112,7 @@ class Struct:
         return self._get(name)
 
     def copy(self) -> Struct:
-        """A copy with members of its own."""
+        """A copy with members of its own: an assignment to one does not change the other."""
         return make_struct(self.struct_type, (), {name: self._get(name) for name in self.keys})
 
     __copy__ = copy

@@ -170,7 +170,7 @@ class MatrixType(CompoundType):
         return ir.tensor(self.dtype, self.shape)
 
     def get_shape(self) -> tuple[int, ...]:
-        """The extents."""
+        """The extents: (n,) of vectors, (n, m) of matrices."""
         return self.shape
 
     def __call__(self, *args: Any) -> Any:
@@ -200,7 +200,7 @@ class MatrixType(CompoundType):
         return MAKERS.matrix_field(self.shape, self._dtype, shape, **keywords)
 
     def ndarray(self, shape: Any, **keywords: Any) -> Any:
-        """Make an ndarray with elements of this type."""
+        """Make an ndarray of that shape with elements of this type. Its elements are zero at first."""
         return MAKERS.ndarray(self, shape, **keywords)
 
     def _key(self) -> tuple[Any, ...]:

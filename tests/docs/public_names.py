@@ -21,7 +21,7 @@ import weft
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs" / "api").glob("*.md"))
-_DIRECTIVE = re.compile(r"^\.\. auto(?:function|class|exception):: ([\w.]+)(?:\(\))?((?:\n +:.*)*)", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^\.\. auto(?:function|class|exception):: ([\w.]+)(?:\(.*\))?((?:\n +:.*)*)", re.MULTILINE)
 _TYPED = ("linalg", "math", "types", "ui")  # their stubs say which of their names are public
 
 
