@@ -72,9 +72,12 @@ def rescale_index(a: Any, b: Any, I: Vector[int] | Sequence[int]) -> Vector[int]
     """
 
 def get_addr(f: Any, indices: Vector[int] | Sequence[int]) -> int:
-    """Return the place in memory of an element of the field f, or of the node `x.snode` of a component (u64): the
-    number of its first byte, from the beginning of the memory of its SNode tree. Differences of such numbers are those
-    of addresses. Raises CompilationError for a sparse field.
+    """Return the place in memory of an element of the field or component f (u64): the number of its first byte, from
+    the beginning of the memory of its SNode tree. For two fields of a tree, differences are those of addresses. No
+    kernel knows where the tree itself lies, so compiled kernels can be kept on disk and run again.
+
+    `indices`: one index for each axis, as a list or a vector. Raises TypeMismatch unless f is a field or its node
+    `x.snode`, and CompilationError for a sparse field.
 
     Example:
         x = ti.field(ti.i32, (4, 8))

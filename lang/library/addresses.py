@@ -43,14 +43,7 @@ def get_addr(f: Template, indices: Any) -> Any:
     kernel knows where the tree itself lies, so compiled kernels can be kept on disk and run again.
 
     `indices`: one index for each axis, as a list or a vector. Raises TypeMismatch unless f is a field or its node
-    `x.snode`, and CompilationError for a sparse field.
-
-        x = ti.field(ti.i32, (4, 8))
-
-        @ti.kernel
-        def distance() -> ti.u64:
-            return ti.get_addr(x, [1, 2]) - ti.get_addr(x, [0, 0])  # 40
-    """
+    `x.snode`, and CompilationError for a sparse field."""
     layout = static(_layout(f))
     place = cast(layout[0], u64)
     for axis, divisor, modulus, stride in static(layout[1]):
