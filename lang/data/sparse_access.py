@@ -32,6 +32,10 @@ class SparseAccess:
     active: Callable[[Any], Any]  # (x): the indices (n, axes) of the active elements, in order
     read: Callable[[Any, Any], Any]  # (x, indices): the elements with these indices as a numpy array
     write: Callable[[Any, Any, Any], None]  # (x, indices, numpy array): sets them, which activates them
+    to_nanovdb: Callable[..., None]  # (x, path, name, voxel_size, origin, codec): see `Active`
+    from_nanovdb: Callable[[Any, Any, str], None]  # (x, path, name)
+    to_coo: Callable[[Any], Any]  # (x): a matrix of scipy
+    to_torch_sparse: Callable[[Any, Any], Any]  # (x, device): a tensor of torch
     describe: Callable[[Any], str]  # (tree): its nodes, how many cells are active, and their bytes
     deactivate_all: Callable[[Any, Sequence[Any]], None]  # (tree, its nodes)
     count: Callable[[Any, Any], int]  # (tree, node): the number of active cells
@@ -128,6 +132,52 @@ class Active:
                     f"[{low}, {low + extent})"
                 )
         self._write_at(places, values)
+
+    def to_nanovdb(
+        self,
+        path: Any,
+        name: str = "",
+        voxel_size: float = 1.0,
+        origin: Sequence[float] = (0.0, 0.0, 0.0),
+        codec: str = "none",
+    ) -> None:
+        """Write the active elements of a field with 3 axes to a NanoVDB file (`.nvdb`), which Blender, Warp and the
+        tools of OpenVDB read. Element (i, j, k) is the voxel from `origin + voxel_size * (i, j, k)` on, in units of the
+        scene.
+
+        `name`: that of the grid ("": the name of the field). `codec`: "none" or "zip". Elements may be f32, f64, i16,
+        i32, i64 or u32, vectors of 3 or 4 f32 or f64. All elements of a dense field are active. Raises VolumeError (a
+        ValueError) for other fields, and for one without active elements.
+
+            smoke.to_nanovdb("smoke.nvdb", voxel_size=0.01)
+        """
+        SPARSE.to_nanovdb(self, path, name, voxel_size, origin, codec)
+
+    def from_nanovdb(self, path: Any, name: str = "") -> None:
+        """Set the elements that are active in a grid of a NanoVDB file, as `from_active` does. `name`: which grid ("":
+        the first one). What is not active in the file keeps its value. Raises VolumeError (a ValueError) if the file is
+        damaged, compressed with blosc, or holds other values than the field; FieldIndexError for a voxel outside of the
+        field.
+
+            smoke.from_nanovdb("smoke.nvdb")
+        """
+        SPARSE.from_nanovdb(self, path, name)
+
+    def to_coo(self) -> Any:
+        """The active elements of a field of numbers with 2 axes, as a matrix of scipy (`scipy.sparse.coo_matrix`). Row
+        0 is the first index of the field. Raises TypeMismatch for another field, FieldError below a hash node.
+
+            matrix = x.to_coo().tocsr()
+        """
+        return SPARSE.to_coo(self)
+
+    def to_torch_sparse(self, device: Any = None) -> Any:
+        """The active elements as a sparse tensor of torch (`torch.sparse_coo_tensor`): the axes of the field are
+        sparse, those of an element dense. Index 0 is the first one of the field. Raises FieldError below a hash node.
+
+            tensor = x.to_torch_sparse()
+        """
+        return SPARSE.to_torch_sparse(self, device)
 
     def _leader(self) -> Any:
         """The field whose elements are listed."""

@@ -19,11 +19,11 @@ _CELLS = ("cells", "dropped", "set_cells")
 
 def _late(name: str) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
-        from weft.lang.sparse_fields import cells, elements
+        from weft.lang.sparse_fields import cells, elements, exchange
 
-        run = getattr(cells if name in _CELLS else elements, name)
-        if name == "deactivate_all":
-            return run(*args)  # blocks of `ti.ad` record its launches
+        run = getattr(cells if name in _CELLS else exchange if name in exchange.__all__ else elements, name)
+        if name == "deactivate_all" or name in exchange.__all__:  # blocks of `ti.ad` record their launches
+            return run(*args)
         with unheard():
             return run(*args)
 

@@ -27,6 +27,7 @@ from weft.runtime.memory import readable_size
 
 __all__ = [
     "active",
+    "bounded",
     "copy",
     "count",
     "deactivate_all",
@@ -150,7 +151,7 @@ def _elements(x: Any) -> Any:
     return _array(x, x.shape)
 
 
-def _bounded(x: Any) -> None:
+def bounded(x: Any) -> None:
     """Raise FieldError for a field below a hash node."""
     if x.snode.node.is_unbounded:
         raise FieldError(
@@ -161,7 +162,7 @@ def _bounded(x: Any) -> None:
 
 def gather(x: Any) -> Any:
     """Return all elements as a numpy array; 0 where nothing is active. Raises FieldError below a hash node."""
-    _bounded(x)
+    bounded(x)
     out = _elements(x)
     _gather(x, out)
     return out.to_numpy().reshape(*x.shape, *x.element_shape)
@@ -169,7 +170,7 @@ def gather(x: Any) -> Any:
 
 def scatter(x: Any, values: Any) -> None:
     """Set all elements. Those that are not 0 become active. Raises FieldError below a hash node."""
-    _bounded(x)
+    bounded(x)
     given = _given(x, values)
     _scatter_active(x, given)
     _scatter(x, given, bool(x.element_shape))
