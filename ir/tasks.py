@@ -15,6 +15,7 @@ from weft.ir.intervals import interval
 from weft.ir.ops import (
     Alloca,
     ArrayPtr,
+    Const,
     Deactivate,
     FieldPtr,
     For,
@@ -23,6 +24,7 @@ from weft.ir.ops import (
     Kernel,
     Load,
     ParallelFor,
+    Select,
     Shared,
     Simt,
     StructFor,
@@ -41,6 +43,7 @@ __all__ = [
     "box_of",
     "closed_tasks",
     "is_masked",
+    "known_extent",
     "left_of",
     "memory_space",
     "parallel_tasks",
@@ -70,6 +73,27 @@ def box_of(task: Task) -> Yield:
     if not isinstance(limits, Yield):
         raise InternalError(f"the bounds of {task!r} do not end with a yield")
     return limits
+
+
+def known_extent(task: Task, axis: int) -> tuple[int, int] | None:
+    """The first index and the end of that axis of the task's box, if they are known: the box may be empty instead. (Of
+    two versions of a task, one has an empty box, see `mask_accesses`.)"""
+    box = box_of(task)
+    begin = box.begins[axis]
+    if not isinstance(begin, Const):
+        return None
+    end = _end_unless_empty(box.ends[axis], int(begin.value))
+    return None if end is None else (int(begin.value), end)
+
+
+def _end_unless_empty(end: Value, begin: int) -> int | None:
+    if isinstance(end, Const):
+        return int(end.value)
+    if isinstance(end, Select):
+        for one, other in ((end.a, end.b), (end.b, end.a)):
+            if isinstance(other, Const) and int(other.value) == begin:
+                return _end_unless_empty(one, begin)
+    return None
 
 
 def left_of(loop: Task | For) -> BlockArg | None:

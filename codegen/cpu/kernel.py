@@ -9,7 +9,8 @@ caller.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from weft.codegen.cpu import lane_loops, vector_memory, vectors
@@ -47,7 +48,7 @@ from weft.ir.mapping.stretches import NEVER
 from weft.ir.nodes import tree_count
 from weft.ir.ops import Const, For, Kernel, Task, While, Yield
 from weft.ir.schedule import Privatized
-from weft.ir.tasks import box_of, tasks_of
+from weft.ir.tasks import box_of, known_extent, tasks_of
 from weft.ir.types import Prim, f32, f64
 
 __all__ = ["compile_kernel", "emit_kernel", "target_hooks"]
@@ -305,11 +306,12 @@ def _write_body(entry: FunctionWriter, task: Task, name: str, plain: bool) -> No
     ends = [_bound(f, value, axes + k) for k, value in enumerate(limits.ends)]
     f.memory.moved = homes(f, schedule.privatized, axes)
     f.block(task.prologue)
-    if axes == 1:
-        first, last = (begins[0], ends[0]) if schedule.alone else _part(f, _span(task), begins[0], ends[0])
-        _innermost(f, task, [], first, last, begins, ends)
-    else:
-        _rows(f, task, begins, ends)
+    with _unless_empty(f, task, begins, ends) as ends:
+        if axes == 1:
+            first, last = (begins[0], ends[0]) if schedule.alone else _part(f, _span(task), begins[0], ends[0])
+            _innermost(f, task, [], first, last, begins, ends)
+        else:
+            _rows(f, task, begins, ends)
     f.memory.plain = plain and not schedule.privatized
     f.block(task.epilogue)
     signature = f"define internal void @{name}(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end)"
@@ -342,6 +344,23 @@ def _bound(f: FunctionWriter, value: Value, position: int) -> str:
         return str(int(value.value))
     word = f.set(f"getelementptr inbounds i8, ptr %box, i64 {8 * position}")
     return f.set(f"load i64, ptr {word}, align 8, !invariant.load !{{}}")
+
+
+@contextmanager
+def _unless_empty(f: FunctionWriter, task: Task, begins: list[str], ends: list[str]) -> Generator[list[str]]:
+    """Gives the ends of the box. If one is known, or else the box is empty, what is emitted within the context runs
+    only for a box that is not empty, and the end is a literal."""
+    known = [known_extent(task, axis) for axis in range(len(ends))]
+    done, exact = f.fresh_label("done"), list(ends)
+    for axis, extent in enumerate(known):
+        if extent is not None and exact[axis] != str(extent[1]):
+            some = f.fresh_label("some")
+            f.branch(f.set(f"icmp ne i64 {ends[axis]}, {begins[axis]}"), some, done)
+            f.start(some)
+            exact[axis] = str(extent[1])
+    yield exact
+    if exact != ends:
+        f.start(done)
 
 
 def _rows(f: FunctionWriter, task: Task, begins: list[str], ends: list[str]) -> None:

@@ -25,16 +25,14 @@ from weft.ir.mapping.rows import likely_stride
 from weft.ir.ops import (
     Alloca,
     Binary,
-    Const,
     For,
     If,
     Load,
     Store,
     Task,
     While,
-    Yield,
 )
-from weft.ir.tasks import is_masked, usual_ops
+from weft.ir.tasks import box_of, is_masked, known_extent, usual_ops
 from weft.ir.types import Prim
 from weft.ir.uniform import Uniformity, uniformity
 
@@ -148,10 +146,10 @@ def _usual_bits(task: Task) -> int:
 
 def _filled(task: Task, lanes: int) -> float:
     """The part of the last vector of a row that is used, if it is known."""
-    box = task.bounds.last
-    if not isinstance(box, Yield) or not isinstance(box.begins[-1], Const) or not isinstance(box.ends[-1], Const):
+    known = known_extent(task, len(box_of(task).begins) - 1)
+    if known is None:
         return 1.0
-    extent = max(1, int(box.ends[-1].value) - int(box.begins[-1].value))
+    extent = max(1, known[1] - known[0])
     return extent / (-(-extent // lanes) * lanes)
 
 

@@ -27,10 +27,10 @@ from dataclasses import replace
 
 from weft.ir.config import CompileConfig
 from weft.ir.mapping.stretches import NEVER, WHOLE, Stretches, even_part
-from weft.ir.ops import Const, For, Kernel, Task, While
+from weft.ir.ops import For, Kernel, Task, While
 from weft.ir.passes import pass_
 from weft.ir.schedule import Schedule
-from weft.ir.tasks import box_of, tasks_of
+from weft.ir.tasks import box_of, known_extent, tasks_of
 
 __all__ = ["choose_stretches"]
 
@@ -54,9 +54,9 @@ def choose_stretches(root: Kernel, config: CompileConfig) -> bool:
 
 
 def _of_task(task: Task, known: Stretches) -> Schedule:
-    limits = box_of(task)
-    begin, end, rows = limits.begins[-1], limits.ends[-1], len(limits.begins) > 1
-    length = int(end.value) - int(begin.value) if isinstance(begin, Const) and isinstance(end, Const) else math.inf
+    axes = len(box_of(task).begins)
+    row, rows = known_extent(task, axes - 1), axes > 1
+    length = math.inf if row is None else row[1] - row[0]
     stretch = known.of_box(task.body, length, rows)
     if stretch <= NEVER:
         return replace(task.schedule, stretch=stretch)
