@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
+from weakref import ref
 
 from weft.ir.errors import WeftError
 from weft.ir.types import i64
@@ -18,6 +19,7 @@ from weft.lang.values.makers import MAKERS
 __all__ = ["RecordedLaunch"]
 
 _MOST = 2**31 - 1  # records of a launch
+_RETAINED = 1 << 30  # bytes of records up to which their memory is used again
 
 
 class RecordedLaunch:
@@ -58,13 +60,13 @@ class RecordedLaunch:
         records = _room(self._count(), self._grows)
         self._launch.give_last(records)
         result = self._launch()
-        self._give(_shrunk(records) if self._grows else records)
         self._launch.give_last(MAKERS.ndarray(i64, 1))
+        self._give(_shrunk(records) if self._grows else records)
         return result
 
     def _give(self, records: Any) -> None:
         self._gradient.give_last(records)
-        _LATEST.set((self._text, records))
+        _LATEST.set((self._text, ref(records)))
         self.size = 8 * int(records.shape[0])
 
     def drop(self) -> None:
@@ -72,7 +74,7 @@ class RecordedLaunch:
         self._give(MAKERS.ndarray(i64, 1))
 
 
-_LATEST: ContextVar[tuple[str, Any]] = ContextVar("latest_records")  # of the latest launch, and what is in them
+_LATEST: ContextVar[tuple[str, Any]] = ContextVar("latest_records")  # what is in those of the latest launch, and where
 
 
 def shared_launch(call: Callable[..., Any], gradient: Any) -> Callable[..., Any]:
@@ -84,7 +86,7 @@ def shared_launch(call: Callable[..., Any], gradient: Any) -> Callable[..., Any]
         text, records = _LATEST.get()
         if text != gradient.instance.facts.records:
             raise WeftError("two tapes, one in the block of the other, need different records of a launch")
-        gradient.give_last(records)
+        gradient.give_last(records())
         return result
 
     return run
@@ -98,11 +100,15 @@ def _counted(launch: Any) -> int:
 
 def _room(count: int, grows: bool) -> Any:
     """An array with so many places. If the number of records `grows`, it has more: half of the memory that is free, of
-    which a CPU takes the pages that are used, and an eighth of that of a GPU."""
+    which a CPU takes the pages that are used, and an eighth of that of a GPU. That of a CPU is used again, because a
+    new page of the system costs more than what is stored there."""
     if count > _MOST:
         raise WeftError(f"a tape cannot keep {count} values for the gradient of one launch")
     if grows:
         present = program()
+        arena, present.arena = present.arena, None  # (two threads may want it)
+        if arena is not None and arena.shape[0] >= count:
+            return arena
         part = 2 if present.backend.lowered_as == "cpu" else 8
         count = max(count, min(_MOST, present.device.memory.free // (8 * part)))
     return MAKERS.ndarray(i64, max(count, 1))
@@ -110,8 +116,11 @@ def _room(count: int, grows: bool) -> Any:
 
 def _shrunk(records: Any) -> Any:
     """Those records that were stored. The first one says how many there are."""
-    made = MAKERS.ndarray(i64, int(records[0]))
+    used, present = int(records[0]), program()
+    made = MAKERS.ndarray(i64, used)
     _copy(records, made)
+    if present.backend.lowered_as == "cpu" and 8 * used <= _RETAINED:
+        present.arena = records
     return made
 
 

@@ -126,6 +126,7 @@ class Program:
         self.draws: Any = None  # the state of the random numbers of arch=python
         self.told = set[Any]()  # the places where arch=python has warned of an overflow
         self.shadow: Any = None  # the shadow of the race check, see `data/shadows.py`
+        self.arena: Any = None  # memory for records of launches, see `autodiff/records.py`
         self.marks: Any = None  # the marks of the check of uninitialised elements, see `data/marks.py`
         self.alive = True
         self.epoch = ctypes.c_int64()  # see `touch`
