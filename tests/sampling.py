@@ -176,6 +176,8 @@ SLOW = {
     "lang/behaviour/test_ranges.py::test_steps_near_the_ends_of_the_type": 3,
     "lang/behaviour/test_real_function_derivatives.py": 3,
     "lang/behaviour/test_recorded_kernels.py": 12,
+    "lang/behaviour/test_recorded_steps.py": 4,
+    "lang/behaviour/test_ordered_gradients.py": 5,
     "lang/behaviour/test_reduce.py": 5,
     "lang/behaviour/test_reduce.py::test_axes_are_numpys": 4,
     "lang/behaviour/test_reduce.py::test_equal_calls_give_equal_bits[emulated]": 0,

@@ -6,7 +6,7 @@ import linecache
 import random as randomness
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from typing import Any
 
@@ -70,9 +70,14 @@ def _block(program: Program, group: int, shape: tuple[int, ...]) -> str:
     return "ti.root" + "".join(f".dense({axes}, {level})" for level in levels)
 
 
+def _near_one(program: Program, random: Any, place_part: str, type: str, shape: tuple[int, ...]) -> Any:
+    made = near_one(random, place_part, type, shape)
+    return made.astype(f"f{int(program.float_of(type)[1:]) // 8}") if type[0] == "f" else made
+
+
 def _initial(program: Program, place: Place) -> Any:
     random, shape = randomness.Random(f"{program.name} {place.name}"), place.shape(program.extents)
-    drawn = near_one if program.smooth else edges
+    drawn = partial(_near_one, program) if program.smooth else edges
     if place.form in ("S", "N"):
         made = {name: drawn(random, place.part, type, (*shape, *inner)) for name, (type, inner) in _PARTS.items()}
         return made if place.form == "S" else {"s": made, "b": drawn(random, place.part, "i64", shape)}
@@ -143,7 +148,7 @@ def _argument_lines(program: Program) -> list[str]:
     """The lines that make the arguments, each of the name of its parameter with "_" behind it."""
     random = randomness.Random(f"{program.name} arguments")
     size = program.extents.count
-    drawn = near_one if program.smooth else edges
+    drawn = partial(_near_one, program) if program.smooth else edges
     base = drawn(random, "own", "i32", (size + 1,))
     xs, ks = drawn(random, "own", "f32", program.extents.box), drawn(random, "own", "i32", (size,))
     values = {

@@ -35,12 +35,12 @@ from tests.fuzz.configurations import Configuration, applied
 from tests.fuzz.execute import Judge, Outcome, prepared
 from tests.fuzz.machines import Machine
 from tests.fuzz.magnitudes import deciding, watched
-from tests.fuzz.modes import SECOND, takes_part, with_companions, with_second
+from tests.fuzz.modes import REVERSED, SECOND, takes_part, with_companions, with_second
 from tests.fuzz.program import Program
 from tests.fuzz.recorded import Different, with_records
 from tests.fuzz.rounding_errors import lost_in_rounding
 from tests.fuzz.second import check_second
-from tests.fuzz.spaces import Numbers, Space, carrying, copied, floats_in, nothing
+from tests.fuzz.spaces import PRECISION, Numbers, Space, carrying, copied, floats_in, nothing
 from tests.fuzz.torn import gradients_of
 from weft.ir.adversary import Schedule
 from weft.ir.autodiff import checkpoints, keeping, leaves
@@ -62,7 +62,6 @@ _STEPS = (1e-4, 1e-5)  # the widths of differences
 _ROUGH = 1e5  # a program that computes larger numbers on the way may differ from differences
 _LARGE = 1e8  # larger values are not compared: their differences are rounding
 _HUGE = 1e200  # the same for dot products, which are compared with the size of their terms
-_DOT = 1e-12  # of the sum of the terms' absolute values
 _CANNOT = "reverse mode cannot differentiate an atomic product with a factor of 0"  # known only as it runs
 
 Run = Callable[[list[Any], list[Any]], list[Any]]  # of trees and arguments, gives results
@@ -74,7 +73,10 @@ Run = Callable[[list[Any], list[Any]], list[Any]]  # of trees and arguments, giv
 class Subject:
     """A program as CHI with its numbers. `config`: what it is compiled with."""
 
-    def __init__(self, judge: Judge, seed: str, config: CompileConfig, machine: Machine | None = None) -> None:
+    def __init__(
+        self, judge: Judge, seed: str, config: CompileConfig, machine: Machine | None = None, floats: str = "f64"
+    ) -> None:
+        self.precision = PRECISION[floats]
         chi, self.functions = judge.lowered()
         self.inlined, _ = judge.lowered(inlined=True)
         judge.data.fill()
@@ -109,7 +111,7 @@ class Subject:
 
     def with_fields(self, kernel: Kernel, mode: str) -> Kernel:
         """A kernel or a function in that mode, with the companions of its fields and parameters."""
-        return with_second(kernel, self.trees) if mode == SECOND else with_companions(kernel, mode, self.trees)
+        return with_second(kernel, self.trees, mode) if "." in mode else with_companions(kernel, mode, self.trees)
 
     def launch(self, mode: str, run: Run, numbers: Numbers, others: Numbers) -> None:
         """Run a kernel in a mode on numbers and on their companions. Both are changed."""
@@ -130,16 +132,17 @@ class Subject:
         self.space.write(others, vector, inputs)
         return others
 
-    def before(self, after: Numbers, start: Numbers | None = None) -> Numbers:
-        """What memory holds for reverse mode: what the kernel left, and what it started from where `saved` says so."""
+    def before(self, after: Numbers, start: Numbers | None = None, kind: str = "") -> Numbers:
+        """What memory holds for reverse mode: what the kernel left, and what it started from where `saved` says so.
+        `kind`: of companions with these names."""
         start = start or self.start
         made = Numbers([tree.copy() for tree in after.trees], [copied(arg) for arg in after.args])
         old, new = Memory(start.trees), Memory(made.trees)
         for symbol in self.text.fields:
-            if symbol.name in self.saved:
+            if f"{symbol.name}{kind}" in self.saved:
                 new.write(symbol, old.read(symbol))
         for k, param in enumerate(self.text.params):
-            if param.name in self.saved or not isinstance(param.type, Array):
+            if f"{param.name}{kind}" in self.saved or not isinstance(param.type, Array):
                 made.args[k] = copied(start.args[k])
         return made
 
@@ -251,7 +254,7 @@ def _has_kinks(subject: Subject, direction: Any) -> bool:
 
 def subject_place(subject: Subject, number: int) -> str:
     """Which number of an output that is, in words."""
-    for tree, at in enumerate(subject.space.at):
+    for tree, _, at in subject.space.cells:
         if number < len(at):
             names = [one.name for one in subject.text.fields if one.tree == tree]
             return f"number {number} of {' or '.join(names)}"
@@ -300,7 +303,7 @@ def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
         counts["dot products"] += 1
         counts["dot products other than 0"] += bool(np.abs(terms).sum())
         apart = abs(terms.sum() - back.sum())
-        if not apart <= _DOT * size:
+        if not apart <= subject.precision.products * size:
             if lost_in_rounding(subject, forward, direction, lambda _, duals: (duals * weights).sum(), apart):
                 counts["dot products lost in rounding"] += 1
                 continue
@@ -311,26 +314,28 @@ def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
 def _values_apart(subject: Subject, left: Numbers, after: Numbers) -> str:
     """Where two runs of a program differ in what they left and returned, "" if nowhere."""
     values, others = subject.space.read(left, False), subject.space.read(after, False)
-    apart = ~((np.abs(values - others) <= 1e-9 * (1 + np.abs(others))) | (values == others) | (others != others))
+    near = subject.precision.values * (1 + np.abs(others))
+    apart = ~((np.abs(values - others) <= near) | (values == others) | (others != others))
     apart &= subject.space.ordered(apart.size) & (np.abs(others) < _LARGE)
     k = int(np.argmax(apart))
     return f"{subject_place(subject, k)} is {values[k]} instead of {others[k]}" if apart.any() else ""
 
 
-def check_hessian(subject: Subject, seed: int, counts: Counter[str]) -> str:
-    """What is wrong with second derivatives, "" if nothing is."""
+def check_hessian(subject: Subject, seed: int, counts: Counter[str], mode: str = SECOND) -> str:
+    """What is wrong with second derivatives in a mode, "" if nothing is."""
 
     def forward(numbers: Numbers, duals: Numbers) -> None:
         subject.launch("jvp", next(runs(subject, "jvp", seed))[1], numbers, duals)
         numbers.results, duals.results = [], []
 
-    return check_second(subject, runs(subject, SECOND, seed), forward, counts)
+    return check_second(subject, runs(subject, mode, seed), forward, counts, mode)
 
 
 CHECKS: dict[str, Callable[[Subject, int, Counter[str]], str]] = {
     "jvp": check_forward,
     "vjp": check_reverse,
     SECOND: check_hessian,
+    REVERSED: partial(check_hessian, mode=REVERSED),
 }
 
 
@@ -359,7 +364,9 @@ def execute_derivatives(
 ) -> Outcome:
     """Check the derivatives of a program. `machine`: whose machine code runs as well, none if empty. The status says
     what a mode refuses."""
-    configuration = replace(configuration, arch="cpu", default_fp="f64")
+    configuration = replace(configuration, arch="cpu", default_fp=program.float_of("f64") if program.smooth else "f64")
+    if program.floats != "f64":
+        modes = [mode for mode in modes if mode == "vjp"]  # differences and Hessians need more digits
     with warnings.catch_warnings(), np.errstate(all="ignore"), redirect_stdout(io.StringIO()), ExitStack() as stack:
         warnings.simplefilter("ignore")
         try:
@@ -381,7 +388,7 @@ def _judged(program: Program, judge: Judge, modes: Sequence[str], machine: Machi
     seed = int(re.sub(r"\D", "", program.name) or 0) % 1000
     counts, refused = Counter[str](), dict[str, str]()
     for mode in modes:
-        subject = Subject(judge, f"{program.name} {mode}", judge.config, machine)
+        subject = Subject(judge, f"{program.name} {mode}", judge.config, machine, program.floats)
         try:
             wrong = CHECKS[mode](subject, seed, counts)
         except InternalError:

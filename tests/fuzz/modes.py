@@ -10,9 +10,10 @@ from weft.ir.ops import FieldPtr, Kernel, StructFor
 from weft.ir.symbols import COMPANIONS, FieldSymbol, Param
 from weft.ir.types import Array, Type
 
-__all__ = ["SECOND", "has_floats", "takes_part", "with_companions", "with_second"]
+__all__ = ["REVERSED", "SECOND", "has_floats", "takes_part", "with_companions", "with_second"]
 
-SECOND = "vjp.jvp"  # the mode of second derivatives
+# The modes of second derivatives: forward mode of reverse mode, and reverse mode of forward mode.
+SECOND, REVERSED = "vjp.jvp", "jvp.vjp"
 
 
 def with_companions(kernel: Kernel, mode: str, trees: int) -> Kernel:

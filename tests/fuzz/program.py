@@ -50,6 +50,7 @@ class Program:
     alias: str
     safe: bool = False
     smooth: bool = False
+    floats: str = "f64"  # the widest type of floats of a program to be differentiated
     extents: Extents = field(default_factory=Extents)
 
     @property
@@ -67,8 +68,14 @@ class Program:
         return self.typed(text)
 
     def typed(self, text: str) -> str:
-        """The text as it is; in a program to be differentiated, with f64 as the only type of floats."""
-        return re.sub(r"\bti\.f(16|32)\b", "ti.f64", text) if self.smooth else text
+        """The text as it is; in a program to be differentiated, with one type of floats, or with f16 and f32."""
+        if not self.smooth:
+            return text
+        return re.sub(r"\bti\.(f16|f32|f64)\b", lambda found: f"ti.{self.float_of(found[1])}", text)
+
+    def float_of(self, type: str) -> str:
+        """What a type of floats is in a program to be differentiated."""
+        return type if type == "f16" == self.floats else "f32" if self.floats == "f16" else self.floats
 
     @property
     def code(self) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 __all__ = ["lost_in_rounding"]
 
 _TRIES = 6
-_ULP = 2.3e-16
 _FACTOR = 100.0  # so many times what one rounding of each input changes
 
 Measure = Callable[[Any, Any], Any]  # of the values and the duals of what forward mode leaves
@@ -24,7 +23,7 @@ def lost_in_rounding(subject: Any, run: Any, direction: Any, measure: Measure, a
     with np.errstate(all="ignore"):
         found = [_measured(subject, run, direction, measure, subject.base)]
         for _ in range(_TRIES):
-            moved = subject.base * (1 + _ULP * random.choice((-1, 1), subject.base.size))
+            moved = subject.base * (1 + subject.precision.ulp * random.choice((-1, 1), subject.base.size))
             found.append(_measured(subject, run, direction, measure, moved))
     spread = max(found) - min(found)
     return bool(abs(apart) <= _FACTOR * spread)

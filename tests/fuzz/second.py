@@ -1,7 +1,9 @@
-"""Second derivatives of random programs: forward mode of the gradient gives products of Hessians and directions.
+"""Second derivatives of random programs: forward mode of the gradient gives products of Hessians and directions, and so
+does the gradient of forward mode.
 
-For weights w of what a program leaves, H v is the derivative of J^T w along v. H is symmetric: <u, H v> = <v, H u>. The
-gradient loads memory as the program left it, which changes along v by J v, and memory from before where it says so."""
+For weights w of what a program leaves, H v is the derivative of J^T w along v, and the gradient of <w, J v>. H is
+symmetric: <u, H v> = <v, H u>. The gradient loads memory as the program left it, which changes along v by J v, and
+memory from before where it says so."""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.fuzz.modes import SECOND
 from weft.ir.autodiff.companions import carries
 from weft.ir.types import Array
 
@@ -22,7 +25,7 @@ _LARGE = 1e8
 Ways = Iterator[tuple[str, Callable[[list[Any], list[Any]], list[Any]]]]
 
 
-def check_second(subject: Any, ways: Ways, forward: Callable[[Any, Any], None], counts: Counter[str]) -> str:
+def check_second(subject: Any, ways: Ways, forward: Callable[[Any, Any], None], counts: Counter[str], mode: str) -> str:
     """What is wrong with second derivatives, "" if nothing is. `forward` runs forward mode on numbers and duals."""
     space, random = subject.space, subject.random
     mask = space.in_memory(subject.start)
@@ -41,7 +44,7 @@ def check_second(subject: Any, ways: Ways, forward: Callable[[Any, Any], None], 
     while way is not None:
         name, run = way
         products = [
-            _product(subject, run, numbers, duals, subject.companions(direction, True), weights)
+            _product(subject, run, numbers, duals, subject.companions(direction, True), weights, mode)
             for (numbers, duals), direction in zip(left, directions, strict=True)
         ]
         terms = [product * other for product, other in zip(products, reversed(directions), strict=True)]
@@ -61,12 +64,13 @@ def check_second(subject: Any, ways: Ways, forward: Callable[[Any, Any], None], 
     return ""
 
 
-def _product(subject: Any, run: Any, numbers: Any, duals: Any, along: Any, weights: Any) -> Any:
-    """H v: the duals of the gradients of what the program started from."""
-    after, moved = subject.before(numbers), subject.before(duals, along)
-    gradients, both = subject.companions(weights, False), subject.companions(np.zeros_like(weights), False)
-    parts = (gradients, moved, both)
+def _product(subject: Any, run: Any, numbers: Any, duals: Any, along: Any, weights: Any, mode: str) -> Any:
+    """H v: the duals of the gradients of what the program started from, or the gradients of it if the duals have
+    gradients."""
+    after, moved = subject.before(numbers), subject.before(duals, along, "" if mode == SECOND else ".dual")
+    gradients, found = subject.companions(weights, False), subject.companions(np.zeros_like(weights), False)
+    parts = (gradients, moved, found) if mode == SECOND else (moved, found, gradients)
     arrays = [k for k, one in enumerate(subject.text.params) if isinstance(one.type, Array) and carries(one.type.elem)]
     hidden = [part.args[k] for part in parts for k in arrays]
     run([*after.trees, *(tree for part in parts for tree in part.trees)], [*after.args, *hidden])
-    return subject.space.read(both, True)
+    return subject.space.read(found, True)

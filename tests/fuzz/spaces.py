@@ -13,9 +13,9 @@ from tests.fuzz.places import PLACES
 from weft.ir.autodiff.companions import carries
 from weft.ir.memory_model import Memory
 from weft.ir.ops import Kernel
-from weft.ir.types import Array, Prim, Struct, Tensor, Type, f64, flatten
+from weft.ir.types import Array, Prim, Struct, Tensor, Type, f16, f32, f64, flatten
 
-__all__ = ["Numbers", "Space", "carrying", "copied", "floats_in", "nothing"]
+__all__ = ["PRECISION", "Numbers", "Precision", "Space", "carrying", "copied", "floats_in", "nothing"]
 
 
 @dataclass
@@ -34,25 +34,49 @@ def copied(arg: Any) -> Any:
     return arg.copy() if isinstance(arg, (np.ndarray, list)) else arg
 
 
+@dataclass(frozen=True)
+class Precision:
+    """How exact floats of a type are: what one rounding changes, and the tolerance of values and of dot products, by
+    the size of what is compared."""
+
+    ulp: float
+    values: float
+    products: float
+
+
+PRECISION = {
+    "f64": Precision(2.3e-16, 1e-9, 1e-12),
+    "f32": Precision(1.2e-7, 1e-4, 1e-5),
+    "f16": Precision(1e-3, 3e-2, 2e-2),
+}
+
+
 class Space:
-    """Where the f64 of a kernel are. `at`: their bytes in each tree. `params`: the parameters that have some. `loose`:
-    for each of those in memory, whether its place depends on the order of iterations."""
+    """Where the floats of a kernel are. `cells`: for each tree and type of floats, their bytes. `params`: the
+    parameters that have some. `loose`: for each of those in memory, whether its place depends on the order of
+    iterations."""
 
     def __init__(self, kernel: Kernel, trees: int) -> None:
         self.params = {k: one.type for k, one in enumerate(kernel.params) if has_floats(one.type)}
         self.results = [type for type in kernel.results if carries(type)]
-        found: list[set[int]] = [set() for _ in range(trees)]
-        loose: list[set[int]] = [set() for _ in range(trees)]
+        found: dict[tuple[int, Prim], set[int]] = {
+            (tree, prim): set() for tree in range(trees) for prim in (f16, f32, f64)
+        }
+        loose: dict[tuple[int, Prim], set[int]] = {key: set() for key in found}
         memory = Memory([np.zeros(0, np.uint8)] * trees)
         for symbol in kernel.fields:
             for point in np.ndindex(*symbol.shape):
                 place = memory.place(symbol, [i + start for i, start in zip(point, symbol.offset or (0,) * len(point))])
-                at = {start for start, prim in zip(place.offsets, place.prims) if prim is f64}
-                found[symbol.tree] |= at
-                if symbol.name in PLACES and PLACES[symbol.name].unordered:
-                    loose[symbol.tree] |= at
-        self.at = [np.array(sorted(one), int)[:, None] + np.arange(8) for one in found]
-        self.loose = [at in loose[tree] for tree, one in enumerate(found) for at in sorted(one)]
+                for start, prim in zip(place.offsets, place.prims):
+                    if prim.is_float:
+                        found[symbol.tree, prim].add(start)
+                        if symbol.name in PLACES and PLACES[symbol.name].unordered:
+                            loose[symbol.tree, prim].add(start)
+        self.cells = [
+            (tree, prim, np.array(sorted(one), int)[:, None] + np.arange(prim.size))
+            for (tree, prim), one in found.items()
+        ]
+        self.loose = [at in loose[key] for key, one in found.items() for at in sorted(one)]
 
     def ordered(self, count: int) -> Any:
         """Of so many numbers, those that do not depend on the order of iterations."""
@@ -60,14 +84,14 @@ class Space:
 
     def in_memory(self, numbers: Numbers) -> Any:
         """Of a vector of inputs, which are in fields or arrays."""
-        parts = [np.full(len(at), True) for at in self.at]
+        parts = [np.full(len(at), True) for _, _, at in self.cells]
         for k, type in self.params.items():
             parts.append(np.full(_floats(numbers.args[k], type).size, isinstance(type, Array)))
         return np.concatenate(parts or [np.zeros(0, bool)])
 
     def read(self, numbers: Numbers, inputs: bool) -> Any:
         """The vector of those numbers; of inputs, with all parameters, otherwise with arrays and results."""
-        parts = [tree[at].reshape(-1).view(np.float64) for tree, at in zip(numbers.trees, self.at)]
+        parts = [numbers.trees[tree][at].reshape(-1).view(prim.np) for tree, prim, at in self.cells]
         for k, type in self.params.items():
             if isinstance(type, Array) or inputs:
                 parts.append(_floats(numbers.args[k], type))
@@ -83,8 +107,8 @@ class Space:
             start += count
             return vector[start - count : start]
 
-        for tree, at in zip(numbers.trees, self.at):
-            tree[at] = take(len(at)).copy().view(np.uint8).reshape(-1, 8)
+        for tree, prim, at in self.cells:
+            numbers.trees[tree][at] = take(len(at)).astype(prim.np).view(np.uint8).reshape(-1, prim.size)
         for k, type in self.params.items():
             if isinstance(type, Array) or inputs:
                 count = _floats(numbers.args[k], type).size

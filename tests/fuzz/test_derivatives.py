@@ -12,7 +12,7 @@ import pytest
 from tests.fuzz import derivatives
 from tests.fuzz.configurations import Configuration
 from tests.fuzz.derivatives import Subject, execute_derivatives
-from tests.fuzz.modes import SECOND
+from tests.fuzz.modes import REVERSED, SECOND
 from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.program import Program, draw
 from tests.fuzz.workers import Plan, explain, program_of
@@ -48,23 +48,37 @@ def test_reverse_mode_of_random_programs_agrees_with_forward_mode() -> None:
     assert found >= 8
 
 
-def test_second_derivatives_of_random_programs_are_symmetric() -> None:
+def test_reverse_mode_of_random_programs_with_narrow_floats() -> None:
+    plan, found, kinds = Plan("narrow", 1, modes=("vjp",)), 0, Counter[str]()
+    for number in (4, 7, 10, 19):
+        program, configuration = program_of(plan, number)
+        outcome = execute_derivatives(program, configuration, ("vjp",), "cpu" if number == 7 else "")
+        assert not outcome.bad, f"{configuration}\n{program.code}\n{outcome.status}: {outcome.detail}"
+        found += outcome.counts["dot products other than 0"]
+        kinds[program.floats] += 1
+    assert found >= 8
+    assert kinds == {"f32": 2, "f16": 2}
+
+
+@pytest.mark.parametrize("mode", [SECOND, REVERSED])
+def test_second_derivatives_of_random_programs_are_symmetric(mode: str) -> None:
     found = 0
     for number in range(4):
         program, configuration = program_of(PLAN, number)
-        outcome = execute_derivatives(program, configuration, (SECOND,), "cpu" if number == 0 else "")
+        outcome = execute_derivatives(program, configuration, (mode,), "cpu" if number == 0 else "")
         assert not outcome.bad, f"{configuration}\n{program.code}\n{outcome.status}: {outcome.detail}"
         found += outcome.counts["Hessians other than 0"]
     assert found >= 4
 
 
-def test_a_wrong_second_derivative_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("mode", [SECOND, REVERSED])
+def test_a_wrong_second_derivative_is_found(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     """That of a product by its second factor."""
     program = small("o_f64[i]", "ti.sin(o_f64[i]) * xs[0, 1] * ti.exp(-abs(o_f64[i] * xs[0, 1]))")
-    assert execute_derivatives(program, EXACT, (SECOND,)).counts["Hessians other than 0"]
+    assert execute_derivatives(program, EXACT, (mode,)).counts["Hessians other than 0"]
     wrong = replace(DERIVATIVES["mul"], partials=DERIVATIVES["mul"].partials[:1] * 2)
     monkeypatch.setitem(companions.DERIVATIVES, "mul", wrong)
-    outcome = execute_derivatives(program, EXACT, (SECOND,))
+    outcome = execute_derivatives(program, EXACT, (mode,))
     assert outcome.status == "differs", outcome.detail
     assert "<u, H v> = " in outcome.detail
 
@@ -142,13 +156,14 @@ def _nothing(*_: object) -> None:
     ],
     ids=["no state", "nothing kept", "overwritten memory keeps its adjoint"],
 )
+@pytest.mark.parametrize("floats", ["f64", "f32"])
 def test_errors_of_reverse_mode_are_found(
-    monkeypatch: pytest.MonkeyPatch, owner: object, name: str, wrong: object
+    monkeypatch: pytest.MonkeyPatch, owner: object, name: str, wrong: object, floats: str
 ) -> None:
     stmts = [Stmt("own store", [(line, None)]) for line in (*LOOP.splitlines(), "o_f64[i] = 1.0")]
     loop = Stmt("parallel range", [("for i in range(COUNT):", Body(stmts))])
-    program = Program("loop-1", [], Body([loop]), "", {}, "same", smooth=True)
-    assert execute_derivatives(program, EXACT, ("vjp",)).status == "same"
+    program = Program("loop-1", [], Body([loop]), "", {}, "same", smooth=True, floats=floats)
+    assert execute_derivatives(program, EXACT, ("vjp",)).counts["dot products other than 0"]
     monkeypatch.setattr(owner, name, wrong)
     outcome = execute_derivatives(program, EXACT, ("vjp",))
     assert outcome.status == "differs", outcome.detail

@@ -71,6 +71,8 @@ def program_of(plan: Plan, number: int) -> tuple[Program, Configuration]:
     name = f"{plan.seed}-{number}"
     smooth = bool(plan.modes)
     program = draw(name, () if smooth and number % 2 else goals_of(number)[: 2 if smooth else None], smooth)
+    if "vjp" in plan.modes:
+        program.floats = "f32" if number % 6 == 4 else "f16" if number % 12 == 7 else "f64"
     return program, drawn(name, plan.arch, program.safe, plan.verify)
 
 
