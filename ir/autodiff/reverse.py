@@ -194,13 +194,16 @@ class Reverse:
         frame.values[op] = self.records.load(frame.build, op, frame.value)
 
     def _read_later(self, block: Block) -> dict[Op, set[Value]]:
-        """The locals that needed ops of the block read after each op."""
+        """The locals that needed ops of the block read after each op. The backward sweep of an If or of a loop reads
+        locals as they were before it, also if the forward sweep leaves it out."""
         found: dict[Op, set[Value]] = {}
         reads = set[Value]()
         for op in reversed(block):
             found[op] = set(reads)
+            swept = op.regions and op in self.demand.acts and op not in self.parts
+            again: Set[Value] = self.demand.reversal(op) if swept else frozenset()
             for inner in op.walk():
-                if isinstance(inner, (ops.Load, ops.Atomic)) and inner in self.needed:
+                if isinstance(inner, (ops.Load, ops.Atomic)) and (inner in self.needed or inner in again):
                     reads.add(root_of(inner.ptr))
         return found
 

@@ -1,6 +1,9 @@
 """Gradients of loops whose iterations keep values, and of loops and branches that may have no part in the result."""
 
 import numpy as np
+import pytest
+
+from tests.lang.behaviour.derivatives import close
 
 POINT = np.array([0.3, 0.9, 0.2, 0.7])
 
@@ -54,3 +57,46 @@ def test_the_least_of_sums_in_a_branch(ti):
                 loss[None] += root
 
     hold_differences(least, x, loss)
+
+
+@pytest.mark.parametrize("optimized", [False, True])
+def test_a_local_that_only_the_reversed_branch_reads(ti, optimized):
+    """The branch has a loop in it, so that an iteration does not compute the branch again before it is reversed."""
+    ti.init(arch=ti.cfg.arch, advanced_optimization=optimized, default_fp=ti.f64)
+    x, y, loss = (ti.field(ti.f64, shape, needs_grad=True) for shape in (4, 8, ()))
+    taken, count = ti.field(ti.i32, 8), ti.field(ti.i32, ())
+
+    @ti.kernel
+    def run():
+        for i in x:
+            t = x[i]
+            for k in range(7):
+                p = ti.sin(t) * y[k]
+                if taken[k] == 1:
+                    loss[None] += p * p
+                else:
+                    p = p * p
+                    w = 0
+                    while w < taken[k + 1]:
+                        w += 1
+                        count[None] += 1
+                t = ti.cos(t) + 0.1 * t
+
+    start, factors = np.linspace(0.3, 1.2, 4), np.linspace(0.5, 1.5, 8)
+    branch = np.array([1, 0, 1, 1, 0, 1, 0, 1], np.int32)
+
+    def python(t):
+        total = 0.0
+        for k in range(7):
+            total += branch[k] * ((np.sin(t) * factors[k]) ** 2).sum()
+            t = np.cos(t) + 0.1 * t
+        return total
+
+    taken.from_numpy(branch)
+    x.from_numpy(start)
+    y.from_numpy(factors)
+    with ti.ad.Tape(loss):
+        run()
+    close(loss[None], python(start))
+    wanted = [(python(start + 1e-6 * d) - python(start - 1e-6 * d)) / 2e-6 for d in np.eye(4)]
+    np.testing.assert_allclose(x.grad.to_numpy(), wanted, rtol=1e-6)
