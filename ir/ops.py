@@ -363,14 +363,14 @@ class If(Op, name="if", droppable=True, lanes="operands"):
 
 
 class For(Op, name="for", droppable=True, lanes="rule"):
-    """A serial loop. It runs `body` with the index `begin`, `begin + step`, ... up to but excluding `end`. The index is
-    the argument of `body`. If its iterations run in lanes, at the level "vectors", `body` runs for a group of them and
-    has the argument `%left` as in `task`."""
+    """A serial loop: `body` runs with the index `begin`, `begin + step`, ... below `end`. In lanes, it runs for a group
+    of iterations, and has `%left` as in `task`. `row`: a part of a row of a box (`peel_cells`), in any order."""
 
     begin: Value = operand()
     end: Value = operand()
     step: Value = operand()
     schedule: LoopSchedule = attr(default=LoopSchedule())
+    row: bool = attr(default=False)
     body: Block = region(default=None)
 
 

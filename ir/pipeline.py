@@ -55,6 +55,7 @@ TO_TASKS: tuple[str, ...] = (
     "full_simplify",
     "mask_accesses",
     "activate_ahead",
+    "peel_cells",
     "lower_sparse",
     "flag_access",
 )

@@ -208,7 +208,7 @@ class Draw:
         return f"struct_for @{field.name} ({listed}) {{\n{inside}}}"
 
     def mirror(self) -> str:
-        """A loop over a field that adds to the elements of another field with the same indices, or moved ones. Some add
+        """A loop over a field that updates the elements of another field with the same indices, or moved ones. Some add
         what they read around their own element."""
         field, args = self.rng.choice(self.fields), list[str]()
         others = [one for one in self.fields if one is not field and len(one.shape) == len(field.shape)]
@@ -225,7 +225,11 @@ class Draw:
         for _ in range(self.rng.choice((0, 0, 1, 3))):
             value, line = self.around(field, args, value)
             inside += line
-        inside += self.add(other, at, value)
+        if self.rng.random() < 0.5:
+            inside += self.add(other, at, value)
+        else:
+            p = self.new()
+            inside += f"{p} = field_ptr @{other.name}[{', '.join(at)}] : *i32\nstore {p}, {value}\n"
         listed = ", ".join(f"{arg}: i32" for arg in args)
         return f"struct_for @{field.name} ({listed}) {{\n{inside}}}"
 

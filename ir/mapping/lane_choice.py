@@ -73,6 +73,8 @@ def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector
     wanted = task.config.simd
     bits = 512 if "avx512f" in features and "avx512vl" in features else 256 if "avx2" in features else 0
     asked = wanted in (2, 4, 8, 16, 32, 64)
+    if any(isinstance(op, For) and op.row for op in task.body):
+        return "no lanes: the body is a row of a cell, which LLVM's vectorizer handles"
     if not bits:
         return "no lanes: lanes need AVX2 or AVX-512"
     if wanted and not asked:

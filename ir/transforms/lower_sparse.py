@@ -20,6 +20,7 @@ from weft.ir.ops import (
     AtomicLoad,
     Binary,
     Cast,
+    Const,
     Deactivate,
     FieldPtr,
     If,
@@ -28,6 +29,8 @@ from weft.ir.ops import (
     Kernel,
     Length,
     Load,
+    Select,
+    Splat,
     Store,
     VisitedIndex,
     VisitedSlot,
@@ -152,6 +155,8 @@ class _Lowering:
             own = self.own(build, root.field, index)
             slot = self.slot(build, root.field, index, own)
             there = self.exists(build, root.field, index, slot) if writes and not root.active else None
+            if slot is not None and own is None and isinstance(op, Load):
+                slot = self.slot_in_range(build, op, root, slot)
             made = self.element(build, root.field, index, slot, own)
         made.name = root.name
         copies: dict[Value, Value] = {root: made}
@@ -161,6 +166,18 @@ class _Lowering:
         if there is not None:
             self.only_where(op, there)
         return True
+
+    def slot_in_range(self, build: Builder, op: Load, ptr: FieldPtr, slot: Value) -> Value:
+        """If `mask_accesses` lets a load read another element where the index is out of range, and gives 0 instead: the
+        cell of zeros there, so that the load gives 0 itself."""
+        chosen = next(iter(op.users)) if len(op.users) == 1 else None
+        if not isinstance(chosen, Select) or chosen.a is not op or not _is_zero(chosen.b):
+            return slot
+        holds = _known_before(build, chosen.condition, {i.condition for i in ptr.indices if isinstance(i, Select)})
+        if holds is None:
+            return slot
+        chosen.replace_uses(op)
+        return build.add(Select(holds, slot, number_of(build, 0, u32)))
 
     def exists(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value], slot: Value | None) -> Value:
         """Whether an element is active, if that is the slot of its cell. Nothing is written in slot 0, so the slot is
@@ -364,6 +381,21 @@ def check_cell(build: Builder, op: CellOp, at: Sequence[Value], extents: Sequenc
 def _holes(values: Sequence[Value]) -> str:
     """The places of these values in a message."""
     return ", ".join("{}" for _ in values)
+
+
+def _is_zero(value: Value) -> bool:
+    value = value.x if isinstance(value, Splat) else value
+    return isinstance(value, Const) and str(value.value) in ("0", "0.0", "False")
+
+
+def _known_before(build: Builder, condition: Value, known: set[Value]) -> Value | None:
+    """The condition, if it is one of those or says that several of them hold."""
+    if condition in known:
+        return condition
+    if not isinstance(condition, Binary) or condition.kind != "and":
+        return None
+    sides = [_known_before(build, side, known) for side in (condition.lhs, condition.rhs)]
+    return None if None in sides else build.add(Binary("and", *sides, type=u1))  # type: ignore[arg-type]
 
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@
   order within an iteration does not matter either.
 - `vectorize=once`: LLVM makes one vector at a time and masks the last one. Several copies of a long body would take
   time to compile, and would hide no latency that the body does not hide by itself.
-- `vectorize=never`: the body is very long, or it accesses wide cells (`mapping/wide_cells.py`).
+- `vectorize=never`: the body is very long, or it accesses wide cells (`mapping/wide_cells.py`), or it is a row of a
+  cell (`peel_cells`): then the elements of the row become vectors.
 - `unroll=false`: the body is long, or it is not short and its rows are not short either.
 
 Loops whose iterations run in lanes are vectors already and get no hints.
@@ -23,7 +24,7 @@ from weft.ir.intervals import interval
 from weft.ir.mapping.cost import length
 from weft.ir.mapping.unordered import is_unordered
 from weft.ir.mapping.wide_cells import in_wide_cells
-from weft.ir.ops import Kernel, Task
+from weft.ir.ops import For, Kernel, Task
 from weft.ir.passes import pass_
 from weft.ir.schedule import Schedule
 from weft.ir.tasks import box_of, parallel_tasks
@@ -51,7 +52,8 @@ def hint_vectorizer(root: Kernel, config: CompileConfig) -> bool:
 
 def _hinted(task: Task) -> Schedule:
     ops = length(task)
-    vectorize = "never" if ops > _TOO_LONG or in_wide_cells(task) else "once" if ops > _LONG else "free"
+    rows = any(isinstance(op, For) and op.row for op in task.body)
+    vectorize = "never" if ops > _TOO_LONG or rows or in_wide_cells(task) else "once" if ops > _LONG else "free"
     unordered = vectorize != "never" and is_unordered(task)
     unroll = ops <= (_IN_SHORT_ROWS if _has_short_rows(task) else _MIDDLING)
     return replace(task.schedule, unordered=unordered, vectorize=vectorize, unroll=unroll)

@@ -1,0 +1,226 @@
+"""Peels the rows of cells, so that most reads beside the own element are in a cell that the whole row shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from weft.ir.addresses import root_of
+from weft.ir.alias import is_access
+from weft.ir.calls import draws
+from weft.ir.cell_places import place_of
+from weft.ir.config import CompileConfig
+from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
+from weft.ir.intervals import interval
+from weft.ir.ops import (
+    Alloca,
+    Binary,
+    Const,
+    Continue,
+    FieldPtr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Select,
+    Simt,
+    Store,
+    Task,
+    While,
+)
+from weft.ir.passes import pass_
+from weft.ir.tasks import box_of, parallel_tasks, shows_order
+from weft.ir.types import Prim, u1
+
+__all__ = ["peel_cells"]
+
+_MOST = 250  # ops of a body, which becomes three
+_ONE_BY_ONE = 2  # so many elements at an end of a row are written one after another, without a loop
+_LIMITS = {"min": "le", "max": "ge"}  # the comparison that says whether the first operand is the result
+_COMPARED: dict[str, Callable[[int, int, int, int], bool | None]] = {
+    "lt": lambda a, b, c, d: True if b < c else False if a >= d else None,
+    "le": lambda a, b, c, d: True if b <= c else False if a > d else None,
+    "gt": lambda a, b, c, d: True if a > d else False if b <= c else None,
+    "ge": lambda a, b, c, d: True if a >= d else False if b < c else None,
+}
+
+
+@pass_("peel_cells")
+def peel_cells(root: Kernel, config: CompileConfig) -> bool:
+    """In a loop over cells of 8 x 8 elements:
+
+        range_for [0, 0, 0], [%n, 8, 8] (%cell, %a, %b) {      range_for [0, 0], [%n, 8] (%cell, %a) {
+            %j = %cj * 8 + %b                                      A with %b = 0
+            A: load field_ptr @x[%i, %j - 1]              ->       for 1, 7 (%b) { A }
+               load field_ptr @x[%i, %j + 1]                       A with %b = 7
+        }                                                      }
+
+    In the middle part, both elements are in the cell of the row. In the other two parts, it is known in which cell they
+    are. So `lower_sparse` computes the cells and their slots outside of the loop, and the loop reads memory along rows.
+
+    The iterations of a task may run in any order, so a row may run in one iteration. The pass skips tasks whose
+    iterations draw random numbers, print, stop the task, or know the other iterations, and long bodies. It runs only
+    for machines that compute rows in vectors: neighbouring threads of a GPU compute an element each.
+
+    What the row shares is computed once before it, also the largest index that is out of range (`mask_accesses`), which
+    is the same as often as it is computed. Comparisons that are decided in a part of the row are decided there."""
+    if not root.nodes or config.traits.lanes == 1:
+        return False
+    changed = False
+    for task in parallel_tasks(root):
+        middle = _middle(task)
+        if middle is not None and not _is_bound(task):
+            _peel(task, *middle)
+            changed = True
+    return changed
+
+
+def _is_bound(task: Task) -> bool:
+    """Whether the iterations must stay what they are."""
+    ops = ops_of(task.body)
+    return (
+        len(ops) > _MOST
+        or task.config.simd > 1
+        or draws(task)
+        or any(isinstance(op, Simt) or op.exits or shows_order(op) for op in ops)
+    )
+
+
+# ---- where to peel ---------------------------------------------------------------------------------------------------
+
+
+def _middle(task: Task) -> tuple[int, int] | None:
+    """The part of the innermost axis in which elements of sparse fields near the own one are in the cell of the row, if
+    it is not the whole of it."""
+    box = box_of(task)
+    if len(box.begins) < 2 or not isinstance(box.begins[-1], Const) or not isinstance(box.ends[-1], Const):
+        return None
+    begin, end, row = int(box.begins[-1].value), int(box.ends[-1].value), task.body.args[-1]
+    first, behind = begin, end
+    for index, size in _indices(task):
+        inside = _inside(index, size, row)
+        if inside is not None:
+            first, behind = max(first, inside[0]), min(behind, inside[1])
+    whole = (first, behind) == (begin, end)
+    return None if whole or behind - first < 2 else (first, behind)
+
+
+def _indices(task: Task) -> Iterator[tuple[Value, int]]:
+    """The indices of accesses along the axes of cells, and the sizes of these cells."""
+    for op in ops_of(task.body):
+        ptr = root_of(op.ptr) if is_access(op) else None
+        if isinstance(ptr, FieldPtr):
+            for node, block in ptr.field.above():
+                if node.has_pool:
+                    for axis, size in block:
+                        yield from ((value, size) for value in _choices(ptr.indices[axis]))
+
+
+def _choices(value: Value) -> list[Value]:
+    """The index, or those of which an index that is kept in range is one."""
+    if isinstance(value, Select):
+        return [*_choices(value.a), *_choices(value.b)]
+    if isinstance(value, Binary) and value.kind in _LIMITS:
+        return [*_choices(value.lhs), *_choices(value.rhs)]
+    return [value]
+
+
+def _inside(value: Value, size: int, row: Value) -> tuple[int, int] | None:
+    """The part of the row in which that index is in one cell, if the index is that of the row plus something."""
+    place = place_of(value)
+    if place is None or place.leaf is None or place.factor % size or place.terms.get(row) != 1:
+        return None
+    low, high = interval(row)
+    least, most = place.low - low, place.high - high  # of what is added
+    return -least, size - most
+
+
+# ---- peeling ---------------------------------------------------------------------------------------------------------
+
+
+def _peel(task: Task, first: int, behind: int) -> None:
+    box, row = box_of(task), task.body.args[-1]
+    begin, end = (int(limit.value) for limit in (box.begins[-1], box.ends[-1]) if isinstance(limit, Const))
+    axes = len(box.begins) - 1
+    box.set_operands([*box.begins[:-1], *box.ends[:-1]], (axes, axes))
+    shared, template = _shared(task.body, row), Block()
+    for op in list(task.body):
+        if op not in shared:
+            op.unlink()
+            template.insert(op)
+    task.body.args.remove(row)
+    build = Builder(task.body, None, task.span)
+    for low, high in ((begin, first), (first, behind), (behind, end)):
+        _part(build, template, row, low, high)
+    for op in reversed(list(template)):
+        op.erase()
+
+
+def _part(build: Builder, body: Block, row: BlockArg, low: int, high: int) -> None:
+    """The iterations low .. high of the row."""
+    assert isinstance(row.type, Prim)
+    if high - low <= _ONE_BY_ONE and not any(_ends_iteration(op) for op in ops_of(body)):
+        for number in range(low, high):
+            _copy(build, body, {row: build.add(Const(number, type=row.type))})
+        return
+    if low == high:
+        return
+    begin, end, step = (build.add(Const(number, type=row.type)) for number in (low, high, 1))
+    index = BlockArg(row.type, row.name, row.span)
+    loop = build.add(For(begin, end, step, row=True, body=Block([index])))
+    _copy(Builder(loop.body, None, build.span), body, {row: index})
+
+
+def _ends_iteration(op: Op) -> bool:
+    """Whether the op goes on with the next iteration of the task."""
+    parent = op.parent
+    while isinstance(parent, If):
+        parent = parent.parent
+    return isinstance(op, Continue) and not isinstance(parent, For | While)
+
+
+def _copy(build: Builder, body: Block, values: dict[Value, Value]) -> None:
+    """Add a copy of the body, without the selections that are decided in it."""
+    made = [build.add(op.clone(values)) for op in body]
+    for op in [inner for top in made for inner in top.walk()]:
+        known = _decided(op) if isinstance(op, Binary) else None
+        if isinstance(op, Binary) and op.kind in _LIMITS and known is not None:
+            op.replace_uses(op.lhs if known else op.rhs)
+            op.erase()
+        elif known is not None:
+            op.replace(Builder.at(op).add(Const(known, type=u1)))
+        elif isinstance(op, Select) and isinstance(op.condition, Const):
+            op.replace_uses(op.a if op.condition.value else op.b)
+            op.erase()
+
+
+def _decided(op: Binary) -> bool | None:
+    """The result of a comparison of integers, if it is known. Of a minimum or maximum: whether it is the first one."""
+    kind, type = _LIMITS.get(op.kind, op.kind), op.lhs.type
+    if kind not in _COMPARED or not isinstance(type, Prim) or not type.is_int:
+        return None
+    (low, high), (least, most) = interval(op.lhs), interval(op.rhs)
+    return _COMPARED[kind](low, high, least, most)
+
+
+def _shared(body: Block, row: Value) -> set[Op]:
+    """The ops that do the same for all elements of a row. They may run once."""
+    varying, found = {row}, set[Op]()
+    for op in body:
+        if op.pure and varying.isdisjoint(op.operands):
+            found.add(op)
+        else:
+            varying.add(op)
+            found.update(_largest(op, body, varying) if isinstance(op, Store) else ())
+    return found
+
+
+def _largest(op: Store, body: Block, varying: set[Value]) -> list[Op]:
+    """The ops that update a local of the thread to the largest value so far, which is the same for a row."""
+    largest, inside = op.value, set(ops_of(body))
+    if not isinstance(largest, Binary) or largest.kind != "max" or not isinstance(op.ptr, Alloca) or op.ptr in inside:
+        return []
+    known, value = largest.lhs, largest.rhs
+    if not isinstance(known, Load) or known.ptr is not op.ptr or value in varying:
+        return []
+    alone = inside.intersection(op.ptr.users) == {known, op}
+    return [known, largest, op] if alone and list(known.users) == [largest] and list(largest.users) == [op] else []

@@ -1,0 +1,141 @@
+"""The rows of cells are peeled where elements near the own one are read: same values, and slots outside of loops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.ir.test_sparse_lowering import PLAIN, compare, kernel_of
+from tests.sparse_trees import Declared, I, J, branch, declare, place
+from weft.ir.ops import For, Load
+from weft.ir.pipeline import TO_TASKS, run_passes
+from weft.ir.storage.snode import SNode
+from weft.ir.target import GPU
+from weft.ir.text import print_ir
+from weft.ir.types import i32
+
+QUICK = replace(PLAIN, verify=False)
+AFTER = TO_TASKS[: TO_TASKS.index("peel_cells") + 1]
+
+
+def tree() -> Declared:
+    """Two fields of 12 x 16 elements in cells of 4 x 8, in the same cells."""
+    root = SNode("root")
+    place(root, "sum", i32)
+    cell = branch(branch(root, "pointer", (I, 3), (J, 2)), "dense", (I, 4), (J, 8))
+    place(cell, "x", i32)
+    place(cell, "y", i32)
+    return declare(root)
+
+
+def read(at: str, name: str) -> str:
+    return f"%p{name} = field_ptr @x[{at}] : *i32\n%{name} = load %p{name} : i32\n"
+
+
+def near(*steps: tuple[int, int]) -> str:
+    """The sum `%t` of elements at these distances."""
+    text = "%t0 = binary add %0, %0 : i32\n"
+    for number, (a, b) in enumerate(steps):
+        text += f"%a{number} = const {a} : i32\n%b{number} = const {b} : i32\n"
+        text += f"%i{number} = binary add %i, %a{number} : i32\n%j{number} = binary add %j, %b{number} : i32\n"
+        text += read(f"%i{number}, %j{number}", f"v{number}")
+        text += f"%t{number + 1} = binary add %t{number}, %v{number} : i32\n"
+    return text + f"%t = binary add %t{len(steps)}, %1 : i32\n"
+
+
+STORE = "%q = field_ptr @y[%i, %j] : *i32\nstore %q, %t\n"
+CROSS = near((-1, 0), (1, 0), (0, -1), (0, 1))
+# At the corners of cells and of the domain, with a cell that is not active in between.
+START = "%far = const 15 : i32\n%ten = const 11 : i32\n" + "\n".join(
+    f"%p{k} = field_ptr @x[{at}] : *i32\nstore %p{k}, %{k + 1}"
+    for k, at in enumerate(("%0, %0", "%3, %7", "%4, %7", "%3, %8", "%0, %far", "%ten, %far", "%1, %6", "%2, %1"))
+)
+
+
+def loop(body: str) -> str:
+    return f"struct_for @x (%i: i32, %j: i32) {{\n{body}\n}}"
+
+
+PEELED = {
+    "a cross": CROSS + STORE,
+    "one side": near((0, -1)) + STORE,
+    "the other side, far": near((1, 2), (-1, 0)) + STORE,
+    "corners": near((-1, -1), (-1, 1), (1, -1), (1, 1)) + STORE,
+    "sums into shared memory": CROSS + "%q = field_ptr @sum[] : *i32\n%o = atomic add %q, %t : i32\n",
+    "a local of the iteration": CROSS + "%l = alloca : *i32\nstore %l, %0\n%c = binary gt %t, %4 : u1\n"
+    "if %c then { store %l, %t }\n%t9 = load %l : i32\n" + STORE.replace("%t", "%t9"),
+    "a maximum of the iteration": CROSS + "%l = alloca : *i32\nstore %l, %2\n%old = load %l : i32\n"
+    "%m = binary max %old, %i : i32\nstore %l, %m\n%w = load %l : i32\n%t9 = binary add %w, %t : i32\n"
+    + STORE.replace("%t", "%t9"),
+    "an iteration that ends early": CROSS + "%c = binary gt %t, %4 : u1\nif %c then { continue }\n" + STORE,
+    "an inner loop": "%l = alloca : *i32\nstore %l, %1\n%m = const -1 : i32\nfor %m, %2, %1 (%k: i32) {\n"
+    "%b = binary add %j, %k : i32\n"
+    + read("%i, %b", "vb")
+    + "%s = load %l : i32\n%s1 = binary add %s, %vb : i32\nstore %l, %s1\n}\n%t = load %l : i32\n"
+    + STORE,
+    "an index that is kept in range": "%m = const -1 : i32\n%b0 = binary add %j, %m : i32\n"
+    "%b = binary max %b0, %0 : i32\n%d0 = binary add %j, %1 : i32\n%last = const 15 : i32\n"
+    "%d = binary min %d0, %last : i32\n"
+    + read("%i, %b", "vb")
+    + read("%i, %d", "vd")
+    + "%t = binary add %vb, %vd : i32\n"
+    + STORE,
+    "a store beside the own element": "%b = binary add %j, %1 : i32\n%q = field_ptr @y[%i, %b] : *i32\nstore %q, %j",
+}
+WHOLE = {
+    "own elements": read("%i, %j", "t") + STORE,
+    "other rows": near((-1, 0), (1, 0)) + STORE,
+    "as far as a cell": near((0, -8), (0, 8)) + STORE,
+    "so far that little is left": near((0, -4), (0, 3)) + STORE,
+    "twice the index": "%b0 = binary mul %j, %2 : i32\n%n = const 16 : i32\n%b = binary raw_mod %b0, %n : i32\n"
+    + read("%i, %b", "t")
+    + STORE,
+    "a question that stops": CROSS + 'assert %1, [%i], message="{}"\n'.replace("%1", "%u") + STORE,
+}
+WHOLE["a question that stops"] = "%u = binary ge %i, %0 : u1\n" + WHOLE["a question that stops"]
+
+
+def peeled(body: str, config: object = None) -> int:
+    """The number of loops over parts of rows."""
+    kernel = kernel_of(tree(), loop(body))
+    run_passes(kernel, AFTER, config or PLAIN)  # type: ignore[arg-type]
+    return sum(isinstance(op, For) and op.row for op in kernel.walk())
+
+
+@pytest.mark.parametrize("name", PEELED)
+def test_peeled(name: str) -> None:
+    assert peeled(PEELED[name])
+    sums = "%s0 = field_ptr @sum[] : *i32\n%r = load %s0 : i32\nreturn [%r]"
+    compare(tree(), [(START, ""), (loop(PEELED[name]) + f"\n{sums}", "i32")], QUICK)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_left_whole(name: str) -> None:
+    assert not peeled(WHOLE[name])
+    compare(tree(), [(START, ""), (loop(WHOLE[name]), "")], QUICK)
+
+
+def test_what_must_know_its_iteration_is_left_whole() -> None:
+    assert not peeled(CROSS + "%r = random : i32\n" + STORE)
+    assert not peeled(CROSS + 'print [], parts=("x")\n' + STORE)
+    long = [f"%z{k} = field_ptr @sum[] : *i32\n%o{k} = atomic add %z{k}, %j : i32\n" for k in range(260)]
+    assert not peeled("".join(long) + CROSS + STORE)
+    assert not peeled(CROSS + STORE, replace(PLAIN, traits=GPU))
+
+
+def test_slots_are_loaded_outside_of_the_middle() -> None:
+    """In the middle part, the loop loads elements only."""
+    kernel = kernel_of(tree(), loop(CROSS + STORE))
+    run_passes(kernel, (*TO_TASKS, "full_simplify"), PLAIN)
+    (part,) = [op for op in kernel.walk() if isinstance(op, For) and op.row]
+    indices = {index for op in part.body if isinstance(op, Load) for index in op.ptr.operands}
+    assert part.body.args[0] in indices
+    tables = [op for op in part.body if isinstance(op, Load) and "table" in repr(op.ptr.field.name)]  # type: ignore[attr-defined]
+    assert not any(part.body.args[0] in op.ptr.operands for op in tables)  # type: ignore[union-attr]
+
+
+def test_what_the_pass_makes(golden) -> None:  # type: ignore[no-untyped-def]
+    kernel = kernel_of(tree(), loop(near((0, -1), (0, 1)) + STORE))
+    run_passes(kernel, AFTER, PLAIN)
+    golden("peel_cells.txt", "  task " + print_ir(kernel).split("  task ")[-1])

@@ -1,0 +1,107 @@
+"""Loops over cells that read around the own element and write other trees: the values, and what becomes active."""
+
+import numpy as np
+import pytest
+
+from tests.sampling import only
+from weft.lang.program.init import program
+
+
+@pytest.fixture(autouse=True)
+def compiled(ti):
+    if program().backend.interprets:
+        pytest.skip("arch=python has no sparse fields")
+
+
+def filled(ti, x, axes, shape, seed=0):
+    """Give some blocks of 4 elements along each axis values; returns all values, and which elements are active."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(1, 100, shape).astype(np.float32)
+    blocks = rng.random([n // 4 for n in shape]) < 0.5
+    active = np.kron(blocks, np.ones((4,) * len(shape))).astype(bool)
+    values[~active] = 0
+    x.from_numpy(values)
+    return values, active
+
+
+@pytest.mark.filterwarnings("ignore::weft.OutOfBoundsWarning")
+@pytest.mark.parametrize("size", only([8, 2], [8, 4, 12, 2]))
+def test_a_stencil_into_another_tree(ti, size):
+    """The cells of the other tree are as large as those of the loop, or larger, or smaller. Out of range is 0."""
+    shape = (24, 24)
+    x, y = ti.field(ti.f32), ti.field(ti.f32)
+    ti.root.pointer(ti.ij, 6).dense(ti.ij, 4).place(x)
+    node = ti.root.pointer(ti.ij, 24 // size)
+    node.dense(ti.ij, size).place(y)
+    values, active = filled(ti, x, ti.ij, shape)
+    cells = ti.field(ti.i32, (24 // size, 24 // size))
+
+    @ti.kernel
+    def run():
+        for i, j in x:
+            y[i, j] = x[i - 1, j] + 2 * x[i + 1, j] + 3 * x[i, j - 1] + 4 * x[i, j + 2] + 5 * x[i, j]
+
+    @ti.kernel
+    def look():
+        for i, j in node:
+            cells[i, j] = 1
+
+    run()
+    look()
+    around = np.pad(values, 2)
+    sums = around[1:-3, 2:-2] + 2 * around[3:-1, 2:-2] + 3 * around[2:-2, 1:-3] + 4 * around[2:-2, 4:] + 5 * values
+    assert (y.to_numpy() == np.where(active, sums, 0)).all()
+    wanted = active.reshape(24 // size, size, 24 // size, size).any(axis=(1, 3))
+    assert (cells.to_numpy() == wanted).all()
+
+
+def test_all_neighbours_in_three_dimensions(ti):
+    """With indices that are kept in range, and a loop over the neighbours."""
+    n = 16
+    x, y = ti.field(ti.f32), ti.field(ti.f32)
+    ti.root.pointer(ti.ijk, n // 4).dense(ti.ijk, 4).place(x, y)
+    values, active = filled(ti, x, ti.ijk, (n, n, n), 1)
+
+    @ti.kernel
+    def run():
+        for I in ti.grouped(x):
+            total = 0.0
+            for D in ti.static(ti.grouped(ti.ndrange((-1, 2), (-1, 2), (-1, 2)))):
+                J = ti.max(ti.min(I + D, n - 1), 0)
+                total += x[J]
+            y[I] = total
+
+    run()
+    around = np.pad(values, 1, mode="edge")
+    sums = sum(around[a : a + n, b : b + n, c : c + n] for a in range(3) for b in range(3) for c in range(3))
+    assert (y.to_numpy() == np.where(active, sums, 0)).all()
+
+
+def test_a_copy_makes_exactly_the_cells_that_it_writes(ti):
+    """A write below a condition activates only where the condition holds."""
+    x, all_, some = ti.field(ti.i32), ti.field(ti.i32), ti.field(ti.i32)
+    ti.root.pointer(ti.i, 8).dense(ti.i, 8).place(x)
+    copies, chosen = ti.root.pointer(ti.i, 8), ti.root.pointer(ti.i, 8)
+    copies.dense(ti.i, 8).place(all_)
+    chosen.dense(ti.i, 8).place(some)
+    seen = ti.field(ti.i32, (2, 8))
+
+    @ti.kernel
+    def run():
+        for i in x:
+            all_[i] = x[i]
+            if x[i] > 10:
+                some[i] = x[i]
+
+    @ti.kernel
+    def look():
+        for i in copies:
+            seen[0, i] = 1
+        for i in chosen:
+            seen[1, i] = 1
+
+    x[3], x[20], x[63] = 5, 30, 40
+    run()
+    look()
+    assert seen.to_numpy().tolist() == [[1, 0, 1, 0, 0, 0, 0, 1], [0, 0, 1, 0, 0, 0, 0, 1]]
+    assert (all_[3], all_[20], some[3], some[20], some[63]) == (5, 30, 0, 30, 40)
