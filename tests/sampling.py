@@ -20,6 +20,7 @@ _EVERYWHERE = "lang/behaviour/"  # where other arches run each test: so many of 
 SLOW = {
     "bench/test_bench.py::test_a_gradient_in_a_bounded_memory_is_measured": 0,
     "bench/test_bench.py::test_an_instruction_set_has_a_column": 0,
+    "bench/test_bench.py::test_loops_over_cells_are_measured": 0,
     "codegen/test_amdgcn.py": 6,
     "codegen/test_assembling.py::test_many_texts_for_several_targets": 0,
     "codegen/test_coarsening.py::test_groups": 3,

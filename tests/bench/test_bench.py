@@ -7,11 +7,12 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 
 import weft as ti
-from tests.bench import checkpoints, report
+from tests.bench import checkpoints, report, sparse_cells
 from tests.bench.__main__ import Measured, Worker, different, measure
 from weft.codegen.llvm.instruction_sets import levels_here
 
@@ -47,6 +48,17 @@ def test_a_gradient_in_a_bounded_memory_is_measured() -> None:
     assert 0 < found.used <= found.allowed < found.all_bytes
     assert found.apart < 1e-2
     assert "times that of keeping all" in str(found)
+
+
+@pytest.mark.filterwarnings("ignore::weft.OutOfBoundsWarning")
+def test_loops_over_cells_are_measured() -> None:
+    ti.init(arch="cpu")
+    try:
+        ratios = sparse_cells.measure(16, rounds=1, clock=perf_counter)
+    finally:
+        ti.reset()
+    assert len(ratios) == 8
+    assert all(ratio > 0 for ratio in ratios.values())
 
 
 def test_a_program_is_measured(weft: Worker) -> None:
