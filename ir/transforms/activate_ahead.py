@@ -86,7 +86,8 @@ def activate_ahead(root: Kernel, config: CompileConfig) -> bool:
     changed = False
     for task in parallel_tasks(root):
         changed |= _Task(root, task, config).run()
-    root.fields = tuple(dict.fromkeys([*root.fields, *(op.field for op in root.all_of(FieldPtr))]))
+    if changed:
+        root.fields = tuple(dict.fromkeys([*root.fields, *(op.field for op in root.all_of(FieldPtr))]))
     return changed
 
 
@@ -134,10 +135,15 @@ class _Task:
 
     def wanted(self) -> list[_Wanted]:
         found: list[_Wanted] = []
-        for op in ops_of(self.task.body):
+        every = ops_of(self.task.body)
+        for op in every:
             nodes = self.nodes(op)
             if nodes and all(node.kind == "pointer" and "entries" in node.parts for node in nodes):
                 found.append(_Wanted(op, nodes))
+        known = set(every)
+        for op in reversed(ops_of(self.task.body)):  # what has only answered a question
+            if op not in known:
+                op.erase()
         return found
 
     def nodes(self, op: Op) -> tuple[NodeSymbol, ...]:
