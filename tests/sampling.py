@@ -172,6 +172,7 @@ SLOW = {
     "lang/behaviour/test_random_expressions.py::test_random_expressions[emulated]": 0,
     "lang/behaviour/test_random_ranges.py::test_random_ranges[emulated]": 0,
     "lang/behaviour/test_random_ranges.py::test_random_ranges_in_debug": 0,
+    "lang/behaviour/test_random_sparse_tapes.py::test_random_series[emulated]": 0,
     "lang/behaviour/test_random_steps.py": 3,
     "lang/behaviour/test_random_steps.py::test_random_programs": 3,
     "lang/behaviour/test_random_steps.py::test_random_programs[emulated]": 0,

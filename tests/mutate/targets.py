@@ -229,6 +229,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.ordered": (*_DERIVATIVES, *_ORDER),
     "weft.ir.autodiff.order": _ORDER,
     "weft.ir.autodiff.serial": _ORDER,
+    "weft.ir.autodiff.topology": ("tests/ir/test_sparse_derivatives.py",),
     "weft.ir.autodiff.splitting": (*_ORDER, *_REVERSE),
     "weft.ir.transforms.lower_tree_inlining": ("tests/lang/behaviour/test_real_function_derivatives.py",),
     "weft.ir.autodiff.rules": _DERIVATIVES,
