@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import is_dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -43,9 +44,11 @@ class ParseError(WeftError):
     """The text is not valid IR. The message gives the line and what was expected."""
 
 
-def parse(text: str) -> Kernel:
-    """The kernel that `text` describes."""
+def parse(text: str, fields: Sequence[FieldSymbol] = (), nodes: Sequence[NodeSymbol] = ()) -> Kernel:
+    """The kernel that `text` describes. It may name these fields and nodes without declaring them."""
     parser = _Parser(text)
+    parser.fields |= {symbol.name: symbol for symbol in fields}
+    parser.nodes |= {node.name: node for node in nodes}
     kernel = parser.kernel()
     if parser.kind:
         raise parser.error("the end")
@@ -374,11 +377,11 @@ class _Parser:
     def named(self, what: str) -> Any:
         """The field or node of that name."""
         name = self.symbol()
-        symbols: dict[str, Any] = self.nodes if what == "node" else {**self.parts, **self.fields}
-        if name not in symbols:
+        found = self.nodes.get(name) if what == "node" else self.fields.get(name) or self.parts.get(name)
+        if found is None:
             self.position -= 1
             raise self.error(f"a {'node' if what == 'node' else 'field'} that the kernel declares")
-        return symbols[name]
+        return found
 
 
 def _stem(name: str) -> str:

@@ -35,7 +35,6 @@ from weft.ir.runtime_library.functions import copies
 from weft.ir.runtime_library.slot_pool import ALLOCATE, SLOT_ROLES, slot_text
 from weft.ir.storage.book import LOCKS
 from weft.ir.symbols import FieldSymbol, NodeSymbol
-from weft.ir.text import print_ir
 
 __all__ = ["SparseCells", "changed_parts", "written_on"]
 
@@ -44,20 +43,9 @@ def written_on(nodes: Sequence[NodeSymbol], signature: str, body: str, fields: S
     """The function or kernel of that text, on these nodes. It may name all parts of the nodes, and these fields."""
     parts = {part.name: part for node in nodes for part in node.parts.values()}
     own = {symbol.name: symbol for symbol in (*parts.values(), *fields)}
-    given = Kernel("k", fields=tuple(own.values()), nodes=tuple(nodes))
-    declared = "\n".join(print_ir(given).splitlines()[1:-1])
-    made = parse(f"kernel {signature} {{\n{declared}\n{body}\n}}\n")
-    known = {node.name: node for node in nodes}
-    used: dict[FieldSymbol, None] = {}
-    for op in made.walk():
-        for attribute in op.attribute_names:
-            what = getattr(op, attribute)
-            if isinstance(what, FieldSymbol):
-                setattr(op, attribute, own[what.name])
-                used[own[what.name]] = None
-            elif isinstance(what, NodeSymbol):
-                setattr(op, attribute, known[what.name])
-    made.fields, made.nodes = tuple(used), tuple(nodes)
+    made = parse(f"kernel {signature} {{\n{body}\n}}\n", tuple(own.values()), nodes)
+    named = (getattr(op, attribute) for op in made.walk() for attribute in op.attribute_names)
+    made.fields = tuple(dict.fromkeys(what for what in named if isinstance(what, FieldSymbol)))
     return made
 
 
