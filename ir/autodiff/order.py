@@ -29,7 +29,7 @@ __all__ = ["needs_order", "put_in_order"]
 def needs_order(demand: Demand, op: Op) -> str:
     """What about an op depends on the order of iterations, in words. "": nothing."""
     if isinstance(op, ops.Store):
-        written = op.relaxed and op.value in demand.active and op in demand.acts
+        written = op.relaxed and (op in demand.needed or (op.value in demand.active and op in demand.acts))
         return "a store of a value that other iterations may overwrite" if written else ""
     if isinstance(op, SYNCHRONIZING):
         takes = carries(pointee(op.ptr)) and demand.takes(op.ptr)

@@ -6,8 +6,8 @@
                                                     }
 
 Iterations of a parallel loop may run in any order, so this one is right, too. Random numbers stay those of the
-iteration: its number in the box, and how many numbers it drew before, become values.
-"""
+iteration: its number in the box, and how many numbers it drew before, become values. No other iteration overwrites a
+store."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ def run_serially(loop: ops.ParallelFor | ops.StructFor) -> None:
     args, box, order = list(loop.body.args), *_box(build, loop)
     block = Block()
     block.take(loop.body)
+    for store in [op for outer in block for op in outer.walk() if isinstance(op, ops.Store)]:
+        store.relaxed = False
     _number(block, [args[axis] for axis in order], [box[axis] for axis in order])
     for axis in reversed(order):
         begin, end = box[axis]

@@ -11,10 +11,10 @@ from weft.ir.adversary import Schedule
 from weft.ir.autodiff.torn import Torn
 from weft.ir.evaluate import evaluate
 from weft.ir.memory_model import Memory
-from weft.ir.ops import Kernel
+from weft.ir.ops import Kernel, ParallelFor, StructFor
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
-from weft.ir.symbols import COUNTING, READING, RECORDING, Param
+from weft.ir.symbols import COUNTING, READING, RECORDING, Param, records_kind
 from weft.ir.text import print_ir
 from weft.ir.types import array, i64
 
@@ -124,3 +124,17 @@ def test_records(name: str) -> None:
             size = sum(np.abs(term).sum() for term in (*terms, *back))
             difference = abs(sum(term.sum() for term in terms) - sum(term.sum() for term in back))
             assert difference <= 1e-12 * size
+
+
+@pytest.mark.parametrize("kind", [RECORDING, READING])
+def test_launches_that_may_be_made_again_run_in_order_what_depends_on_the_order(kind: str) -> None:
+    """The slot of a list depends on it, and what an element held between two stores does not."""
+    slots = _loop(
+        "%n = field_ptr @at[%c0] : *i32  %s = atomic add %n, %c1 : i32  %q = field_ptr @x[%i] : *f64  "
+        "%x = load %q : f64  %p = field_ptr @z[%s] : *f64  store %p, %x"
+    )
+    for body, in_order in ((slots, True), (_loop(TWICE), False)):
+        for again in (False, True):
+            kernel = run_passes(made(body, records_kind(kind, again)), ("differentiate",), PLAIN)
+            assert bool(kernel.all_of(ParallelFor, StructFor)) != (in_order and again)
+            assert kernel.records

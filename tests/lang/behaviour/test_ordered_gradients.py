@@ -235,3 +235,58 @@ def test_a_loop_over_a_field_in_the_order_of_its_memory(ti, program):
     moved = np.eye(6).reshape(6, 2, 3)
     wanted = [(left(at + 1e-6 * d) - left(at - 1e-6 * d)) / 2e-6 for d in moved]
     np.testing.assert_allclose(grid.grad.to_numpy().ravel(), wanted, rtol=1e-6)
+
+
+def test_the_last_iteration_stores_a_variable(ti, program):
+    """Any iteration may be the last one, so nothing but running in order tells which one was."""
+    x, m = program.x, program.m
+
+    @ti.kernel
+    def latest():
+        last = ti.f64(0)
+        for i in x:
+            if x[i] > 0.5:
+                last = x[i] * x[i]
+        m[0] += last
+
+    @ti.kernel
+    def index():
+        last = 0
+        for i in x:
+            if x[i] < 1.0:
+                last = i
+        m[0] += x[last] ** 3
+
+    def step(i, x, y, m):
+        if i == N - 1:
+            m[0] += x[-1] ** 2
+
+    def with_index(i, x, y, m):
+        if i == N - 1:
+            m[0] += x[3] ** 3
+
+    for kernel, same in ((latest, step), (index, with_index)):
+        with pytest.warns(ti.RaceWarning):
+            kernel()
+        program.hold(kernel, same)
+        with pytest.raises(CompilationError, match="that other iterations may overwrite"):
+            kernel.grad()
+
+
+def test_loops_whose_threads_cooperate_are_refused(ti, program):
+    if ti.cfg.arch != ti.cuda:
+        pytest.skip("only threads of a GPU cooperate")
+    x, m = program.x, program.m
+
+    @ti.kernel
+    def mixed():
+        ti.loop_config(block_dim=32)
+        for i in range(32):
+            shared = ti.simt.block.SharedArray((32,), ti.f64)
+            shared[i] = 1.0
+            ti.simt.block.sync()
+            m[0] *= x[i % N]
+            m[0] += shared[i]
+
+    with pytest.raises(CompilationError, match="differentiate"), ti.ad.Tape(program.loss):
+        mixed()

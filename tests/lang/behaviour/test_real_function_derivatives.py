@@ -436,3 +436,41 @@ def test_truth_values_beside_a_gradient(ti):
     with ti.ad.Tape(loss):
         total()
     close(x.grad.to_numpy(), np.where(at > 0.5, 2 * at, 0))
+
+
+def test_a_function_that_calls_one_that_draws_and_one_that_reads_a_written_array(ti):
+    x, loss = fields(ti)
+    drawn = ti.field(ti.f64, 4)
+    a = ti.ndarray(ti.f64, 4, needs_grad=True)
+
+    @ti.real_func
+    def noise() -> ti.f64:
+        return ti.random(ti.f64)
+
+    @ti.real_func
+    def scaled(v: ti.f64) -> ti.f64:
+        return v * noise()
+
+    @ti.real_func
+    def square(a: ti.types.ndarray(), i: ti.i32) -> ti.f64:
+        return a[i] * a[i]
+
+    @ti.kernel
+    def total(a: ti.types.ndarray()):
+        for i in x:
+            one = scaled(1.0)
+            drawn[i] = one
+            a[i] = square(a, i) * one
+            a[i] = square(a, i) + x[i]
+            loss[None] += square(a, i) * scaled(x[i])
+
+    at, values = np.array([0.7, -1.2, 1.5, 0.4]), np.array([0.5, 1.1, -0.6, 0.9])
+    x.from_numpy(at)
+    a.from_numpy(values)
+    with ti.ad.Tape(loss):
+        total(a)
+    one, left = drawn.to_numpy(), a.to_numpy()
+    close(left, (values**2 * one) ** 2 + at)
+    second = x.grad.to_numpy() / (2 * left * at + left**2)  # the second number of an iteration
+    assert ((second > 0) & (second < 1)).all()
+    close(a.grad.to_numpy(), 2 * left * at * second * 2 * (values**2 * one) * one * 2 * values)
