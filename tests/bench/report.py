@@ -143,7 +143,8 @@ def _cell(weft: Measured, peer: Measured) -> str:
 
 
 def plot(found: Mapping[str, Mapping[str, Measured]], peers: Sequence[str], path: Path) -> None:
-    """How many times as fast as each peer Weft is, on a logarithmic axis."""
+    """How many times as fast as each peer Weft is, on a logarithmic axis. The figure is narrow, so that a phone can
+    show it: 360 pixels wide, its text is 11 pixels high."""
     try:
         import matplotlib
     except ImportError:
@@ -156,22 +157,23 @@ def plot(found: Mapping[str, Mapping[str, Measured]], peers: Sequence[str], path
     colours = {"cpp": "#222222", "numba": "#00a0d0", "warp": "#76b900", "taichi": "#d65f5f"}
     shapes = {"cpp": "o", "numba": "s", "warp": "^", "taichi": "D"}
     names = list(found)
-    figure, axes = pyplot.subplots(figsize=(8, 0.26 * len(names) + 1))
+    figure, axes = pyplot.subplots(figsize=(4.5, 0.25 * len(names) + 1.2))
     for peer in reversed([peer for peer in peers if peer in colours]):
         there = [k for k, name in enumerate(names) if not found[name][peer].absent]
         times = [found[names[k]][peer].best / found[names[k]]["weft"].best for k in there]
         axes.scatter(times, there, s=26, color=colours[peer], marker=shapes[peer], label=NAMES[peer], zorder=3)
     axes.set_xscale("log")
     axes.axvline(1, color="#888888", linewidth=1)
-    axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.invert_yaxis()
-    ticks = [0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500]
-    axes.set_xticks(ticks, [f"{tick:g}x" for tick in ticks])
+    axes.set_yticks(range(len(names)), names, fontsize=9.5)
+    axes.set_ylim(len(names) - 0.4, -0.6)  # the first one is at the top
+    ticks = [0.5, 1, 2, 5, 10, 30, 100, 300]
+    axes.set_xticks(ticks, [f"{tick:g}x" for tick in ticks], fontsize=9.5)
     axes.minorticks_off()
     axes.grid(color="#e4e4e4", zorder=0)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xlabel("time of the peer / time of Weft: right of the line, Weft is faster")
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(peers), frameon=False)
+    axes.set_xlabel("time of the peer / time of Weft\n(right of the line, Weft is faster)", fontsize=9.5)
+    legend = {"loc": "lower right", "bbox_to_anchor": (1.02, 1.0), "ncols": len(peers), "frameon": False}
+    axes.legend(**legend, columnspacing=0.8, handletextpad=0.1)
     figure.tight_layout()
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, metadata={"Date": None})
