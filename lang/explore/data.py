@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from weft.ir.errors import WeftError
 from weft.ir.python_tree import python_tree
+from weft.lang.explore.instructions import explained
 from weft.lang.stages.facts import Compiled, task_facts
 
 if TYPE_CHECKING:
@@ -64,7 +65,15 @@ def kernel_data(stages: Stages) -> dict[str, Any]:
         "times": [[name, round(ms, 3)] for name, ms in stages.times.items()],
         "facts": task_facts(cast(Compiled, stages)),  # pyright rejects a cached_property for a property
         "lines": texts.lines,
+        "instructions": _instructions(stages, levels, texts),
     }
+
+
+def _instructions(stages: Stages, levels: list[dict[str, Any]], texts: _Texts) -> dict[str, dict[str, str]]:
+    """What the instructions of each level do, and of the passes, by name."""
+    shown = {level["name"]: getattr(stages, level["name"]).splitlines() for level in levels if level["text"]}
+    found = {name: explained(name, lines) for name, lines in shown.items()}
+    return {**found, "passes": explained("passes", [line for line, _ in texts.lines])}
 
 
 def _level(stages: Stages, name: str, title: str, texts: _Texts) -> dict[str, Any] | None:

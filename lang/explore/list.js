@@ -4,7 +4,8 @@ const ROW = 19;
 const BEYOND = 12; // rows above and below those in sight
 
 class LongText {
-  /** `events` are {point(row), hold(row), unfold(row), lit(row)}: what a row does, how it is lit ("" or a class). */
+  /** `events` are {point(row), hold(row), unfold(row), lit(row), explain(row), found(place)}: what a row does, how it
+   * is lit ("" or a class), what its instruction does, whether the search has found it. */
   constructor(frame, map, events) {
     Object.assign(this, { frame, map, events, rows: [], cursor: -1, signs: false });
     this.sheet = make("div", "sheet code");
@@ -56,11 +57,13 @@ class LongText {
   #row(row, place) {
     const kind = { "+": " plus", "-": " minus", "...": " fold" }[row.sign] || "";
     const lit = this.events.lit(row);
-    const made = make("div", `row${kind}${lit ? ` ${lit}` : ""}${place === this.cursor ? " cursor" : ""}`);
+    const found = this.events.found(place) ? " found" : "";
+    const made = make("div", `row${kind}${lit ? ` ${lit}` : ""}${found}${place === this.cursor ? " cursor" : ""}`);
     made.dataset.place = place;
     made.append(make("i", "", row.number || ""));
     if (this.signs) made.append(make("b", "", row.sign === "..." ? "" : row.sign));
     const text = make("span");
+    text.title = this.events.explain(row);
     if (row.sign === "...") text.textContent = row.text;
     else paint(text, row.text, CODE);
     made.append(text);
@@ -74,11 +77,11 @@ class LongText {
     const pen = map.getContext("2d"), colors = getComputedStyle(document.documentElement);
     const tall = Math.max(2 * scale, map.height / Math.max(1, this.rows.length));
     const paints = { plus: colors.getPropertyValue("--plus-ink"), minus: colors.getPropertyValue("--minus-ink") };
-    const mark = colors.getPropertyValue("--mark");
+    const mark = colors.getPropertyValue("--mark"), accent = colors.getPropertyValue("--accent");
     this.rows.forEach((row, k) => {
       const lit = this.events.lit(row), change = row.sign === "+" ? "plus" : row.sign === "-" ? "minus" : "";
-      if (!lit && !change) return;
-      pen.fillStyle = lit ? mark : paints[change];
+      if (!lit && !change && !this.events.found(k)) return;
+      pen.fillStyle = lit ? mark : paints[change] || accent;
       pen.fillRect(0, (k / this.rows.length) * map.height, map.width, tall);
     });
   }

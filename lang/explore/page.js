@@ -22,7 +22,13 @@ function fromSpot(spot) {
 const lineOf = (spot) => state.kernel.spots[spot][0][1];
 
 const events = {
-  point: (row) => point(row && row.spot ? fromSpot(row.spot) : null),
+  point(row) {
+    state.instruction = row ? events.explain(row) : "";
+    point(row && row.spot ? fromSpot(row.spot) : null);
+    tell();
+  },
+  explain: (row) => (row.sign === "..." ? "" : explain(row.text, state.kernel.instructions[state.tab] || {})),
+  found: (place) => search.has(place),
   hold: (row) => hold(row.spot ? fromSpot(row.spot) : null, "text"),
   unfold: (row) => passes.unfold(row.fold),
   lit(row) {
@@ -36,6 +42,15 @@ const text = new LongText(byId("text"), byId("map"), events);
 const source = new Source(byId("source"), {
   point: (key) => point(key && fromLine(key)),
   hold: (key) => hold(fromLine(key), "source"),
+});
+const search = new Search(byId("search"), byId("found"), {
+  rows: () => text.rows,
+  go(place) {
+    text.cursor = place;
+    text.reveal(place);
+    text.draw();
+  },
+  draw: () => text.draw(),
 });
 const passes = new Passes(expand, (keep) => showPass(keep));
 
@@ -84,9 +99,15 @@ function light() {
   for (const key of state.held ? state.held.lines.keys() : []) lines.set(key, "held");
   source.light(lines);
   text.draw();
+  tell();
+}
+
+/** Say at the top what is lit, and what the instruction does that is pointed at. */
+function tell() {
   const shown = state.pointed || state.held;
   const count = shown ? text.rows.filter((row) => shown.spots.has(row.spot)).length : 0;
-  byId("where").textContent = shown && shown.lines.size ? describe(shown, count) : "";
+  const parts = [shown && shown.lines.size ? describe(shown, count) : "", state.instruction || ""];
+  byId("where").textContent = parts.filter(Boolean).join(" | ");
 }
 
 function describe(shown, count) {
@@ -129,6 +150,7 @@ function showPass(keep) {
 
 /** Beside each line of the source: how many lines it became. */
 function countLines() {
+  search.update();
   const bySpot = new Map(), counts = new Map();
   for (const row of text.rows) if (row.spot && row.sign !== "-") bySpot.set(row.spot, (bySpot.get(row.spot) || 0) + 1);
   for (const [spot, count] of bySpot) {
@@ -142,7 +164,7 @@ function countLines() {
 }
 
 function showKernel(number, tab) {
-  Object.assign(state, { kernel: kernels[number], pointed: null, held: null, tab: "" });
+  Object.assign(state, { kernel: kernels[number], pointed: null, held: null, tab: "", instruction: "" });
   byId("kernels").value = String(number);
   byId("arch").textContent = state.kernel.arch;
   const titles = [...state.kernel.levels.map((one) => [one.name, one.title]), ["passes", "Passes"]];
@@ -177,6 +199,7 @@ function turnHelp() {
 const KEYS = {
   t: turnTheme,
   "?": turnHelp,
+  "/": () => byId("search").focus(),
   n: () => nextLit(text.cursor),
   p: () => showTab("passes"),
   Escape: () => {

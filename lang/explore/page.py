@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["page_of", "page_with", "show_page", "write_page"]
 
-_SCRIPTS = ("diff.js", "words.js", "list.js", "source.js", "passes.js", "page.js")  # in the order of execution
+_SCRIPTS = (
+    "diff.js",
+    "words.js",
+    "list.js",
+    "legend.js",
+    "source.js",
+    "passes.js",
+    "search.js",
+    "page.js",
+)  # in the order of execution
 
 
 def write_page(path: str, kernels: Sequence[Stages]) -> None:

@@ -77,7 +77,11 @@ function showFacts(frame, cards, place, point) {
     heading.addEventListener("mouseenter", () => point(card.spot));
     heading.addEventListener("mouseleave", () => point(0));
     const list = make("dl");
-    for (const [name, what] of card.rows) list.append(make("dt", "", name), make("dd", "", what));
+    for (const [name, what] of card.rows) {
+      const term = make("dt", "", name);
+      term.title = LEGEND[name] || "";
+      list.append(term, make("dd", "", what));
+    }
     made.append(heading, list);
     for (const [spot, text, hint] of card.notes) {
       const where = spot ? `line ${place(spot)}: ` : "";
@@ -88,5 +92,5 @@ function showFacts(frame, cards, place, point) {
       made.append(note);
     }
     return made;
-  }));
+  }), legendOf(cards));
 }

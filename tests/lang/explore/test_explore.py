@@ -15,6 +15,7 @@ import pytest
 import weft as ti
 from weft.lang.explore import page_of, page_with
 from weft.lang.explore.data import kernel_data
+from weft.lang.explore.instructions import explained
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH to open the page with")
@@ -136,7 +137,7 @@ def test_source_text_cannot_end_the_script() -> None:
 def test_the_parts_of_the_page_stay_small() -> None:
     folder = Path(str(ti.lang.explore.__file__)).parent
     parts = [path for path in folder.iterdir() if path.suffix in (".js", ".css", ".html")]
-    assert len(parts) == 8
+    assert len(parts) == 10
     for path in parts:
         lines = path.read_text(encoding="utf-8").splitlines()
         assert len(lines) < 300, path.name
@@ -226,7 +227,7 @@ def test_the_command_says_what_it_misses(tmp_path: Path) -> None:
 def test_the_command_takes_demos(tmp_path: Path) -> None:
     run = weft(tmp_path, "life:evolve", "--arch", "cuda")
     assert (run.returncode, run.stdout) == (1, "")
-    assert "no kernel 'evolve'; it compiled " in run.stderr
+    assert "a kernel 'evolve'; it compiled " in run.stderr
     assert weft(tmp_path, "life").stdout.startswith("wrote life.html: ")
     assert {one["arch"] for one in data_of((tmp_path / "life.html").read_text())} == {"cpu"}
 
@@ -381,3 +382,48 @@ def test_twenty_thousand_lines(fall: Any, tmp_path: Path) -> None:
     assert 0 < found["rows"] < 200
     assert found["ready"] < 5000
     assert all(milliseconds < 1000 for milliseconds in found["times"].values())
+
+
+@needs_browser
+def test_search_legend_and_what_instructions_do(fall: Any, tmp_path: Path) -> None:
+    probe = """
+    press("4");
+    search.find("STORE");
+    found.rows = seen("#text .row.found");
+    found.said = document.getElementById("found").textContent;
+    search.next(1);
+    found.next = document.getElementById("found").textContent;
+    found.tip = row("binary sub").querySelector("span").title;
+    move(row("binary sub"), "mousemove");
+    found.where = document.getElementById("where").textContent;
+    press("7");
+    found.other = document.getElementById("found").textContent;
+    search.end();
+    found.after = seen("#text .row.found").length;
+    found.tips = [...document.querySelectorAll("#text .row > span")].map((one) => one.title).filter(Boolean);
+    found.legend = document.querySelector(".legend").textContent;
+    found.price = [...document.querySelectorAll(".card dt")].find((one) => one.textContent === "price").title;
+    """
+    found = browse(page_of([fall.stages(0.1)]), tmp_path, probe)
+    assert found["rows"]
+    assert all("store" in text for text in found["rows"])
+    assert re.fullmatch(r"1 of \d+", found["said"])
+    assert found["next"].startswith("2 of ")
+    assert found["tip"].startswith("binary: Applies the operator")
+    assert re.fullmatch(r"line \d+: \d+ lines here \| binary: Applies the operator.*", found["where"])
+    assert found["other"].endswith(" found")
+    assert found["after"] == 0
+    assert found["tips"]
+    assert "price" in found["legend"]
+    assert "estimate" in found["price"]
+
+
+def test_instructions_are_explained() -> None:
+    lines = ["  %1 = load %0 : f32", "  vfmadd231ps %zmm1, %zmm2, %zmm0", "  lock", "\tjne .LBB0", "  @%p1 bra $L1;"]
+    assert explained("chi", lines) == {"load": "Reads the value at an address"}
+    assert explained("asm", lines)["vfmadd231ps"] == "multiplies and adds in one step (f32 in each lane)"
+    assert explained("asm", lines)["jne"] == "goes on elsewhere if the last comparison says so"
+    assert explained("ptx", ["@%p1 bra $L1;", "ld.global.f32 %f1, [%rd1];"]) == {
+        "bra": "goes on elsewhere; with a predicate, if it holds",
+        "ld.global.f32": "reads memory",
+    }

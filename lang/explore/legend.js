@@ -1,0 +1,41 @@
+// What the rows of a task's card mean, and what an instruction does.
+
+const LEGEND = {
+  iterations: "the box that the loop runs over",
+  reads: "fields and arrays that it reads",
+  writes: "fields and arrays that it writes",
+  "per iteration": "bytes of memory that an iteration reads and writes, outside of inner loops",
+  "per inner iteration": "the same for an iteration of the innermost loops",
+  neighbours: "the distance in memory between the accesses of two neighbouring iterations: side by side is best",
+  price: "Weft's estimate of the work of an iteration, in instructions. A chunk of the loop that is worth a thread " +
+    "costs 40 000",
+  lanes: "how many iterations run at once, each in a lane of a vector register; or why they do not",
+  "moved by lanes": "how vectors reach memory: side by side and shared are fast; gathered and scattered take an " +
+    "access for each lane",
+  copies: "fields of which each thread has a copy, so that threads do not wait for one another",
+  "a thread takes": "how many neighbouring iterations a thread of the GPU runs",
+  "a warp takes": "what the 32 threads of a warp share",
+  "a block has": "copies of fields in the shared memory of a block",
+  block: "how many threads a block of the GPU has",
+  registers: "registers of a thread: with many, fewer threads run at once",
+  "shared memory": "bytes of the fast memory that a block uses",
+};
+
+/** The meanings of the rows that the cards have, to be opened by a click. */
+function legendOf(cards) {
+  const made = make("details", "legend"), list = make("dl");
+  made.append(make("summary", "", "What the rows mean"), list);
+  const names = new Set(cards.flatMap((card) => card.rows.map(([name]) => name)));
+  for (const name of Object.keys(LEGEND)) {
+    if (names.has(name)) list.append(make("dt", "", name), make("dd", "", LEGEND[name]));
+  }
+  return made;
+}
+
+/** What the instruction of a line does; "" for lines without one. `OPCODE` is that of `instructions.py`. */
+const OPCODE = /^\s*(?:@!?%\w+\s+)?(?:[%@$\w.[\], ]+ = )?(?:tail |lock\s+)?([a-z_][\w.]*)/;
+
+function explain(line, known) {
+  const word = (OPCODE.exec(line) || [])[1];
+  return word && Object.hasOwn(known, word) ? `${word}: ${known[word]}` : "";
+}
