@@ -7,7 +7,8 @@
 
 Iterations of a parallel loop may run in any order, so this one is right, too. Random numbers stay those of the
 iteration: its number in the box, and how many numbers it drew before, become values. No other iteration overwrites a
-store."""
+store.
+"""
 
 from __future__ import annotations
 

@@ -290,3 +290,21 @@ def test_loops_whose_threads_cooperate_are_refused(ti, program):
 
     with pytest.raises(CompilationError, match="differentiate"), ti.ad.Tape(program.loss):
         mixed()
+
+
+def test_sums_of_parts_of_a_vector_need_no_order(ti, program):
+    x, m = program.x, program.m
+
+    @ti.kernel
+    def add():
+        sums = ti.Vector([0.0, 0.5], ti.f64)
+        for i in x:
+            sums[i % 2] += x[i] * x[i]
+        m[0] += sums[0] * sums[1]
+
+    program.fill(START)
+    x.grad.fill(0)
+    m.grad.from_numpy(np.array([1.0, 0.0]))
+    add.grad()
+    even, odd = (START[::2] ** 2).sum(), 0.5 + (START[1::2] ** 2).sum()
+    close(x.grad.to_numpy(), 2 * START * np.where(np.arange(N) % 2, even, odd))
