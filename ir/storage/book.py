@@ -22,7 +22,7 @@ __all__ = [
     "hash_entries",
 ]
 
-LOCKS = 1024  # cells share locks, so that activations of different cells seldom wait for one another
+LOCKS = 1 << 16  # cells share locks; a GPU has this many threads that activate different cells at once
 PIECE = 32  # entries of a table: the fewest that one iteration counts when a list of cells is made
 SLOTS_OF_PIECE = 64  # slots that one iteration counts when freed slots are listed: a power of 2
 GROUPS = 1024  # groups of pieces, at most: their sums are added up by an iteration each

@@ -202,14 +202,14 @@ class SparseWindow:
     all of them (`window[...] = 1`) sets the active ones."""
 
     def __init__(self, field: Any, shape: tuple[int, ...], inner: tuple[int, ...]) -> None:
-        self.field, self.outer, self.inner = field, shape, inner
+        self.field, self.outer, self.inner, self.offset = field, shape, inner, field.offset
         self.dtype = np.dtype(field.dtype.np)
         self.shape = (*shape, *inner)
         self.ndim, self.size = len(self.shape), math.prod(self.shape)
         self.nbytes = self.size * self.dtype.itemsize
 
     def _index(self, position: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(int(at) + low for at, low in zip(position, self.field.offset, strict=True))
+        return tuple(int(at) + low for at, low in zip(position, self.offset, strict=True))
 
     def __getitem__(self, position: tuple[int, ...]) -> Any:
         value = SPARSE.load(self.field, self._index(position))
@@ -221,7 +221,9 @@ class SparseWindow:
 
     def __setitem__(self, position: Any, value: Any) -> None:
         if position is not Ellipsis:
-            SPARSE.store(self.field, self._index(position), np.broadcast_to(value, self.inner))
+            given = np.asarray(value)
+            whole = given if given.shape == self.inner else np.broadcast_to(given, self.inner)
+            SPARSE.store(self.field, self._index(position), whole)
         elif isinstance(value, SparseWindow):
             SPARSE.copy(self.field, value.field)
         elif np.ndim(value) > len(self.inner):

@@ -90,12 +90,23 @@ def load(x: Any, index: Sequence[int]) -> Any:
         return cell.to_numpy()[0]
 
 
+def _storing(x: Any) -> tuple[Any, Any, Any]:
+    """A launch that sets one element, and the arrays of its arguments: the index, and the element. (Native code does
+    not call kernels that activate, and a call through Python takes twice the time of a launch.)"""
+    made = x.made.get("store")
+    if made is None:
+        at, cell = np.array(x.offset, np.int64), _cell(x)
+        made = x.made["store"] = _store.bind((x, at, cell), {}), at, cell
+    return made
+
+
 def store(x: Any, index: Sequence[int], value: Any) -> None:
     """Set an element, which activates it."""
     with _turn:
-        cell = _cell(x)
+        launch, at, cell = _storing(x)
+        at[:] = index
         cell.from_numpy(np.ascontiguousarray(value[None], x.dtype.np))
-        _store(x, np.array(index, np.int64), cell)
+        launch()
 
 
 # ---- all elements ----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from time import perf_counter
 import pytest
 
 import weft as ti
-from tests.bench import checkpoints, report, sparse_cells
+from tests.bench import checkpoints, report, sparse_cells, topology
 from tests.bench.__main__ import Measured, Worker, different, measure
 from weft.codegen.llvm.instruction_sets import levels_here
 
@@ -142,3 +142,9 @@ def test_each_kind_of_machine_has_its_table() -> None:
         assert text[text.index(report.MARKS[0].format(other)) :].count("old") == page.count("old") * (other == "v4")
     written = (report.DOCS / "performance.md").read_text(encoding="utf-8")
     assert all(mark.format(level) in written for mark in report.MARKS for level in ("v3", "v4"))
+
+
+def test_topology() -> None:
+    found = topology.measured(ti, "cpu", 2000)
+    assert all(milliseconds > 0 for milliseconds in found.values())
+    assert topology.table({"weft": found}).count("\n") == len(found)
