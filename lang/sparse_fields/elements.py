@@ -93,7 +93,7 @@ def load(x: Any, index: Sequence[int]) -> Any:
 def _storing(x: Any) -> tuple[Any, Any, Any]:
     """A launch that sets one element, and the arrays of its arguments: the index, and the element. (Native code does
     not call kernels that activate, and a call through Python takes twice the time of a launch.)"""
-    made = x.made.get("store")
+    made: tuple[Any, Any, Any] | None = x.made.get("store")
     if made is None:
         at, cell = np.array(x.offset, np.int64), _cell(x)
         made = x.made["store"] = _store.bind((x, at, cell), {}), at, cell
