@@ -138,7 +138,7 @@ class _Task:
         every = ops_of(self.task.body)
         for op in every:
             nodes = self.nodes(op)
-            if nodes and all(node.kind == "pointer" and "entries" in node.parts for node in nodes):
+            if nodes and all(map(_has_table, nodes)):
                 found.append(_Wanted(op, nodes))
         known = set(every)
         for op in reversed(ops_of(self.task.body)):  # what has only answered a question
@@ -246,6 +246,11 @@ class _Task:
             root.active = True
         else:
             root.activates = False
+
+
+def _has_table(node: NodeSymbol) -> bool:
+    """Whether its cells have slots in tables whose entries lie side by side, and are counted in 32 bits."""
+    return node.kind == "pointer" and "entries" in node.parts and prod(node.local) < 2**31
 
 
 def _meet(a: Value, b: Value) -> bool:

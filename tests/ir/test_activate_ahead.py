@@ -168,6 +168,20 @@ def test_short_loops_activate_their_cells_themselves(monkeypatch: pytest.MonkeyP
     assert asking(LOOP.format(KEY + ADD)) == 0
 
 
+def test_a_table_with_too_many_entries_is_left_alone() -> None:
+    for extent, tasks in ((2**20 - 1, 1), (2**20, 0)):
+        root = SNode("root")
+        place(branch(root, "pointer", (I, 2048), (J, extent)), "w", i32)
+        body = "%n = const 5000 : i32\nparallel_for begins=[%0], ends=[%n] (%i: i32) {\n"
+        body += "%p = field_ptr @w[%3, %i] : *i32\nstore %p, %i }"
+        kernel = kernel_of(declare(root), body)
+        run_passes(kernel, TO_TASKS[: TO_TASKS.index("lower_sparse")], QUICK)
+        made = [
+            task for task in parallel_tasks(kernel) if any("marks" in op.field.name for op in task.all_of(FieldPtr))
+        ]
+        assert len(made) > 0 if tasks else not made
+
+
 def test_own_cells_need_no_activation() -> None:
     loop = "struct_for @x (%i: i32) { %p = field_ptr @x[%i] : *i32\nstore %p, %1 }"
     assert asking(loop) == 0
