@@ -142,7 +142,10 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.transforms.demote_atomics": (*_PASSES, *_MEANING, *_RUN),
     "weft.ir.transforms.cache_invariant": (*_PASSES, *_MEANING, *_RUN),
     "weft.ir.transforms.thread_local": (*_PASSES, *_MEANING, *_RUN),
-    "weft.ir.transforms.version_interior": ("tests/ir/test_version_interior.py",),
+    "weft.ir.transforms.version_interior": (
+        "tests/ir/test_version_interior.py",
+        "tests/codegen/test_interior_gradients.py",
+    ),
     "weft.ir.transforms.lift_sums": (*_PASSES, "tests/ir/test_scalarize.py", *_MEANING, *_RUN),
     "weft.ir.mapping.fold_choice": _LANES,
     "weft.ir.mapping.lane_choice": _LANES,
