@@ -447,7 +447,8 @@ def ifte(condition: Any, a: int | Vector[int], b: int | Vector[int]) -> Vector[i
 def ifte(condition: Any, a: float | Vector[float], b: float | Vector[float]) -> Vector[float]: ...
 @overload
 def ifte(condition: Any, a: float | Matrix[float], b: float | Matrix[float]) -> Matrix[float]:
-    """a if the condition, a number, is nonzero, else b. In a kernel, only that side is evaluated.
+    """a if the condition, a number, is nonzero, else b. Both are evaluated first, as the arguments of each call are;
+    `a if condition else b` evaluates only one of them.
 
     Example:
         @ti.kernel
