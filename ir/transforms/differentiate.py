@@ -3,8 +3,8 @@
 `autodiff/forward.py` describes the mode "jvp", and `autodiff/reverse.py` the mode "vjp". The pass runs after
 `check_arithmetic`, so that the checks are those of what the user wrote, and before all instrumentation, so that the
 accesses to derivatives are checked as all others are. It simplifies the kernel first: differentiating simple code is
-cheaper than simplifying derivatives. Reverse mode begins with `autodiff/tensors.py`, `autodiff/hoisting.py` and
-`autodiff/sinking.py`, which make the adjoints simpler.
+cheaper than simplifying derivatives. Reverse mode begins with `autodiff/tensors.py`, `autodiff/hoisting.py`,
+`autodiff/sinking.py` and `autodiff/winners.py`, which make the adjoints simpler.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from weft.ir.autodiff.reverse import Reverse
 from weft.ir.autodiff.sinking import sink_into_branches
 from weft.ir.autodiff.tensors import assemble_tensors
 from weft.ir.autodiff.topology import share_cells
+from weft.ir.autodiff.winners import split_extremes
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.passes import OBSERVER, pass_
@@ -56,6 +57,8 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
             if config.advanced_optimization:
                 move_out(root.body)
                 sink_into_branches(root)
+                if config.fast_math:
+                    split_extremes(root)
             _reverse(root, config.fast_math)
         else:
             Forward(root).run()
