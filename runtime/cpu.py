@@ -22,6 +22,14 @@ __all__ = ["CpuDevice"]
 
 _CACHES = 128 << 20  # bytes: more than the last-level cache of nearly all processors
 
+_LARGE = 1 << 20  # bytes that are worth several threads' while to set
+
+
+def _is_like(source: Any, target: Any) -> bool:
+    """Whether an array has the elements of another one in the same order, and no memory in common with it."""
+    same = source.dtype == target.dtype and source.shape == target.shape and source.flags.c_contiguous
+    return bool(same and not np.may_share_memory(source, target))
+
 
 class CpuDevice(Launching):
     """Runs kernels on `threads` threads (0: as many as this process may use). `random_seed` determines all random
@@ -49,6 +57,17 @@ class CpuDevice(Launching):
         pool = Pool(self.threads, self.native)
         pool.parallel_for, pool.scratch = self.native["launch_for"], self.native["launch_scratch"]  # as launches do
         return pool
+
+    def assign(self, target: Any, value: Any) -> None:
+        """`target[...] = value`. All threads set large memory without gaps to 0, or copy to it."""
+        array = isinstance(target, np.ndarray)  # (sparse memory is none)
+        large = array and target.nbytes >= _LARGE and target.flags.c_contiguous and self.threads > 1
+        if large and isinstance(value, np.ndarray) and _is_like(value, target):
+            self.pool.set(target.ctypes.data, target.nbytes, value.ctypes.data)
+        elif large and np.ndim(value) == 0 and not any(np.asarray(value).tobytes()):
+            self.pool.set(target.ctypes.data, target.nbytes)
+        else:
+            target[...] = value
 
     @property
     def processors(self) -> int:

@@ -106,6 +106,10 @@ class CudaDevice(Launching):
         buffer.write(0, np.array([0, _PRINT_WORDS], np.uint64))
         return buffer
 
+    def assign(self, target: Any, value: Any) -> None:
+        """`target[...] = value`."""
+        target[...] = value
+
     def load(self, artifact: Artifact) -> CudaKernel:
         """Make the kernel ready to run. The loaded kernel keeps this device alive."""
         with self.gpu.enter():

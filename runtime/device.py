@@ -63,6 +63,10 @@ class Device(Protocol):
         again."""
         ...
 
+    def assign(self, target: Any, value: Any) -> None:
+        """`target[...] = value`, for a view of the device's memory."""
+        ...
+
     @property
     def memory(self) -> Memory | CudaMemory:
         """The allocator of buffers, which also gives their addresses and views of them."""

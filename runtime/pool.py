@@ -43,13 +43,20 @@ __all__ = ["Pool", "in_scratch"]
 
 SPIN_SECONDS = 30e-6
 _CALIBRATION = 1000
+_UNIT = 256 << 10  # bytes that are worth a thread's while to copy
 
 
 class Pool:
     """`threads` threads, including the caller. Native threads start with the first loop that needs them. They end with
     this object, or when Python exits. After a fork, the child starts its own."""
 
-    FUNCTIONS = ("parallel_for", "stop_workers", "spin", "scratch")  # the functions that the code must export
+    FUNCTIONS = (
+        "parallel_for",
+        "stop_workers",
+        "spin",
+        "scratch",
+        "set_part",
+    )  # the functions that the code must export
 
     def __init__(self, threads: int, code: Code) -> None:
         """`code` is POOL_IR, loaded."""
@@ -74,6 +81,15 @@ class Pool:
     def close(self) -> None:
         """Stop the workers. The next loop starts them again. Does nothing during a launch."""
         _stop(self._code, self._words, os.getpid())
+
+    def set(self, to: int, bytes: int, source: int = 0) -> None:
+        """Copy memory that does not overlap, or set it to 0 if there is no source. All threads that have no other work
+        take part."""
+        record = (ctypes.c_int64 * 8)()  # as a launch has for its errors; it stays 0
+        ctx = (ctypes.c_int64 * 2)(0, ctypes.addressof(record))
+        box = (ctypes.c_int64 * 4)(to, source, bytes, _UNIT)
+        run = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_int64)
+        run(self._code["parallel_for"])(self.handle, self._code["set_part"], ctx, box, -(-bytes // _UNIT), 1)
 
     @property
     def started(self) -> int:

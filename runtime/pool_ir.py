@@ -283,6 +283,21 @@ def scratch_free(f: Function, pool: Value) -> None:
     f.ret()
 
 
+@_IR.function("void", "ptr", "ptr", "i64", "i64", exported=True)
+def set_part(f: Function, _: Value, box: Value, begin: Value, end: Value) -> None:
+    """The body of a loop over units of memory. box: {where to, where from, bytes, bytes of a unit}. It copies, or sets
+    all bytes to 0 if there is no source."""
+    to, source = (box.behind(8 * word).load("ptr") for word in range(2))
+    bytes, unit = (box.behind(8 * word).load("i64") for word in (2, 3))
+    first = begin * unit
+    length = f.call("llvm.smin.i64", end * unit, bytes) - first
+    with f.when(source.eq(0)):
+        f.call("llvm.memset.p0.i64", to.behind(first), f.constant(0, "i8"), length, False)
+        f.ret()
+    f.copy(to.behind(first), source.behind(first), length)
+    f.ret()
+
+
 @_IR.function("void", "i64", exported=True)
 def spin(f: Function, count: Value) -> None:
     """For calibration: how long is a spin?"""

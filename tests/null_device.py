@@ -38,6 +38,9 @@ class NullDevice:
     def __init__(self, memory_limit: int = 0) -> None:
         self.memory = Memory(memory_limit)
 
+    def assign(self, target: Any, value: Any) -> None:
+        target[...] = value
+
     def load(self, artifact: Artifact) -> NullKernel:
         """Return a kernel that does nothing."""
         return NullKernel(artifact)

@@ -287,8 +287,14 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
         value = element_value(val, self._dtype, self._inner, self._label())
         if LISTENERS.get():
             tell(self, None, partial(self.fill, val))
-        self._window()[...] = value
+        self._assign(value)
         self._mark()
+
+    def _assign(self, value: Any) -> None:
+        """Set the window to a value of an element, or to that of another field."""
+        window, parts = self._window(), self._parts
+        assert parts is not None
+        parts.tree.program.device.assign(window, value)
 
     def copy_from(self, other: Any) -> None:
         """Set all elements from another field of the same shape. Raises ValueError for another shape."""
@@ -300,7 +306,7 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
             tell(self, other, partial(self.copy_from, other))
         target, source = self._window(), other._window()
         if self._dtype is other._dtype and self._digits == other._digits:
-            target[...] = source
+            self._assign(source)
             if self._marks is not None:
                 self._marks[...] = other._marks
         else:

@@ -214,7 +214,7 @@ class Ndarray(Recorded, ArrayOperators, Marked, Lender):
         if LISTENERS.get():
             tell(self, other, partial(self.copy_from, other))
         if other._prim is self._prim:
-            self.array()[...] = other.array()
+            self._program.device.assign(self.array(), other.array())
             if self._marks is not None:
                 self._marks[...] = 1 if other._marks is None else other._marks
         else:
@@ -226,7 +226,7 @@ class Ndarray(Recorded, ArrayOperators, Marked, Lender):
         value = element_value(val, self._prim, self.element_shape, repr(self))
         if LISTENERS.get():
             tell(self, None, partial(self.fill, val))
-        self.array()[...] = value
+        self._program.device.assign(self.array(), value)
         self._mark()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Ndarray:

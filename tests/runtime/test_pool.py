@@ -12,6 +12,7 @@ import threading
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 
 from weft.runtime.jit import Loader, emit
@@ -242,3 +243,18 @@ def test_scratch_memory_grows_and_may_be_refused() -> None:
     assert scratch(pool.handle, 1000) is not None
     pool.close()
     assert scratch(pool.handle, 1000) is not None
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("size", [0, 1, (256 << 10) - 1, 256 << 10, (256 << 10) + 1, (3 << 20) + 5])
+def test_memory_is_set_and_copied_by_all_threads(threads: int, size: int) -> None:
+    bench = Bench(threads)
+    random = np.random.default_rng(size)
+    source, target = (random.integers(1, 255, size + 16).astype(np.uint8) for _ in range(2))
+    before = target.copy()
+    bench.pool.set(target.ctypes.data + 3, size, source.ctypes.data + 5)
+    np.testing.assert_array_equal(target[3 : size + 3], source[5 : size + 5])
+    bench.pool.set(target.ctypes.data + 3, size)
+    assert not target[3 : size + 3].any()
+    for outside in (slice(0, 3), slice(size + 3, None)):
+        np.testing.assert_array_equal(target[outside], before[outside])
