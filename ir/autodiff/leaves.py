@@ -65,28 +65,29 @@ class Leaves:
 
     @staticmethod
     def make(frame: Frame, kept: Kept, state: list[Value], index: Type, shared: bool) -> Leaves:
-        """Before the loop. `state`: what iterations need to run again. `shared`: large arrays are locals of the
-        kernel."""
+        """Before the loop: make the first checkpoint. `state`: what iterations need to run again. `shared`: large
+        arrays are locals of the kernel."""
         size = rows_of(kept, shared)
         rows = Slots(frame, kept, size, shared=shared)
         numbers = frame.build.add(ops.Alloca(type=pointer(tensor(i32, (2 * HALF,))), name="leaves"))
         leaf, row, shift = (local_of(frame, name, 0) for name in ("leaf", "row", "shift"))
-        return Leaves(rows, size, Slots(frame, Kept(state), 2 * HALF), numbers, leaf, row, shift, index)
+        made = Leaves(rows, size, Slots(frame, Kept(state), 2 * HALF), numbers, leaf, row, shift, index)
+        made.checkpoint(frame, const(frame, 0), const(frame, 0))
+        return made
 
     # ---- the forward sweep -------------------------------------------------------------------------------------------
 
     def begin(self, frame: Frame) -> Value:
-        """At the begin of an iteration: make a checkpoint if it is the turn of the leaf. Gives the row."""
+        """At the begin of an iteration: begin a leaf after the last row, and make a checkpoint if it is its turn. Gives
+        the row."""
         add = frame.build.add
         full = add(ops.If(binary(frame, "eq", add(ops.Load(self.row)), self.size)))
         following = frame.inner(full.then, frame.build.span)
         following.build.add(ops.Store(self.row, const(following, 0)))
         leaf = binary(following, "add", following.build.add(ops.Load(self.leaf)), 1)
         following.build.add(ops.Store(self.leaf, leaf))
-        row = add(ops.Load(self.row))
-        first = add(ops.If(binary(frame, "eq", row, 0)))
-        self._checkpoint_if_due(frame.inner(first.then, frame.build.span))
-        return row
+        self._checkpoint_if_due(following)
+        return add(ops.Load(self.row))
 
     def end(self, frame: Frame, row: Value) -> None:
         """At the end of the iteration in that row."""
