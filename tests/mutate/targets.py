@@ -259,7 +259,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.slots": ("tests/lang/behaviour/test_long_loops.py", *_REVERSE),
     "weft.ir.autodiff.structure": _REVERSE,
     "weft.ir.autodiff.tensors": ("tests/ir/test_keeping.py",),
-    "weft.ir.autodiff.winners": ("tests/ir/test_winners.py",),
+    "weft.ir.autodiff.winners": ("tests/ir/test_winners.py", "tests/codegen/test_winner_gradients.py"),
     "weft.ir.autodiff.stencils": ("tests/ir/test_gather_limits.py", "tests/ir/test_gather_adjoints.py"),
     "weft.ir.transforms.gather_adjoints": ("tests/ir/test_gather_limits.py", "tests/ir/test_gather_adjoints.py"),
     "weft.ir.transforms.differentiate": _DERIVATIVES,
