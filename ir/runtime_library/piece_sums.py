@@ -1,7 +1,7 @@
 """Prefix sums over the pieces of the tables of a sparse node, as loops in CHI.
 
 A loop over `%pieces` has counted something in each piece. `sums_text` replaces each count by the sum of all before it.
-On a CPU, one iteration adds them up. On a GPU, groups of pieces add up theirs first (`Traits.groups`).
+On a CPU, one loop adds them up. On a GPU, groups of pieces add up theirs first (`Traits.groups`).
 
 The texts use `%zero`, `%one` (i32), `%all` (the number of pieces), `%pieces` (the same, or 0 if there is nothing to
 do), `%chunks` (pieces of one table), `%piece` (entries of a piece) and `%local` (entries of a table). `groups_text`
@@ -25,16 +25,17 @@ def own_names(text: str, number: int) -> str:
 
 
 def groups_text(groups: int) -> str:
-    """The numbers of groups of pieces, if there are that many groups."""
-    return _GROUPS.format(groups=groups, last=groups - 1)
+    """The numbers of groups of pieces, if there are that many groups. One group needs none."""
+    return _GROUPS.format(groups=groups, last=groups - 1) if groups > 1 else ""
 
 
 def sums_text(node: NodeSymbol, counts: str, total: str, end: str, groups: int) -> str:
     """Loops that replace the count of each piece in the part `counts` of a node by the sum of the counts before it, and
     store the sum of all in the part `total`. Then they run the lines `end`."""
     names = {"name": node.name, "counts": counts, "total": total, "end": end}
-    first = own_names(_SUM.format(**names), 2) if groups > 1 else ""
-    return first + own_names(_ADD.format(**names), 3)
+    if groups == 1:
+        return own_names(_ALONE.format(**names), 3)
+    return own_names(_SUM.format(**names), 2) + own_names(_ADD.format(**names), 3)
 
 
 _GROUPS = """
@@ -118,3 +119,25 @@ parallel_for begins=[%zero], ends=[%groups], config={{simd=1}} (%g: i32) {{
 }}
 """
 )
+
+# The same in one serial loop. Then the sum of all is stored if there was something to do.
+_ALONE = """
+%total = alloca : *i32
+store %total, %zero
+for %zero, %pieces, %one (%k: i32) {{
+  %sum = field_ptr @{name}.{counts}[%k] : *i32
+  %here = load %sum : i32
+  %before = load %total : i32
+  store %sum, %before
+  %after = binary add %before, %here : i32
+  store %total, %after
+}}
+if %old then {{
+  %whole = load %total : i32
+  %behind_all = field_ptr @{name}.{counts}[%all] : *i32
+  store %behind_all, %whole
+  %count = field_ptr @{name}.{total}[] : *i32
+  store %count, %whole
+  {end}
+}}
+"""

@@ -276,7 +276,7 @@ def test_a_serial_loop_runs_in_the_order_of_the_list() -> None:
       }"""
     kernel = kernel_of(declare(mixed()), body)
     run_passes(kernel, ["enumerate_cells"], PLAIN)
-    assert len(kernel.all_of(ParallelFor)) == 3  # those of the list
+    assert len(kernel.all_of(ParallelFor)) == 2  # those of the list
     compare(declare(mixed()), [(body, "")], QUICK)
 
 
