@@ -81,7 +81,7 @@ def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector
         return f"no lanes: loop_config(simd={wanted}) turns them off"
     if not (asked or _is_long(task) or any(_asks(op) for op in usual_ops(task.body)) or _gathers(task, layouts)):
         return "no lanes: the body has neither loops nor long branches, so LLVM's vectorizer handles it"
-    facts, lanes = uniformity(task), bits // _usual_bits(task)
+    facts, lanes = uniformity(task), _lanes(task, bits)
     if asked and not facts.reason:
         return LanePlan(min(wanted, lanes), max(1, wanted // lanes))
     folds = {} if asked else fold_prices(task, lanes, bits, vector_math)
@@ -97,7 +97,7 @@ def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector
 def _too_dear(task: Task, facts: Uniformity, bits: int, vector_math: bool, folds: Mapping[For, float]) -> str:
     """The reason why lanes are not worthwhile, or nothing if they are. `folds`: the loops that will run in lanes
     otherwise, and the cost of each."""
-    lanes = bits // _usual_bits(task)
+    lanes = _lanes(task, bits)
     price = Price(facts, lanes, bits, vector_math, folds)
     price.block(task.body, 1.0, 1.0)
     alone = lanes * price.scalar_cost * _filled(task, lanes)
@@ -146,13 +146,22 @@ def _usual_bits(task: Task) -> int:
     return 64 if widths.count(64) > len(widths) // 2 else 32
 
 
+def _lanes(task: Task, bits: int) -> int:
+    """The lanes of a vector, or fewer if a row is shorter: a masked load must not overlap the row stored before it."""
+    extent, most = _extent(task), bits // _usual_bits(task)
+    return most if extent is None else max(2, min(most, 1 << (extent - 1).bit_length()))
+
+
+def _extent(task: Task) -> int | None:
+    """The length of a row, if it is known."""
+    known = known_extent(task, len(box_of(task).begins) - 1)
+    return None if known is None else max(1, known[1] - known[0])
+
+
 def _filled(task: Task, lanes: int) -> float:
     """The part of the last vector of a row that is used, if it is known."""
-    known = known_extent(task, len(box_of(task).begins) - 1)
-    if known is None:
-        return 1.0
-    extent = max(1, known[1] - known[0])
-    return extent / (-(-extent // lanes) * lanes)
+    extent = _extent(task)
+    return 1.0 if extent is None else extent / (-(-extent // lanes) * lanes)
 
 
 def _interleaved(task: Task, facts: Uniformity, lanes: int, bits: int) -> int:

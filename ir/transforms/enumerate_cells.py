@@ -56,6 +56,9 @@ def enumerate_cells(root: Kernel, config: CompileConfig) -> bool:
     cells lie in the root's memory has a box without lists. A loop with `serialize` becomes serial loops in the order
     of the list.
 
+    The element of an iteration is active, and stays so if the loop deactivates nothing and calls no function. So a
+    write to it does not activate (`active`). A loop over a mask becomes lanes then, of which marks switch some off.
+
     Lists are kept until cells of the node come or go (`runtime_library/cell_lists.py`). After a loop or a statement
     that may deactivate cells, the slots of these cells are cleared and become available again. A called function must
     not deactivate cells, because its callers do not collect them."""
@@ -126,6 +129,8 @@ class _Loops:
     def run(self) -> None:
         loop, symbol = self.loop, self.loop.field
         body, loop.body = loop.body, Block()
+        if not loop.cells and not any(isinstance(op, Deactivate | Invoke) for op in ops_of(body)):
+            _mark_own(body, symbol)
         node = next((one for one in self.kernel.nodes if one.table is symbol), None) if loop.cells else None
         cells = node if node is not None and node.has_pool else None
         guards = [node] if node is not None and cells is None else []
@@ -274,6 +279,14 @@ def _changes(inside: Block | Op, loop: StructFor | None) -> bool:
             if loop is None or loop.cells or list(root.indices) != list(args) or not _alike(root.field, loop.field):
                 return True
     return False
+
+
+def _mark_own(body: Block, symbol: FieldSymbol) -> None:
+    """Mark the addresses of the element that an iteration visits, and of other fields in the same cell: they are active
+    when the loop begins, and stay active in it."""
+    for op in ops_of(body):
+        if isinstance(op, FieldPtr) and list(op.indices) == list(body.args) and op.field.node is not None:
+            op.active |= _alike(op.field, symbol)
 
 
 def _alike(a: FieldSymbol, b: FieldSymbol) -> bool:

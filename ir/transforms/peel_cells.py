@@ -33,7 +33,7 @@ from weft.ir.types import Prim, u1
 
 __all__ = ["peel_cells"]
 
-_MOST = 250  # ops of a body, which becomes three
+_MOST = 800  # ops of a body, which becomes three
 _ONE_BY_ONE = 2  # so many elements at an end of a row are written one after another, without a loop
 _LIMITS = {"min": "le", "max": "ge"}  # the comparison that says whether the first operand is the result
 _COMPARED: dict[str, Callable[[int, int, int, int], bool | None]] = {

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.ir.test_sparse_lowering import PLAIN, compare
+from tests.ir.test_sparse_lowering import PLAIN, compare, kernel_of
 from tests.sampling import only
 from tests.sparse_trees import Declared, I, J, branch, declare, place
+from weft.ir.ops import FieldPtr
+from weft.ir.pipeline import TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
 from weft.ir.types import i32
 
@@ -118,3 +120,43 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_an_op_changes(name: str) -> None:
     compare(masks(), [(BEGIN, ""), (CHANGES[name], ""), (COUNT.format("y", 1), "")], QUICK)
+
+
+def marked() -> Declared:
+    """Masks of the same shape, two fields in one of them, and lists."""
+    root = SNode("root")
+    place(root, "sum", i32)
+    cell = branch(branch(root, "pointer", (I, 2)), "bitmasked", (I, 4))
+    place(cell, "x", i32)
+    place(cell, "beside", i32)
+    place(branch(branch(root, "pointer", (I, 2)), "bitmasked", (I, 4)), "y", i32)
+    place(branch(root, "dynamic", (I, 8), chunk=4), "list", i32)
+    return declare(root)
+
+
+FIRST = "%p = field_ptr @x[%3] : *i32\nstore %p, %5\n%q = field_ptr @x[%6] : *i32\nstore %q, %6\n"
+FIRST += "%l = field_ptr @list[%2] : *i32\nstore %l, %4"
+ADD_TO = "%p{0} = field_ptr @{0}[{1}] : *i32\n%o{0} = atomic add %p{0}, %2 : i32\n"
+OWN = {
+    "the own element": ("struct_for @x (%i: i32) {" + ADD_TO.format("x", "%i") + "}", 1),
+    "another field in the cell": ("struct_for @x (%i: i32) {" + ADD_TO.format("beside", "%i") + "}", 1),
+    "an element of a list": ("struct_for @list (%i: i32) {" + ADD_TO.format("list", "%i") + "}", 1),
+    "another mask": ("struct_for @x (%i: i32) {" + ADD_TO.format("y", "%i") + "}", 0),
+    "the element beside": (
+        "struct_for @x (%i: i32) { %k1 = binary add %i, %1 : i32\n%k = binary raw_mod %k1, %8 : i32\n"
+        + ADD_TO.format("x", "%k")
+        + "}",
+        0,
+    ),
+    "a loop that deactivates": ("struct_for @x (%i: i32) { deactivate @B1[%i]\n" + ADD_TO.format("x", "%i") + "}", 0),
+    "a loop over cells": ("struct_for @B1.table, cells=true (%i: i32) {" + ADD_TO.format("x", "%i") + "}", 0),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_own_elements_are_active(name: str) -> None:
+    body, active = OWN[name]
+    kernel = kernel_of(marked(), body)
+    run_passes(kernel, TO_TASKS[: TO_TASKS.index("enumerate_cells") + 1], QUICK)
+    assert sum(isinstance(op, FieldPtr) and op.active for op in kernel.walk()) == active
+    compare(marked(), [(FIRST, ""), (body, ""), (COUNT.format("x", 1) + "\n" + COUNT.format("y", 2), "")], QUICK)
