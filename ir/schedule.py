@@ -45,6 +45,7 @@ class Schedule:
     guarded: bool = False  # GPU: an earlier launch may have ended the kernel, so this one tests that first
     ends: bool = False  # GPU: the task may end the kernel, and must tell the later launches
     box: int = 0  # GPU: the word of the kernel's state where the previous launch stores the box; 0: it stores none
+    measured: int = -1  # GPU: the earlier launch that stores the box, if it is not the previous one
     grid: str = ""  # GPU: how many blocks the launch has, one of GRIDS
     waves: int = 0  # GPU: the number of blocks for each multiprocessor, if `grid` depends on it
     shared_bytes: int = 0  # GPU: the bytes of block memory that the launch allocates for shared arrays

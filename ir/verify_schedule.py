@@ -12,6 +12,7 @@ from weft.ir.calls import may_fail
 from weft.ir.core import ops_of
 from weft.ir.mapping.clamps import clamps_of
 from weft.ir.mapping.coarsening import loops_alike
+from weft.ir.mapping.early_boxes import is_known_before
 from weft.ir.mapping.phased_rows import is_row, parts_of, row_key
 from weft.ir.mapping.serial_loops import counts_by_one, is_innermost, is_ordered, is_shared, trips_of
 from weft.ir.mapping.warp_sums import around, is_private, sums_of, warp_loop
@@ -106,6 +107,12 @@ def _launched(op: Task, schedule: Schedule, kernel: Kernel) -> None:
         "reads memory for its bounds but has no `box`, or has a `box` but reads no memory",
     )
     earlier = [task for task in tasks_of(kernel) if task.schedule.launch < schedule.launch]
+    if schedule.measured >= 0:
+        alone = {task.schedule.launch for task in earlier if task.kind == "serial"}
+        alone |= {one.schedule.launch - 1 for one in earlier if one.schedule.box and one.schedule.measured < 0}
+        require(schedule.measured in alone, op, "is measured in a launch that is not one of a single thread")
+        since = [task for task in earlier if task.schedule.launch > schedule.measured]
+        require(is_known_before(op, since), op, "is measured before a task that may change its bounds")
     ending = any(may_fail(task) or task.all_of(Exit) for task in earlier)
     require(schedule.guarded or not ending, op, "is not guarded, but an earlier launch may end the kernel")
 

@@ -77,7 +77,8 @@ def launches_of(kernel: Kernel) -> tuple[list[Launch], int]:
             launch_of(schedule.launch, schedule).serial.append(task)
             continue
         if schedule.box:
-            launch_of(schedule.launch - 1, schedule).boxes.append((task, schedule.box))
+            earlier = schedule.launch - 1 if schedule.measured < 0 else schedule.measured
+            launch_of(earlier, schedule).boxes.append((task, schedule.box))
             words = schedule.box + 2 * len(box_of(task).begins)
         made = launch_of(schedule.launch, schedule)
         made.loop, made.box = task, schedule.box

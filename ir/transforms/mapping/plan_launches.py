@@ -8,7 +8,9 @@ kernel.
 
 Consecutive serial tasks share one launch of a single thread. A parallel task is a launch of a grid. If the box of a
 parallel task depends on memory, the single thread before it computes the box, so that the task may change the memory
-from which its own bounds are read. The box is then stored in the state of the kernel, from word `box` on.
+from which its own bounds are read. The box is then stored in the state of the kernel, from word `box` on. If the box
+depends on temporaries only, and no task has written these since an earlier single thread, that one computes the box
+(`measured`), and no launch is needed for it.
 
 A `return` or an assertion may end the kernel. A launch that follows such a launch tests first whether the kernel has
 ended (`guarded`). A launch that may end the kernel, and is not the last one, records it (`ends`).
@@ -21,6 +23,7 @@ from dataclasses import replace
 from weft.ir.artifact import STATE_RESULTS
 from weft.ir.calls import may_fail
 from weft.ir.config import CompileConfig
+from weft.ir.mapping.early_boxes import is_known_before
 from weft.ir.ops import Exit, Kernel, Load, Task
 from weft.ir.passes import pass_
 from weft.ir.tasks import box_of, tasks_of
@@ -34,17 +37,21 @@ def plan_launches(root: Kernel, config: CompileConfig) -> bool:
     """Number the launches of a kernel, and assign words of its state to boxes."""
     if root.called or not tasks_of(root):
         return False
-    words, launch, single = STATE_RESULTS + sum(map(flat_size, root.results)), -1, False
+    words, launch, single = STATE_RESULTS + sum(map(flat_size, root.results)), -1, -1  # the last single thread
+    since = list[Task]()  # the tasks after it
     for task in tasks_of(root):
         measured = task.kind != "serial" and any(isinstance(op, Load) for op in task.bounds)
-        if (task.kind == "serial" or measured) and not single:
-            launch, single = launch + 1, True
+        early = measured and single >= 0 and is_known_before(task, since)
+        if (task.kind == "serial" or measured) and not early and (launch < 0 or single != launch):
+            launch, single, since = launch + 1, launch + 1, []
         if task.kind == "serial":
             task.schedule = replace(task.schedule, launch=launch)
             continue
-        launch, single = launch + 1, False
-        task.schedule = replace(task.schedule, launch=launch, box=words if measured else 0)
+        launch += 1
+        stored = single if early and single != launch - 1 else -1
+        task.schedule = replace(task.schedule, launch=launch, box=words if measured else 0, measured=stored)
         words += 2 * len(box_of(task).begins) if measured else 0
+        since.append(task)
     _find_ends(tasks_of(root), launch)
     return True
 
