@@ -10,10 +10,10 @@ import pytest
 from tests.ir.test_sparse_lowering import PLAIN, compare, kernel_of
 from tests.sampling import only
 from tests.sparse_trees import Declared, I, J, branch, declare, place
-from weft.ir.ops import FieldPtr
+from weft.ir.ops import FieldPtr, Select
 from weft.ir.pipeline import TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
-from weft.ir.types import i32
+from weft.ir.types import i32, u32
 
 QUICK = replace(PLAIN, verify=False)
 
@@ -160,3 +160,34 @@ def test_own_elements_are_active(name: str) -> None:
     run_passes(kernel, TO_TASKS[: TO_TASKS.index("enumerate_cells") + 1], QUICK)
     assert sum(isinstance(op, FieldPtr) and op.active for op in kernel.walk()) == active
     compare(marked(), [(FIRST, ""), (body, ""), (COUNT.format("x", 1) + "\n" + COUNT.format("y", 2), "")], QUICK)
+
+
+KEPT = """struct_for @x (%i: i32) {{
+  %c = binary lt %i, %2 : u1
+  %k = select %c, %i, %5 : i32
+  %p = field_ptr @x[%k] : *i32
+  %got = load %p
+  {0}
+  %q = field_ptr @list[%i] : *i32
+  store %q, %w
+}}"""
+CHOSEN = {
+    "0": "%w = select %c, %got, %0 : i32",
+    "another number": "%w = select %c, %got, %1 : i32",
+    "the other side": "%w = select %c, %0, %got : i32",
+    "twice": "%w0 = select %c, %got, %0 : i32\n%w = binary add %w0, %got : i32",
+    "by another condition": "%d = binary gt %i, %0 : u1\n%w = select %d, %got, %0 : i32",
+    "by two conditions": "%d = binary gt %i, %0 : u1\n%e = binary and %c, %d : u1\n%w = select %e, %got, %0 : i32",
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_values_where_an_index_is_kept_in_range(name: str) -> None:
+    """Where the value is 0 anyway, the load reads the cell of zeros."""
+    first = "%p0 = field_ptr @x[%0] : *i32\nstore %p0, %3\n%p1 = field_ptr @x[%5] : *i32\nstore %p1, %4"
+    body = KEPT.format(CHOSEN[name])
+    compare(marked(), [(first, ""), (body, "")], QUICK)
+    kernel = kernel_of(marked(), body)
+    run_passes(kernel, TO_TASKS, QUICK)
+    slots = [op for op in kernel.walk() if isinstance(op, Select) and op.type is u32]
+    assert bool(slots) == (name == "0")
