@@ -23,7 +23,16 @@ from weft.lang.ui.desktop import has_display
 __all__ = ["NAMES", "about", "play", "run", "start", "summary"]
 
 NAMES = (
-    *("mpm88", "mpm3d", "sph", "pbf", "stable_fluids", "smoke", "vortex_street"),  # fluids and what is like them
+    *(
+        "mpm88",
+        "mpm3d",
+        "snow",
+        "sph",
+        "pbf",
+        "stable_fluids",
+        "smoke",
+        "vortex_street",
+    ),  # fluids and what is like them
     *("fem", "cloth", "galaxy", "waves", "heat", "reaction", "physarum", "life"),  # solids, stars, fields, patterns
     *("cornell", "raymarch", "rasterizer", "mandelbrot", "julia"),  # pictures that are computed
     *("walker", "billiards", "lens", "focus", "skywriting", "drape"),  # what learns by derivatives

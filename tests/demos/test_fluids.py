@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import weft
-from weft.demos import cells, mpm3d, pbf, smoke, sph, vortex_street
+from weft.demos import cells, mpm3d, pbf, smoke, snow, sph, vortex_street
 
 pytest.importorskip("matplotlib", reason="pictures need the extra weft[viz]")
 
@@ -170,6 +170,23 @@ def test_mpm_keeps_mass_and_momentum() -> None:
     v = frame.v.to_numpy()
     np.testing.assert_allclose(v.sum(0), before, rtol=1e-3, atol=0.05)
     assert frame.mass.to_numpy().sum() == pytest.approx(3 * mpm3d.EDGE**3, rel=1e-4)
+
+
+def test_snow_keeps_mass_and_momentum_on_blocks_that_follow_it() -> None:
+    """Without gravity, momentum is what it was. The blocks are those around the particles, wherever these are."""
+    frame = snow.build(count=300, gravity=0.0)
+    far = np.array([-3000, 2000, -1000], np.float32) * frame.dx * snow.BLOCK
+    frame.x.from_numpy(frame.x.to_numpy() + far)
+    before = frame.v.to_numpy().sum(0)
+    for _ in range(3):
+        x = frame.x.to_numpy()
+        frame.substep()
+        indices, nodes = frame.node.active()
+        base = np.floor(x / frame.dx - 0.5).astype(int)
+        touched = {tuple(at // snow.BLOCK) for b in base for at in (b + np.array(o) for o in np.ndindex(3, 3, 3))}
+        assert {tuple(at) for at in indices // snow.BLOCK} == touched
+        assert nodes[:, 3].sum() == pytest.approx(600 * frame.volume, rel=1e-4)
+    np.testing.assert_allclose(frame.v.to_numpy().sum(0), before, rtol=1e-3, atol=0.5)
 
 
 def test_mpm_materials_are_what_they_say() -> None:
