@@ -12,6 +12,7 @@ from weft.lang.notebook.cells import in_notebook
 from weft.lang.program.init import sync
 from weft.lang.ui.image_order import ImageOrderWarning, in_xy, order_of
 from weft.lang.ui.images import imread, imresize, imwrite
+from weft.lang.ui.occupancy import draw_tree
 from weft.lang.ui.ply import PLYWriter
 from weft.lang.ui.video import VideoManager
 from weft.lang.ui.vtk import write_vtk
@@ -23,6 +24,7 @@ __all__ = [
     "Timer",
     "VideoManager",
     "diagnose",
+    "draw_tree",
     "imread",
     "imresize",
     "imshow",
