@@ -350,16 +350,16 @@ def _bound(f: FunctionWriter, value: Value, position: int) -> str:
 def _unless_empty(f: FunctionWriter, task: Task, begins: list[str], ends: list[str]) -> Generator[list[str]]:
     """Gives the ends of the box. If one is known, or else the box is empty, what is emitted within the context runs
     only for a box that is not empty, and the end is a literal."""
-    known = [known_extent(task, axis) for axis in range(len(ends))]
-    done, exact = f.fresh_label("done"), list(ends)
-    for axis, extent in enumerate(known):
+    done, exact = "", list(ends)
+    for axis in range(len(ends)):
+        extent = known_extent(task, axis)
         if extent is not None and exact[axis] != str(extent[1]):
-            some = f.fresh_label("some")
+            some, done = f.fresh_label("some"), done or f.fresh_label("done")
             f.branch(f.set(f"icmp ne i64 {ends[axis]}, {begins[axis]}"), some, done)
             f.start(some)
             exact[axis] = str(extent[1])
     yield exact
-    if exact != ends:
+    if done:
         f.start(done)
 
 

@@ -60,7 +60,7 @@ def _each_lane(f: VectorWriter, op: EachLane) -> None:
     outside = dict.fromkeys(lane.x for lane in read if isinstance(lane.x, Op) and not lane.x.within(op))
     new = [vector for vector in outside if vector not in f.spilled]
     taken = list[tuple[str, str]]()
-    for row in rows_of_lanes(op) if not op.cold else ():
+    for row in rows_of_lanes(op) if f.memory.plain and not op.cold else ():  # atomic sums are single anyway
         if all(vector in new for vector in row):
             taken.append(_spill_row(f, row))
     for vector in new:
