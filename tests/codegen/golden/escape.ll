@@ -7,215 +7,215 @@ declare void @llvm.masked.store.v8i32.p0(<8 x i32>, ptr, <8 x i1>)
 
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
-  %s13 = alloca i32, align 4
+  %s12 = alloca i32, align 4
+  %s43 = alloca <8 x float>, align 64
   %s44 = alloca <8 x float>, align 64
-  %s45 = alloca <8 x float>, align 64
-  %s46 = alloca i32, align 8
+  %s45 = alloca i32, align 8
+  %s46 = alloca <8 x i32>, align 64
   %s47 = alloca <8 x i32>, align 64
-  %s48 = alloca <8 x i32>, align 64
+  %s48 = alloca <8 x i1>, align 64
   %s49 = alloca <8 x i1>, align 64
-  %s50 = alloca <8 x i1>, align 64
-  %s53 = alloca i32, align 4
+  %s52 = alloca i32, align 4
   %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
   %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 24
   %v2 = load ptr, ptr %v1, align 8, !invariant.load !{}
-  br label %head4
-head4:
-  %i9 = phi i64 [ %begin, %start ], [ %n10, %latch6 ]
-  %v11 = icmp slt i64 %i9, %end
-  br i1 %v11, label %body5, label %done7
-body5:
-  %v12 = add nsw i64 0, %i9
-  store i32 16, ptr %s13, align 4
-  %v21 = icmp slt i64 0, 64
-  br i1 %v21, label %enter14, label %done17
-enter14:
-  br label %body15
-body15:
-  %i19 = phi i64 [ 0, %enter14 ], [ %n20, %latch16 ]
-  %v22 = sub i64 64, %i19
-  %v23 = call i64 @llvm.umin.i64(i64 %v22, i64 16)
-  %v24 = trunc i64 %v23 to i32
-  %v25 = insertelement <8 x i32> poison, i32 %v24, i64 0
-  %v26 = shufflevector <8 x i32> %v25, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v27 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v26
-  %v28 = call i64 @llvm.umin.i64(i64 %v22, i64 16)
-  %v29 = trunc i64 %v28 to i32
-  %v30 = insertelement <8 x i32> poison, i32 %v29, i64 0
-  %v31 = shufflevector <8 x i32> %v30, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v32 = icmp ult <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v31
-  %v33 = trunc i64 %i19 to i32
-  %v34 = insertelement <8 x i32> poison, i32 %v33, i64 0
-  %v35 = shufflevector <8 x i32> %v34, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v36 = add <8 x i32> %v35, <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v37 = sitofp <8 x i32> %v36 to <8 x float>
-  %v38 = insertelement <8 x i32> poison, i32 %v33, i64 0
-  %v39 = shufflevector <8 x i32> %v38, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v40 = add <8 x i32> %v39, <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %v41 = sitofp <8 x i32> %v40 to <8 x float>
-  %v42 = fmul reassoc arcp contract afn <8 x float> %v37, splat (float 0x3FA0000000000000)
-  %v43 = fmul reassoc arcp contract afn <8 x float> %v41, splat (float 0x3FA0000000000000)
+  br label %head3
+head3:
+  %i8 = phi i64 [ %begin, %start ], [ %n9, %latch5 ]
+  %v10 = icmp slt i64 %i8, %end
+  br i1 %v10, label %body4, label %done6
+body4:
+  %v11 = add nsw i64 0, %i8
+  store i32 16, ptr %s12, align 4
+  %v20 = icmp slt i64 0, 64
+  br i1 %v20, label %enter13, label %done16
+enter13:
+  br label %body14
+body14:
+  %i18 = phi i64 [ 0, %enter13 ], [ %n19, %latch15 ]
+  %v21 = sub i64 64, %i18
+  %v22 = call i64 @llvm.umin.i64(i64 %v21, i64 16)
+  %v23 = trunc i64 %v22 to i32
+  %v24 = insertelement <8 x i32> poison, i32 %v23, i64 0
+  %v25 = shufflevector <8 x i32> %v24, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v26 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v25
+  %v27 = call i64 @llvm.umin.i64(i64 %v21, i64 16)
+  %v28 = trunc i64 %v27 to i32
+  %v29 = insertelement <8 x i32> poison, i32 %v28, i64 0
+  %v30 = shufflevector <8 x i32> %v29, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v31 = icmp ult <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v30
+  %v32 = trunc i64 %i18 to i32
+  %v33 = insertelement <8 x i32> poison, i32 %v32, i64 0
+  %v34 = shufflevector <8 x i32> %v33, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v35 = add <8 x i32> %v34, <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v36 = sitofp <8 x i32> %v35 to <8 x float>
+  %v37 = insertelement <8 x i32> poison, i32 %v32, i64 0
+  %v38 = shufflevector <8 x i32> %v37, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v39 = add <8 x i32> %v38, <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %v40 = sitofp <8 x i32> %v39 to <8 x float>
+  %v41 = fmul reassoc arcp contract afn <8 x float> %v36, splat (float 0x3FA0000000000000)
+  %v42 = fmul reassoc arcp contract afn <8 x float> %v40, splat (float 0x3FA0000000000000)
+  store <8 x float> splat (float 0x0000000000000000), ptr %s43, align 4
   store <8 x float> splat (float 0x0000000000000000), ptr %s44, align 4
-  store <8 x float> splat (float 0x0000000000000000), ptr %s45, align 4
+  store <8 x float> %v41, ptr %s43, align 4
   store <8 x float> %v42, ptr %s44, align 4
-  store <8 x float> %v43, ptr %s45, align 4
-  store i32 0, ptr %s46, align 4
+  store i32 0, ptr %s45, align 4
+  store <8 x i32> splat (i32 0), ptr %s46, align 4
   store <8 x i32> splat (i32 0), ptr %s47, align 4
-  store <8 x i32> splat (i32 0), ptr %s48, align 4
-  store i32 0, ptr %s46, align 4
+  store i32 0, ptr %s45, align 4
+  store <8 x i32> splat (i32 0), ptr %s46, align 4
   store <8 x i32> splat (i32 0), ptr %s47, align 4
-  store <8 x i32> splat (i32 0), ptr %s48, align 4
-  store <8 x i1> %v27, ptr %s49, align 1
-  store <8 x i1> %v32, ptr %s50, align 1
-  store i32 1024, ptr %s53, align 4
-  br label %while51
-while51:
+  store <8 x i1> %v26, ptr %s48, align 1
+  store <8 x i1> %v31, ptr %s49, align 1
+  store i32 1024, ptr %s52, align 4
+  br label %while50
+while50:
+  %v54 = load <8 x i1>, ptr %s48, align 1
   %v55 = load <8 x i1>, ptr %s49, align 1
-  %v56 = load <8 x i1>, ptr %s50, align 1
+  %v56 = load <8 x float>, ptr %s43, align 4
   %v57 = load <8 x float>, ptr %s44, align 4
-  %v58 = load <8 x float>, ptr %s45, align 4
+  %v58 = fmul reassoc arcp contract afn <8 x float> %v56, %v56
   %v59 = fmul reassoc arcp contract afn <8 x float> %v57, %v57
-  %v60 = fmul reassoc arcp contract afn <8 x float> %v58, %v58
-  %v61 = load i32, ptr %s46, align 4
+  %v60 = load i32, ptr %s45, align 4
+  %v61 = fcmp olt <8 x float> %v58, splat (float 0x4010000000000000)
   %v62 = fcmp olt <8 x float> %v59, splat (float 0x4010000000000000)
-  %v63 = fcmp olt <8 x float> %v60, splat (float 0x4010000000000000)
-  %v64 = icmp slt i32 %v61, 100
-  %v65 = insertelement <8 x i1> poison, i1 %v64, i64 0
-  %v66 = shufflevector <8 x i1> %v65, <8 x i1> poison, <8 x i32> zeroinitializer
-  %v67 = and <8 x i1> %v62, %v66
-  %v68 = and <8 x i1> %v63, %v66
+  %v63 = icmp slt i32 %v60, 100
+  %v64 = insertelement <8 x i1> poison, i1 %v63, i64 0
+  %v65 = shufflevector <8 x i1> %v64, <8 x i1> poison, <8 x i32> zeroinitializer
+  %v66 = and <8 x i1> %v61, %v65
+  %v67 = and <8 x i1> %v62, %v65
+  %v68 = and <8 x i1> %v54, %v66
   %v69 = and <8 x i1> %v55, %v67
-  %v70 = and <8 x i1> %v56, %v68
+  %v70 = xor <8 x i1> %v66, splat (i1 true)
   %v71 = xor <8 x i1> %v67, splat (i1 true)
-  %v72 = xor <8 x i1> %v68, splat (i1 true)
+  %v72 = and <8 x i1> %v54, %v70
   %v73 = and <8 x i1> %v55, %v71
-  %v74 = and <8 x i1> %v56, %v72
+  %v74 = load <8 x i1>, ptr %s48, align 1
   %v75 = load <8 x i1>, ptr %s49, align 1
-  %v76 = load <8 x i1>, ptr %s50, align 1
+  %v76 = xor <8 x i1> %v72, splat (i1 true)
   %v77 = xor <8 x i1> %v73, splat (i1 true)
-  %v78 = xor <8 x i1> %v74, splat (i1 true)
+  %v78 = and <8 x i1> %v74, %v76
   %v79 = and <8 x i1> %v75, %v77
-  %v80 = and <8 x i1> %v76, %v78
+  store <8 x i1> %v78, ptr %s48, align 1
   store <8 x i1> %v79, ptr %s49, align 1
-  store <8 x i1> %v80, ptr %s50, align 1
+  %v80 = load <8 x i1>, ptr %s48, align 1
   %v81 = load <8 x i1>, ptr %s49, align 1
-  %v82 = load <8 x i1>, ptr %s50, align 1
+  %v82 = and <8 x i1> %v54, %v80
   %v83 = and <8 x i1> %v55, %v81
-  %v84 = and <8 x i1> %v56, %v82
-  %v85 = or <8 x i1> %v83, %v84
-  %v86 = bitcast <8 x i1> %v85 to i8
-  %v87 = icmp ne i8 %v86, 0
-  br i1 %v87, label %then88, label %done90
-then88:
+  %v84 = or <8 x i1> %v82, %v83
+  %v85 = bitcast <8 x i1> %v84 to i8
+  %v86 = icmp ne i8 %v85, 0
+  br i1 %v86, label %then87, label %done89
+then87:
+  %v90 = fadd reassoc arcp contract afn <8 x float> %v58, %v41
   %v91 = fadd reassoc arcp contract afn <8 x float> %v59, %v42
-  %v92 = fadd reassoc arcp contract afn <8 x float> %v60, %v43
+  store <8 x float> %v90, ptr %s43, align 4
   store <8 x float> %v91, ptr %s44, align 4
-  store <8 x float> %v92, ptr %s45, align 4
-  %v93 = add i32 %v61, 1
-  store i32 %v93, ptr %s46, align 4
-  %v94 = insertelement <8 x i32> poison, i32 %v93, i64 0
-  %v95 = shufflevector <8 x i32> %v94, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v96 = load <8 x i32>, ptr %s47, align 4
-  %v97 = select <8 x i1> %v83, <8 x i32> %v95, <8 x i32> %v96
-  store <8 x i32> %v97, ptr %s47, align 4
-  %v98 = load <8 x i32>, ptr %s48, align 4
-  %v99 = select <8 x i1> %v84, <8 x i32> %v95, <8 x i32> %v98
-  store <8 x i32> %v99, ptr %s48, align 4
-  br label %done90
-done90:
+  %v92 = add i32 %v60, 1
+  store i32 %v92, ptr %s45, align 4
+  %v93 = insertelement <8 x i32> poison, i32 %v92, i64 0
+  %v94 = shufflevector <8 x i32> %v93, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v95 = load <8 x i32>, ptr %s46, align 4
+  %v96 = select <8 x i1> %v82, <8 x i32> %v94, <8 x i32> %v95
+  store <8 x i32> %v96, ptr %s46, align 4
+  %v97 = load <8 x i32>, ptr %s47, align 4
+  %v98 = select <8 x i1> %v83, <8 x i32> %v94, <8 x i32> %v97
+  store <8 x i32> %v98, ptr %s47, align 4
+  br label %done89
+done89:
+  %v99 = load <8 x i1>, ptr %s48, align 1
   %v100 = load <8 x i1>, ptr %s49, align 1
-  %v101 = load <8 x i1>, ptr %s50, align 1
-  %v102 = or <8 x i1> %v100, %v101
-  %v103 = bitcast <8 x i1> %v102 to i8
-  %v104 = icmp ne i8 %v103, 0
-  br i1 %v104, label %then105, label %else106
-then105:
-  br label %done107
-else106:
-  br label %done52
-done107:
-  br label %check54
-check54:
-  %v110 = load i32, ptr %s53, align 4
-  %v111 = sub i32 %v110, 1
-  store i32 %v111, ptr %s53, align 4
-  %v112 = icmp slt i32 %v111, 0
-  br i1 %v112, label %now108, label %on109, !prof !2
-now108:
-  store i32 1024, ptr %s53, align 4
-  %v115 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !7, !noalias !8
-  %v116 = icmp eq i64 %v115, 0
-  br i1 %v116, label %on114, label %ask113, !prof !3
-ask113:
-  %v117 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v118 = load ptr, ptr %v117, align 8, !invariant.load !{}
-  %v119 = getelementptr inbounds i8, ptr %v118, i64 56
-  %v120 = load ptr, ptr %v119, align 8, !invariant.load !{}
-  %v121 = call preserve_allcc zeroext i1 %v120(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v121, label %exit, label %on114
-on114:
-  br label %on109
-on109:
-  br label %while51
-done52:
+  %v101 = or <8 x i1> %v99, %v100
+  %v102 = bitcast <8 x i1> %v101 to i8
+  %v103 = icmp ne i8 %v102, 0
+  br i1 %v103, label %then104, label %else105
+then104:
+  br label %done106
+else105:
+  br label %done51
+done106:
+  br label %check53
+check53:
+  %v109 = load i32, ptr %s52, align 4
+  %v110 = sub i32 %v109, 1
+  store i32 %v110, ptr %s52, align 4
+  %v111 = icmp slt i32 %v110, 0
+  br i1 %v111, label %now107, label %on108, !prof !2
+now107:
+  store i32 1024, ptr %s52, align 4
+  %v114 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !7, !noalias !8
+  %v115 = icmp eq i64 %v114, 0
+  br i1 %v115, label %on113, label %ask112, !prof !3
+ask112:
+  %v116 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v117 = load ptr, ptr %v116, align 8, !invariant.load !{}
+  %v118 = getelementptr inbounds i8, ptr %v117, i64 56
+  %v119 = load ptr, ptr %v118, align 8, !invariant.load !{}
+  %v120 = call preserve_allcc zeroext i1 %v119(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v120, label %exit, label %on113
+on113:
+  br label %on108
+on108:
+  br label %while50
+done51:
+  %v121 = load <8 x i32>, ptr %s46, align 4
   %v122 = load <8 x i32>, ptr %s47, align 4
-  %v123 = load <8 x i32>, ptr %s48, align 4
-  %v124 = mul i64 %v12, 256
-  %v125 = mul i64 %i19, 4
-  %v126 = getelementptr i8, ptr %v2, i64 %v124
-  %v127 = getelementptr i8, ptr %v126, i64 %v125
-  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v122, ptr align 4 %v127, <8 x i1> %v27), !alias.scope !9, !noalias !10
-  %v128 = getelementptr i8, ptr %v127, i64 32
-  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v123, ptr align 4 %v128, <8 x i1> %v32), !alias.scope !9, !noalias !10
-  br label %check18
-check18:
-  %v131 = load i32, ptr %s13, align 4
-  %v132 = sub i32 %v131, 1
-  store i32 %v132, ptr %s13, align 4
-  %v133 = icmp slt i32 %v132, 0
-  br i1 %v133, label %now129, label %on130, !prof !2
-now129:
-  store i32 16, ptr %s13, align 4
-  %v136 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !7, !noalias !8
-  %v137 = icmp eq i64 %v136, 0
-  br i1 %v137, label %on135, label %ask134, !prof !3
-ask134:
-  %v138 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v139 = load ptr, ptr %v138, align 8, !invariant.load !{}
-  %v140 = getelementptr inbounds i8, ptr %v139, i64 56
-  %v141 = load ptr, ptr %v140, align 8, !invariant.load !{}
-  %v142 = call preserve_allcc zeroext i1 %v141(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v142, label %exit, label %on135
-on135:
-  br label %on130
-on130:
-  br label %latch16
-latch16:
-  %n20 = add nsw i64 %i19, 16
-  %v143 = icmp ugt i64 %v22, 16
-  br i1 %v143, label %body15, label %done17
-done17:
-  br label %check8
-check8:
-  %v146 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !7, !noalias !8
-  %v147 = icmp eq i64 %v146, 0
-  br i1 %v147, label %on145, label %ask144, !prof !3
-ask144:
-  %v148 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v149 = load ptr, ptr %v148, align 8, !invariant.load !{}
-  %v150 = getelementptr inbounds i8, ptr %v149, i64 56
-  %v151 = load ptr, ptr %v150, align 8, !invariant.load !{}
-  %v152 = call preserve_allcc zeroext i1 %v151(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v152, label %exit, label %on145
-on145:
-  br label %latch6
-latch6:
-  %n10 = add nsw i64 %i9, 1
-  br label %head4, !llvm.loop !1
-done7:
+  %v123 = mul i64 %v11, 256
+  %v124 = mul i64 %i18, 4
+  %v125 = getelementptr i8, ptr %v2, i64 %v123
+  %v126 = getelementptr i8, ptr %v125, i64 %v124
+  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v121, ptr align 4 %v126, <8 x i1> %v26), !alias.scope !9, !noalias !10
+  %v127 = getelementptr i8, ptr %v126, i64 32
+  call void @llvm.masked.store.v8i32.p0(<8 x i32> %v122, ptr align 4 %v127, <8 x i1> %v31), !alias.scope !9, !noalias !10
+  br label %check17
+check17:
+  %v130 = load i32, ptr %s12, align 4
+  %v131 = sub i32 %v130, 1
+  store i32 %v131, ptr %s12, align 4
+  %v132 = icmp slt i32 %v131, 0
+  br i1 %v132, label %now128, label %on129, !prof !2
+now128:
+  store i32 16, ptr %s12, align 4
+  %v135 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !7, !noalias !8
+  %v136 = icmp eq i64 %v135, 0
+  br i1 %v136, label %on134, label %ask133, !prof !3
+ask133:
+  %v137 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v138 = load ptr, ptr %v137, align 8, !invariant.load !{}
+  %v139 = getelementptr inbounds i8, ptr %v138, i64 56
+  %v140 = load ptr, ptr %v139, align 8, !invariant.load !{}
+  %v141 = call preserve_allcc zeroext i1 %v140(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v141, label %exit, label %on134
+on134:
+  br label %on129
+on129:
+  br label %latch15
+latch15:
+  %n19 = add nsw i64 %i18, 16
+  %v142 = icmp ugt i64 %v21, 16
+  br i1 %v142, label %body14, label %done16
+done16:
+  br label %check7
+check7:
+  %v145 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !7, !noalias !8
+  %v146 = icmp eq i64 %v145, 0
+  br i1 %v146, label %on144, label %ask143, !prof !3
+ask143:
+  %v147 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v148 = load ptr, ptr %v147, align 8, !invariant.load !{}
+  %v149 = getelementptr inbounds i8, ptr %v148, i64 56
+  %v150 = load ptr, ptr %v149, align 8, !invariant.load !{}
+  %v151 = call preserve_allcc zeroext i1 %v150(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v151, label %exit, label %on144
+on144:
+  br label %latch5
+latch5:
+  %n9 = add nsw i64 %i8, 1
+  br label %head3, !llvm.loop !1
+done6:
   br label %exit
 exit:
   ret void

@@ -5,9 +5,9 @@ declare i64 @llvm.smax.i64(i64, i64)
 
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
-  %s8 = alloca i32, align 4
-  %s23 = alloca i32, align 8
-  %s26 = alloca i32, align 4
+  %s7 = alloca i32, align 4
+  %s22 = alloca i32, align 8
+  %s25 = alloca i32, align 4
   %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
   %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
   br label %start
@@ -16,115 +16,115 @@ start:
   %v2 = load i64, ptr %v1, align 8, !invariant.load !{}
   %v3 = getelementptr inbounds i8, ptr %ctx, i64 24
   %v4 = load ptr, ptr %v3, align 8, !invariant.load !{}
-  %v6 = add nsw i64 0, %begin
-  %v7 = add nsw i64 0, %end
-  store i32 16, ptr %s8, align 4
-  br label %head9
-head9:
-  %i14 = phi i64 [ %v6, %start ], [ %n15, %latch11 ]
-  %v16 = icmp slt i64 %i14, %v7
-  br i1 %v16, label %body10, label %done12
-body10:
-  %v17 = trunc i64 %i14 to i32
-  %v18 = and i32 %v17, 1
-  %v19 = icmp eq i32 %v18, 0
-  br i1 %v19, label %then20, label %done22
-then20:
-  br label %check13
-done22:
-  store i32 0, ptr %s23, align 4
-  store i32 1024, ptr %s26, align 4
-  br label %while24
-while24:
-  %v28 = load i32, ptr %s23, align 4
-  %v29 = icmp slt i32 %v28, %v17
-  br i1 %v29, label %then30, label %else31
-then30:
-  br label %done32
-else31:
-  br label %done25
-done32:
-  %v33 = add i32 %v28, 2
-  store i32 %v33, ptr %s23, align 4
-  %v34 = icmp sgt i32 %v33, 5
-  br i1 %v34, label %then35, label %done37
-then35:
-  br label %done25
-done37:
-  br label %check27
-check27:
-  %v40 = load i32, ptr %s26, align 4
-  %v41 = sub i32 %v40, 1
-  store i32 %v41, ptr %s26, align 4
-  %v42 = icmp slt i32 %v41, 0
-  br i1 %v42, label %now38, label %on39, !prof !3
-now38:
-  store i32 1024, ptr %s26, align 4
-  %v45 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !8, !noalias !9
-  %v46 = icmp eq i64 %v45, 0
-  br i1 %v46, label %on44, label %ask43, !prof !4
-ask43:
-  %v47 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v48 = load ptr, ptr %v47, align 8, !invariant.load !{}
-  %v49 = getelementptr inbounds i8, ptr %v48, i64 56
-  %v50 = load ptr, ptr %v49, align 8, !invariant.load !{}
-  %v51 = call preserve_allcc zeroext i1 %v50(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v51, label %exit, label %on44
-on44:
-  br label %on39
-on39:
-  br label %while24
-done25:
-  %v52 = load i32, ptr %s23, align 4
-  %v53 = sext i32 %v52 to i64
-  %v54 = mul nsw i64 %v53, 4
-  %v55 = getelementptr inbounds i8, ptr %v4, i64 %v54
-  %v56 = icmp sge i32 %v52, 0
-  %v57 = icmp slt i32 %v52, 8
-  %v58 = and i1 %v56, %v57
-  br i1 %v58, label %holds61, label %fail59
-fail59:
-  %v62 = getelementptr inbounds i8, ptr %ctx, i64 8
-  %v63 = load ptr, ptr %v62, align 8, !invariant.load !{}
-  %v64 = cmpxchg ptr %v63, i32 0, i32 1 acq_rel acquire
-  %v65 = extractvalue { i32, i1 } %v64, 1
-  br i1 %v65, label %first60, label %exit
-first60:
-  %v66 = getelementptr inbounds i8, ptr %v63, i64 8
-  store i64 0, ptr %v66, align 8
-  %v67 = getelementptr inbounds i8, ptr %v63, i64 16
-  store i32 %v52, ptr %v67, align 8
-  store atomic i32 2, ptr %v63 release, align 8
+  %v5 = add nsw i64 0, %begin
+  %v6 = add nsw i64 0, %end
+  store i32 16, ptr %s7, align 4
+  br label %head8
+head8:
+  %i13 = phi i64 [ %v5, %start ], [ %n14, %latch10 ]
+  %v15 = icmp slt i64 %i13, %v6
+  br i1 %v15, label %body9, label %done11
+body9:
+  %v16 = trunc i64 %i13 to i32
+  %v17 = and i32 %v16, 1
+  %v18 = icmp eq i32 %v17, 0
+  br i1 %v18, label %then19, label %done21
+then19:
+  br label %check12
+done21:
+  store i32 0, ptr %s22, align 4
+  store i32 1024, ptr %s25, align 4
+  br label %while23
+while23:
+  %v27 = load i32, ptr %s22, align 4
+  %v28 = icmp slt i32 %v27, %v16
+  br i1 %v28, label %then29, label %else30
+then29:
+  br label %done31
+else30:
+  br label %done24
+done31:
+  %v32 = add i32 %v27, 2
+  store i32 %v32, ptr %s22, align 4
+  %v33 = icmp sgt i32 %v32, 5
+  br i1 %v33, label %then34, label %done36
+then34:
+  br label %done24
+done36:
+  br label %check26
+check26:
+  %v39 = load i32, ptr %s25, align 4
+  %v40 = sub i32 %v39, 1
+  store i32 %v40, ptr %s25, align 4
+  %v41 = icmp slt i32 %v40, 0
+  br i1 %v41, label %now37, label %on38, !prof !3
+now37:
+  store i32 1024, ptr %s25, align 4
+  %v44 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !8, !noalias !9
+  %v45 = icmp eq i64 %v44, 0
+  br i1 %v45, label %on43, label %ask42, !prof !4
+ask42:
+  %v46 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v47 = load ptr, ptr %v46, align 8, !invariant.load !{}
+  %v48 = getelementptr inbounds i8, ptr %v47, i64 56
+  %v49 = load ptr, ptr %v48, align 8, !invariant.load !{}
+  %v50 = call preserve_allcc zeroext i1 %v49(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v50, label %exit, label %on43
+on43:
+  br label %on38
+on38:
+  br label %while23
+done24:
+  %v51 = load i32, ptr %s22, align 4
+  %v52 = sext i32 %v51 to i64
+  %v53 = mul nsw i64 %v52, 4
+  %v54 = getelementptr inbounds i8, ptr %v4, i64 %v53
+  %v55 = icmp sge i32 %v51, 0
+  %v56 = icmp slt i32 %v51, 8
+  %v57 = and i1 %v55, %v56
+  br i1 %v57, label %holds60, label %fail58
+fail58:
+  %v61 = getelementptr inbounds i8, ptr %ctx, i64 8
+  %v62 = load ptr, ptr %v61, align 8, !invariant.load !{}
+  %v63 = cmpxchg ptr %v62, i32 0, i32 1 acq_rel acquire
+  %v64 = extractvalue { i32, i1 } %v63, 1
+  br i1 %v64, label %first59, label %exit
+first59:
+  %v65 = getelementptr inbounds i8, ptr %v62, i64 8
+  store i64 0, ptr %v65, align 8
+  %v66 = getelementptr inbounds i8, ptr %v62, i64 16
+  store i32 %v51, ptr %v66, align 8
+  store atomic i32 2, ptr %v62 release, align 8
   br label %exit
-holds61:
-  store i32 %v17, ptr %v55, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
-  br label %check13
-check13:
-  %v70 = load i32, ptr %s8, align 4
-  %v71 = sub i32 %v70, 1
-  store i32 %v71, ptr %s8, align 4
-  %v72 = icmp slt i32 %v71, 0
-  br i1 %v72, label %now68, label %on69, !prof !3
-now68:
-  store i32 16, ptr %s8, align 4
-  %v75 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !8, !noalias !9
-  %v76 = icmp eq i64 %v75, 0
-  br i1 %v76, label %on74, label %ask73, !prof !4
-ask73:
-  %v77 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v78 = load ptr, ptr %v77, align 8, !invariant.load !{}
-  %v79 = getelementptr inbounds i8, ptr %v78, i64 56
-  %v80 = load ptr, ptr %v79, align 8, !invariant.load !{}
-  %v81 = call preserve_allcc zeroext i1 %v80(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v81, label %exit, label %on74
-on74:
-  br label %on69
-on69:
-  br label %latch11
-latch11:
-  %n15 = add nsw i64 %i14, 1
-  br label %head9, !llvm.loop !2
-done12:
+holds60:
+  store i32 %v16, ptr %v54, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
+  br label %check12
+check12:
+  %v69 = load i32, ptr %s7, align 4
+  %v70 = sub i32 %v69, 1
+  store i32 %v70, ptr %s7, align 4
+  %v71 = icmp slt i32 %v70, 0
+  br i1 %v71, label %now67, label %on68, !prof !3
+now67:
+  store i32 16, ptr %s7, align 4
+  %v74 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !8, !noalias !9
+  %v75 = icmp eq i64 %v74, 0
+  br i1 %v75, label %on73, label %ask72, !prof !4
+ask72:
+  %v76 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v77 = load ptr, ptr %v76, align 8, !invariant.load !{}
+  %v78 = getelementptr inbounds i8, ptr %v77, i64 56
+  %v79 = load ptr, ptr %v78, align 8, !invariant.load !{}
+  %v80 = call preserve_allcc zeroext i1 %v79(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v80, label %exit, label %on73
+on73:
+  br label %on68
+on68:
+  br label %latch10
+latch10:
+  %n14 = add nsw i64 %i13, 1
+  br label %head8, !llvm.loop !2
+done11:
   br label %exit
 exit:
   ret void

@@ -18,54 +18,54 @@ start:
   %v6 = load ptr, ptr %v5, align 8, !invariant.load !{}
   %v7 = getelementptr inbounds i8, ptr %ctx, i64 24
   %v8 = load ptr, ptr %v7, align 8, !invariant.load !{}
-  %v10 = add nsw i64 0, %begin
-  %v11 = add nsw i64 0, %end
-  br label %stretch12
-stretch12:
-  %p16 = phi i64 [ %v10, %start ], [ %q17, %done33 ]
-  %v18 = sub i64 %v11, %p16
-  %v19 = icmp sgt i64 %v18, 38400
-  br i1 %v19, label %more13, label %inside14, !prof !1
-more13:
-  %v22 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !14, !noalias !15
-  %v23 = icmp eq i64 %v22, 0
-  br i1 %v23, label %on21, label %ask20, !prof !2
-ask20:
-  %v24 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v25 = load ptr, ptr %v24, align 8, !invariant.load !{}
-  %v26 = getelementptr inbounds i8, ptr %v25, i64 56
-  %v27 = load ptr, ptr %v26, align 8, !invariant.load !{}
-  %v28 = call preserve_allcc zeroext i1 %v27(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v28, label %exit, label %on21
-on21:
-  %v29 = add i64 %p16, 38400
-  br label %inside14
-inside14:
-  %q17 = phi i64 [ %v11, %stretch12 ], [ %v29, %on21 ]
-  br label %head30
-head30:
-  %i34 = phi i64 [ %p16, %inside14 ], [ %n35, %latch32 ]
-  %v36 = icmp slt i64 %i34, %q17
-  br i1 %v36, label %body31, label %done33
-body31:
-  %v37 = mul nsw i64 %i34, 4
-  %v38 = getelementptr inbounds i8, ptr %v6, i64 %v37
-  %v39 = load i32, ptr %v38, align 4, !alias.scope !16, !noalias !17, !llvm.access.group !0
-  %v40 = and i32 %v39, 15
-  %v41 = sext i32 %v40 to i64
-  %v42 = mul nsw i64 %v41, 4
-  %v43 = getelementptr inbounds i8, ptr %v4, i64 %v42
-  %v44 = load i32, ptr %v43, align 4, !alias.scope !18, !noalias !19
-  %v45 = add i32 %v44, 1
-  store i32 %v45, ptr %v43, align 4, !alias.scope !18, !noalias !19
-  br label %latch32
-latch32:
-  %n35 = add nsw i64 %i34, 1
-  br label %head30, !llvm.loop !4
-done33:
-  %v46 = icmp slt i64 %q17, %v11
-  br i1 %v46, label %stretch12, label %done15, !prof !1
-done15:
+  %v9 = add nsw i64 0, %begin
+  %v10 = add nsw i64 0, %end
+  br label %stretch11
+stretch11:
+  %p15 = phi i64 [ %v9, %start ], [ %q16, %done32 ]
+  %v17 = sub i64 %v10, %p15
+  %v18 = icmp sgt i64 %v17, 38400
+  br i1 %v18, label %more12, label %inside13, !prof !1
+more12:
+  %v21 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !14, !noalias !15
+  %v22 = icmp eq i64 %v21, 0
+  br i1 %v22, label %on20, label %ask19, !prof !2
+ask19:
+  %v23 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v24 = load ptr, ptr %v23, align 8, !invariant.load !{}
+  %v25 = getelementptr inbounds i8, ptr %v24, i64 56
+  %v26 = load ptr, ptr %v25, align 8, !invariant.load !{}
+  %v27 = call preserve_allcc zeroext i1 %v26(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v27, label %exit, label %on20
+on20:
+  %v28 = add i64 %p15, 38400
+  br label %inside13
+inside13:
+  %q16 = phi i64 [ %v10, %stretch11 ], [ %v28, %on20 ]
+  br label %head29
+head29:
+  %i33 = phi i64 [ %p15, %inside13 ], [ %n34, %latch31 ]
+  %v35 = icmp slt i64 %i33, %q16
+  br i1 %v35, label %body30, label %done32
+body30:
+  %v36 = mul nsw i64 %i33, 4
+  %v37 = getelementptr inbounds i8, ptr %v6, i64 %v36
+  %v38 = load i32, ptr %v37, align 4, !alias.scope !16, !noalias !17, !llvm.access.group !0
+  %v39 = and i32 %v38, 15
+  %v40 = sext i32 %v39 to i64
+  %v41 = mul nsw i64 %v40, 4
+  %v42 = getelementptr inbounds i8, ptr %v4, i64 %v41
+  %v43 = load i32, ptr %v42, align 4, !alias.scope !18, !noalias !19
+  %v44 = add i32 %v43, 1
+  store i32 %v44, ptr %v42, align 4, !alias.scope !18, !noalias !19
+  br label %latch31
+latch31:
+  %n34 = add nsw i64 %i33, 1
+  br label %head29, !llvm.loop !4
+done32:
+  %v45 = icmp slt i64 %q16, %v10
+  br i1 %v45, label %stretch11, label %done14, !prof !1
+done14:
   br label %exit
 exit:
   ret void

@@ -10,14 +10,14 @@ define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin,
 entry:
   %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
   %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
-  %s37 = alloca float, align 8
-  %s44 = alloca <8 x float>, align 64
+  %s36 = alloca float, align 8
+  %s43 = alloca <8 x float>, align 64
+  %s73 = alloca <8 x float>, align 64
   %s74 = alloca <8 x float>, align 64
-  %s75 = alloca <8 x float>, align 64
-  %s76 = alloca i32, align 4
+  %s75 = alloca i32, align 4
+  %s111 = alloca <8 x float>, align 64
   %s112 = alloca <8 x float>, align 64
-  %s113 = alloca <8 x float>, align 64
-  %s178 = alloca <8 x float>, align 64
+  %s177 = alloca <8 x float>, align 64
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 32
@@ -28,233 +28,233 @@ start:
   %v6 = load ptr, ptr %v5, align 8, !invariant.load !{}
   %v7 = getelementptr inbounds i8, ptr %ctx, i64 48
   %v8 = load ptr, ptr %v7, align 8, !invariant.load !{}
-  %v10 = add nsw i64 0, %begin
-  %v11 = add nsw i64 0, %end
-  br label %stretch12
-stretch12:
-  %p16 = phi i64 [ %v10, %start ], [ %q17, %done33 ]
-  %v18 = sub i64 %v11, %p16
-  %v19 = icmp sgt i64 %v18, 256
-  br i1 %v19, label %more13, label %inside14, !prof !1
-more13:
-  %v22 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !11, !noalias !12
-  %v23 = icmp eq i64 %v22, 0
-  br i1 %v23, label %on21, label %ask20, !prof !2
-ask20:
-  %v24 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v25 = load ptr, ptr %v24, align 8, !invariant.load !{}
-  %v26 = getelementptr inbounds i8, ptr %v25, i64 56
-  %v27 = load ptr, ptr %v26, align 8, !invariant.load !{}
-  %v28 = call preserve_allcc zeroext i1 %v27(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v28, label %exit, label %on21
-on21:
-  %v29 = add i64 %p16, 256
-  br label %inside14
-inside14:
-  %q17 = phi i64 [ %v11, %stretch12 ], [ %v29, %on21 ]
-  br label %head30
-head30:
-  %i34 = phi i64 [ %p16, %inside14 ], [ %n35, %latch32 ]
-  %v36 = icmp slt i64 %i34, %q17
-  br i1 %v36, label %body31, label %done33
-body31:
-  store float 0x0000000000000000, ptr %s37, align 4
-  %v38 = mul nsw i64 %i34, 4
-  %v39 = getelementptr inbounds i8, ptr %v2, i64 %v38
-  %v40 = mul nsw i64 %i34, 4
-  %v41 = getelementptr inbounds i8, ptr %v4, i64 %v40
-  %v42 = load float, ptr %v39, align 4, !alias.scope !13, !noalias !14, !llvm.access.group !0
-  %v43 = load float, ptr %v41, align 4, !alias.scope !15, !noalias !16, !llvm.access.group !0
-  store <8 x float> splat (float 0x8000000000000000), ptr %s44, align 4
-  br label %head45
-head45:
-  %i49 = phi i64 [ 0, %body31 ], [ %n50, %latch47 ]
-  %v51 = icmp slt i64 %i49, 2
-  br i1 %v51, label %body46, label %done48
-body46:
-  %v52 = mul nsw i64 %i34, 8
-  %v53 = mul nsw i64 %i49, 4
-  %v54 = getelementptr inbounds i8, ptr %v6, i64 %v52
-  %v55 = getelementptr inbounds i8, ptr %v54, i64 %v53
-  %v56 = load i32, ptr %v55, align 4, !alias.scope !17, !noalias !18, !llvm.access.group !0
-  %v57 = sext i32 %v56 to i64
-  %v58 = mul nsw i64 %i34, 8
-  %v59 = mul nsw i64 %i49, 4
-  %v60 = getelementptr inbounds i8, ptr %v6, i64 %v58
-  %v61 = getelementptr inbounds i8, ptr %v60, i64 %v59
-  %v62 = getelementptr inbounds i8, ptr %v61, i64 8
-  %v63 = load i32, ptr %v62, align 4, !alias.scope !17, !noalias !18, !llvm.access.group !0
-  %v64 = sext i32 %v63 to i64
-  %v65 = sub i64 %v64, %v57
-  %v66 = and i64 %v65, 15
-  %v67 = icmp slt i64 %v57, %v64
-  %v68 = select i1 %v67, i64 %v66, i64 0
-  %v69 = sub i64 %v64, %v68
-  %v70 = icmp slt i64 %v57, %v69
-  br i1 %v70, label %then71, label %done73
-then71:
+  %v9 = add nsw i64 0, %begin
+  %v10 = add nsw i64 0, %end
+  br label %stretch11
+stretch11:
+  %p15 = phi i64 [ %v9, %start ], [ %q16, %done32 ]
+  %v17 = sub i64 %v10, %p15
+  %v18 = icmp sgt i64 %v17, 256
+  br i1 %v18, label %more12, label %inside13, !prof !1
+more12:
+  %v21 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !11, !noalias !12
+  %v22 = icmp eq i64 %v21, 0
+  br i1 %v22, label %on20, label %ask19, !prof !2
+ask19:
+  %v23 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v24 = load ptr, ptr %v23, align 8, !invariant.load !{}
+  %v25 = getelementptr inbounds i8, ptr %v24, i64 56
+  %v26 = load ptr, ptr %v25, align 8, !invariant.load !{}
+  %v27 = call preserve_allcc zeroext i1 %v26(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v27, label %exit, label %on20
+on20:
+  %v28 = add i64 %p15, 256
+  br label %inside13
+inside13:
+  %q16 = phi i64 [ %v10, %stretch11 ], [ %v28, %on20 ]
+  br label %head29
+head29:
+  %i33 = phi i64 [ %p15, %inside13 ], [ %n34, %latch31 ]
+  %v35 = icmp slt i64 %i33, %q16
+  br i1 %v35, label %body30, label %done32
+body30:
+  store float 0x0000000000000000, ptr %s36, align 4
+  %v37 = mul nsw i64 %i33, 4
+  %v38 = getelementptr inbounds i8, ptr %v2, i64 %v37
+  %v39 = mul nsw i64 %i33, 4
+  %v40 = getelementptr inbounds i8, ptr %v4, i64 %v39
+  %v41 = load float, ptr %v38, align 4, !alias.scope !13, !noalias !14, !llvm.access.group !0
+  %v42 = load float, ptr %v40, align 4, !alias.scope !15, !noalias !16, !llvm.access.group !0
+  store <8 x float> splat (float 0x8000000000000000), ptr %s43, align 4
+  br label %head44
+head44:
+  %i48 = phi i64 [ 0, %body30 ], [ %n49, %latch46 ]
+  %v50 = icmp slt i64 %i48, 2
+  br i1 %v50, label %body45, label %done47
+body45:
+  %v51 = mul nsw i64 %i33, 8
+  %v52 = mul nsw i64 %i48, 4
+  %v53 = getelementptr inbounds i8, ptr %v6, i64 %v51
+  %v54 = getelementptr inbounds i8, ptr %v53, i64 %v52
+  %v55 = load i32, ptr %v54, align 4, !alias.scope !17, !noalias !18, !llvm.access.group !0
+  %v56 = sext i32 %v55 to i64
+  %v57 = mul nsw i64 %i33, 8
+  %v58 = mul nsw i64 %i48, 4
+  %v59 = getelementptr inbounds i8, ptr %v6, i64 %v57
+  %v60 = getelementptr inbounds i8, ptr %v59, i64 %v58
+  %v61 = getelementptr inbounds i8, ptr %v60, i64 8
+  %v62 = load i32, ptr %v61, align 4, !alias.scope !17, !noalias !18, !llvm.access.group !0
+  %v63 = sext i32 %v62 to i64
+  %v64 = sub i64 %v63, %v56
+  %v65 = and i64 %v64, 15
+  %v66 = icmp slt i64 %v56, %v63
+  %v67 = select i1 %v66, i64 %v65, i64 0
+  %v68 = sub i64 %v63, %v67
+  %v69 = icmp slt i64 %v56, %v68
+  br i1 %v69, label %then70, label %done72
+then70:
+  store <8 x float> splat (float 0x8000000000000000), ptr %s73, align 4
   store <8 x float> splat (float 0x8000000000000000), ptr %s74, align 4
-  store <8 x float> splat (float 0x8000000000000000), ptr %s75, align 4
-  store i32 1024, ptr %s76, align 4
-  %v84 = icmp slt i64 %v57, %v69
-  br i1 %v84, label %enter77, label %done80
-enter77:
-  br label %body78
-body78:
-  %i82 = phi i64 [ %v57, %enter77 ], [ %n83, %latch79 ]
-  %v85 = sub i64 %v69, %i82
-  %v86 = mul i64 %i82, 4
-  %v87 = getelementptr i8, ptr %v2, i64 %v86
-  %v88 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v87, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
-  %v89 = getelementptr i8, ptr %v87, i64 32
-  %v90 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v89, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
-  %v91 = insertelement <8 x float> poison, float %v42, i64 0
-  %v92 = shufflevector <8 x float> %v91, <8 x float> poison, <8 x i32> zeroinitializer
-  %v93 = fsub reassoc arcp contract afn <8 x float> %v88, %v92
-  %v94 = fsub reassoc arcp contract afn <8 x float> %v90, %v92
+  store i32 1024, ptr %s75, align 4
+  %v83 = icmp slt i64 %v56, %v68
+  br i1 %v83, label %enter76, label %done79
+enter76:
+  br label %body77
+body77:
+  %i81 = phi i64 [ %v56, %enter76 ], [ %n82, %latch78 ]
+  %v84 = sub i64 %v68, %i81
+  %v85 = mul i64 %i81, 4
+  %v86 = getelementptr i8, ptr %v2, i64 %v85
+  %v87 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v86, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
+  %v88 = getelementptr i8, ptr %v86, i64 32
+  %v89 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v88, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
+  %v90 = insertelement <8 x float> poison, float %v41, i64 0
+  %v91 = shufflevector <8 x float> %v90, <8 x float> poison, <8 x i32> zeroinitializer
+  %v92 = fsub reassoc arcp contract afn <8 x float> %v87, %v91
+  %v93 = fsub reassoc arcp contract afn <8 x float> %v89, %v91
+  %v94 = fmul reassoc arcp contract afn <8 x float> %v92, %v92
   %v95 = fmul reassoc arcp contract afn <8 x float> %v93, %v93
-  %v96 = fmul reassoc arcp contract afn <8 x float> %v94, %v94
-  %v97 = mul i64 %i82, 4
-  %v98 = getelementptr i8, ptr %v4, i64 %v97
-  %v99 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v98, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
-  %v100 = getelementptr i8, ptr %v98, i64 32
-  %v101 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v100, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
-  %v102 = insertelement <8 x float> poison, float %v43, i64 0
-  %v103 = shufflevector <8 x float> %v102, <8 x float> poison, <8 x i32> zeroinitializer
-  %v104 = fsub reassoc arcp contract afn <8 x float> %v99, %v103
-  %v105 = fsub reassoc arcp contract afn <8 x float> %v101, %v103
+  %v96 = mul i64 %i81, 4
+  %v97 = getelementptr i8, ptr %v4, i64 %v96
+  %v98 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v97, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
+  %v99 = getelementptr i8, ptr %v97, i64 32
+  %v100 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v99, <8 x i1> splat (i1 true), <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
+  %v101 = insertelement <8 x float> poison, float %v42, i64 0
+  %v102 = shufflevector <8 x float> %v101, <8 x float> poison, <8 x i32> zeroinitializer
+  %v103 = fsub reassoc arcp contract afn <8 x float> %v98, %v102
+  %v104 = fsub reassoc arcp contract afn <8 x float> %v100, %v102
+  %v105 = fmul reassoc arcp contract afn <8 x float> %v103, %v103
   %v106 = fmul reassoc arcp contract afn <8 x float> %v104, %v104
-  %v107 = fmul reassoc arcp contract afn <8 x float> %v105, %v105
+  %v107 = fadd reassoc arcp contract afn <8 x float> %v94, %v105
   %v108 = fadd reassoc arcp contract afn <8 x float> %v95, %v106
-  %v109 = fadd reassoc arcp contract afn <8 x float> %v96, %v107
+  %v109 = fcmp olt <8 x float> %v107, splat (float 0x3FF0000000000000)
   %v110 = fcmp olt <8 x float> %v108, splat (float 0x3FF0000000000000)
-  %v111 = fcmp olt <8 x float> %v109, splat (float 0x3FF0000000000000)
+  store <8 x float> splat (float 0x0000000000000000), ptr %s111, align 4
   store <8 x float> splat (float 0x0000000000000000), ptr %s112, align 4
-  store <8 x float> splat (float 0x0000000000000000), ptr %s113, align 4
+  store <8 x float> splat (float 0x8000000000000000), ptr %s111, align 4
   store <8 x float> splat (float 0x8000000000000000), ptr %s112, align 4
-  store <8 x float> splat (float 0x8000000000000000), ptr %s113, align 4
+  %v113 = and <8 x i1> splat (i1 true), %v109
   %v114 = and <8 x i1> splat (i1 true), %v110
-  %v115 = and <8 x i1> splat (i1 true), %v111
-  %v116 = load <8 x float>, ptr %s112, align 4
-  %v117 = select <8 x i1> %v114, <8 x float> %v108, <8 x float> %v116
-  store <8 x float> %v117, ptr %s112, align 4
-  %v118 = load <8 x float>, ptr %s113, align 4
-  %v119 = select <8 x i1> %v115, <8 x float> %v109, <8 x float> %v118
-  store <8 x float> %v119, ptr %s113, align 4
+  %v115 = load <8 x float>, ptr %s111, align 4
+  %v116 = select <8 x i1> %v113, <8 x float> %v107, <8 x float> %v115
+  store <8 x float> %v116, ptr %s111, align 4
+  %v117 = load <8 x float>, ptr %s112, align 4
+  %v118 = select <8 x i1> %v114, <8 x float> %v108, <8 x float> %v117
+  store <8 x float> %v118, ptr %s112, align 4
+  %v119 = load <8 x float>, ptr %s111, align 4
   %v120 = load <8 x float>, ptr %s112, align 4
-  %v121 = load <8 x float>, ptr %s113, align 4
-  %v122 = load <8 x float>, ptr %s74, align 4
-  %v123 = fadd reassoc arcp contract afn <8 x float> %v122, %v120
-  %v124 = select <8 x i1> splat (i1 true), <8 x float> %v123, <8 x float> %v122
-  store <8 x float> %v124, ptr %s74, align 4
-  %v125 = load <8 x float>, ptr %s75, align 4
-  %v126 = fadd reassoc arcp contract afn <8 x float> %v125, %v121
-  %v127 = select <8 x i1> splat (i1 true), <8 x float> %v126, <8 x float> %v125
-  store <8 x float> %v127, ptr %s75, align 4
-  br label %check81
-check81:
-  %v130 = load i32, ptr %s76, align 4
-  %v131 = sub i32 %v130, 1
-  store i32 %v131, ptr %s76, align 4
-  %v132 = icmp slt i32 %v131, 0
-  br i1 %v132, label %now128, label %on129, !prof !1
-now128:
-  store i32 1024, ptr %s76, align 4
-  %v135 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !11, !noalias !12
-  %v136 = icmp eq i64 %v135, 0
-  br i1 %v136, label %on134, label %ask133, !prof !2
-ask133:
-  %v137 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v138 = load ptr, ptr %v137, align 8, !invariant.load !{}
-  %v139 = getelementptr inbounds i8, ptr %v138, i64 56
-  %v140 = load ptr, ptr %v139, align 8, !invariant.load !{}
-  %v141 = call preserve_allcc zeroext i1 %v140(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v141, label %exit, label %on134
-on134:
-  br label %on129
-on129:
-  br label %latch79
-latch79:
-  %n83 = add nsw i64 %i82, 16
-  %v142 = icmp ugt i64 %v85, 16
-  br i1 %v142, label %body78, label %done80
-done80:
-  %v143 = load <8 x float>, ptr %s44, align 4
+  %v121 = load <8 x float>, ptr %s73, align 4
+  %v122 = fadd reassoc arcp contract afn <8 x float> %v121, %v119
+  %v123 = select <8 x i1> splat (i1 true), <8 x float> %v122, <8 x float> %v121
+  store <8 x float> %v123, ptr %s73, align 4
+  %v124 = load <8 x float>, ptr %s74, align 4
+  %v125 = fadd reassoc arcp contract afn <8 x float> %v124, %v120
+  %v126 = select <8 x i1> splat (i1 true), <8 x float> %v125, <8 x float> %v124
+  store <8 x float> %v126, ptr %s74, align 4
+  br label %check80
+check80:
+  %v129 = load i32, ptr %s75, align 4
+  %v130 = sub i32 %v129, 1
+  store i32 %v130, ptr %s75, align 4
+  %v131 = icmp slt i32 %v130, 0
+  br i1 %v131, label %now127, label %on128, !prof !1
+now127:
+  store i32 1024, ptr %s75, align 4
+  %v134 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !11, !noalias !12
+  %v135 = icmp eq i64 %v134, 0
+  br i1 %v135, label %on133, label %ask132, !prof !2
+ask132:
+  %v136 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v137 = load ptr, ptr %v136, align 8, !invariant.load !{}
+  %v138 = getelementptr inbounds i8, ptr %v137, i64 56
+  %v139 = load ptr, ptr %v138, align 8, !invariant.load !{}
+  %v140 = call preserve_allcc zeroext i1 %v139(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v140, label %exit, label %on133
+on133:
+  br label %on128
+on128:
+  br label %latch78
+latch78:
+  %n82 = add nsw i64 %i81, 16
+  %v141 = icmp ugt i64 %v84, 16
+  br i1 %v141, label %body77, label %done79
+done79:
+  %v142 = load <8 x float>, ptr %s43, align 4
+  %v143 = load <8 x float>, ptr %s73, align 4
   %v144 = load <8 x float>, ptr %s74, align 4
-  %v145 = load <8 x float>, ptr %s75, align 4
-  %v146 = fadd reassoc arcp contract afn <8 x float> %v143, %v144
-  %v147 = fadd reassoc arcp contract afn <8 x float> %v145, %v146
-  store <8 x float> %v147, ptr %s44, align 4
-  br label %done73
-done73:
-  %v154 = icmp slt i64 0, %v68
-  br i1 %v154, label %enter148, label %done151
-enter148:
-  br label %body149
-body149:
-  %i152 = phi i64 [ 0, %enter148 ], [ %n153, %latch150 ]
-  %v155 = sub i64 %v68, %i152
-  %v156 = call i64 @llvm.umin.i64(i64 %v155, i64 8)
-  %v157 = trunc i64 %v156 to i32
-  %v158 = insertelement <8 x i32> poison, i32 %v157, i64 0
-  %v159 = shufflevector <8 x i32> %v158, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v160 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v159
-  %v161 = add i64 %v69, %i152
-  %v162 = mul i64 %v161, 4
-  %v163 = getelementptr i8, ptr %v2, i64 %v162
-  %v164 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v163, <8 x i1> %v160, <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
-  %v165 = insertelement <8 x float> poison, float %v42, i64 0
-  %v166 = shufflevector <8 x float> %v165, <8 x float> poison, <8 x i32> zeroinitializer
-  %v167 = fsub reassoc arcp contract afn <8 x float> %v164, %v166
-  %v168 = fmul reassoc arcp contract afn <8 x float> %v167, %v167
-  %v169 = mul i64 %v161, 4
-  %v170 = getelementptr i8, ptr %v4, i64 %v169
-  %v171 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v170, <8 x i1> %v160, <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
-  %v172 = insertelement <8 x float> poison, float %v43, i64 0
-  %v173 = shufflevector <8 x float> %v172, <8 x float> poison, <8 x i32> zeroinitializer
-  %v174 = fsub reassoc arcp contract afn <8 x float> %v171, %v173
-  %v175 = fmul reassoc arcp contract afn <8 x float> %v174, %v174
-  %v176 = fadd reassoc arcp contract afn <8 x float> %v168, %v175
-  %v177 = fcmp olt <8 x float> %v176, splat (float 0x3FF0000000000000)
-  store <8 x float> splat (float 0x0000000000000000), ptr %s178, align 4
-  store <8 x float> splat (float 0x8000000000000000), ptr %s178, align 4
-  %v179 = and <8 x i1> %v160, %v177
-  %v180 = load <8 x float>, ptr %s178, align 4
-  %v181 = select <8 x i1> %v179, <8 x float> %v176, <8 x float> %v180
-  store <8 x float> %v181, ptr %s178, align 4
-  %v182 = load <8 x float>, ptr %s178, align 4
-  %v183 = load <8 x float>, ptr %s44, align 4
-  %v184 = fadd reassoc arcp contract afn <8 x float> %v183, %v182
-  %v185 = select <8 x i1> %v160, <8 x float> %v184, <8 x float> %v183
-  store <8 x float> %v185, ptr %s44, align 4
-  br label %latch150
-latch150:
-  %n153 = add nsw i64 %i152, 8
-  %v186 = icmp ugt i64 %v155, 8
-  br i1 %v186, label %body149, label %done151
-done151:
-  br label %latch47
-latch47:
-  %n50 = add nsw i64 %i49, 1
-  br label %head45
-done48:
-  %v187 = load <8 x float>, ptr %s44, align 4
-  %v188 = call reassoc arcp contract afn float @llvm.vector.reduce.fadd.v8f32(float 0x8000000000000000, <8 x float> %v187)
-  %v189 = load float, ptr %s37, align 4
-  %v190 = fadd reassoc arcp contract afn float %v189, %v188
-  store float %v190, ptr %s37, align 4
-  %v191 = load float, ptr %s37, align 4
-  %v192 = mul nsw i64 %i34, 4
-  %v193 = getelementptr inbounds i8, ptr %v8, i64 %v192
-  store float %v191, ptr %v193, align 4, !alias.scope !19, !noalias !20, !llvm.access.group !0
-  br label %latch32
-latch32:
-  %n35 = add nsw i64 %i34, 1
-  br label %head30, !llvm.loop !4
-done33:
-  %v194 = icmp slt i64 %q17, %v11
-  br i1 %v194, label %stretch12, label %done15, !prof !1
-done15:
+  %v145 = fadd reassoc arcp contract afn <8 x float> %v142, %v143
+  %v146 = fadd reassoc arcp contract afn <8 x float> %v144, %v145
+  store <8 x float> %v146, ptr %s43, align 4
+  br label %done72
+done72:
+  %v153 = icmp slt i64 0, %v67
+  br i1 %v153, label %enter147, label %done150
+enter147:
+  br label %body148
+body148:
+  %i151 = phi i64 [ 0, %enter147 ], [ %n152, %latch149 ]
+  %v154 = sub i64 %v67, %i151
+  %v155 = call i64 @llvm.umin.i64(i64 %v154, i64 8)
+  %v156 = trunc i64 %v155 to i32
+  %v157 = insertelement <8 x i32> poison, i32 %v156, i64 0
+  %v158 = shufflevector <8 x i32> %v157, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v159 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v158
+  %v160 = add i64 %v68, %i151
+  %v161 = mul i64 %v160, 4
+  %v162 = getelementptr i8, ptr %v2, i64 %v161
+  %v163 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v162, <8 x i1> %v159, <8 x float> zeroinitializer), !alias.scope !13, !noalias !14
+  %v164 = insertelement <8 x float> poison, float %v41, i64 0
+  %v165 = shufflevector <8 x float> %v164, <8 x float> poison, <8 x i32> zeroinitializer
+  %v166 = fsub reassoc arcp contract afn <8 x float> %v163, %v165
+  %v167 = fmul reassoc arcp contract afn <8 x float> %v166, %v166
+  %v168 = mul i64 %v160, 4
+  %v169 = getelementptr i8, ptr %v4, i64 %v168
+  %v170 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v169, <8 x i1> %v159, <8 x float> zeroinitializer), !alias.scope !15, !noalias !16
+  %v171 = insertelement <8 x float> poison, float %v42, i64 0
+  %v172 = shufflevector <8 x float> %v171, <8 x float> poison, <8 x i32> zeroinitializer
+  %v173 = fsub reassoc arcp contract afn <8 x float> %v170, %v172
+  %v174 = fmul reassoc arcp contract afn <8 x float> %v173, %v173
+  %v175 = fadd reassoc arcp contract afn <8 x float> %v167, %v174
+  %v176 = fcmp olt <8 x float> %v175, splat (float 0x3FF0000000000000)
+  store <8 x float> splat (float 0x0000000000000000), ptr %s177, align 4
+  store <8 x float> splat (float 0x8000000000000000), ptr %s177, align 4
+  %v178 = and <8 x i1> %v159, %v176
+  %v179 = load <8 x float>, ptr %s177, align 4
+  %v180 = select <8 x i1> %v178, <8 x float> %v175, <8 x float> %v179
+  store <8 x float> %v180, ptr %s177, align 4
+  %v181 = load <8 x float>, ptr %s177, align 4
+  %v182 = load <8 x float>, ptr %s43, align 4
+  %v183 = fadd reassoc arcp contract afn <8 x float> %v182, %v181
+  %v184 = select <8 x i1> %v159, <8 x float> %v183, <8 x float> %v182
+  store <8 x float> %v184, ptr %s43, align 4
+  br label %latch149
+latch149:
+  %n152 = add nsw i64 %i151, 8
+  %v185 = icmp ugt i64 %v154, 8
+  br i1 %v185, label %body148, label %done150
+done150:
+  br label %latch46
+latch46:
+  %n49 = add nsw i64 %i48, 1
+  br label %head44
+done47:
+  %v186 = load <8 x float>, ptr %s43, align 4
+  %v187 = call reassoc arcp contract afn float @llvm.vector.reduce.fadd.v8f32(float 0x8000000000000000, <8 x float> %v186)
+  %v188 = load float, ptr %s36, align 4
+  %v189 = fadd reassoc arcp contract afn float %v188, %v187
+  store float %v189, ptr %s36, align 4
+  %v190 = load float, ptr %s36, align 4
+  %v191 = mul nsw i64 %i33, 4
+  %v192 = getelementptr inbounds i8, ptr %v8, i64 %v191
+  store float %v190, ptr %v192, align 4, !alias.scope !19, !noalias !20, !llvm.access.group !0
+  br label %latch31
+latch31:
+  %n34 = add nsw i64 %i33, 1
+  br label %head29, !llvm.loop !4
+done32:
+  %v193 = icmp slt i64 %q16, %v10
+  br i1 %v193, label %stretch11, label %done14, !prof !1
+done14:
   br label %exit
 exit:
   ret void

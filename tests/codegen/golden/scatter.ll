@@ -10,12 +10,12 @@ declare <4 x float> @llvm.masked.load.v4f32.p0(ptr, <4 x i1>, <4 x float>)
 
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
-  %s120 = alloca <8 x ptr>, align 64
+  %s119 = alloca <8 x ptr>, align 64
+  %s120 = alloca <8 x float>, align 64
   %s121 = alloca <8 x float>, align 64
   %s122 = alloca <8 x float>, align 64
-  %s123 = alloca <8 x float>, align 64
-  %s124 = alloca <8 x ptr>, align 64
-  %s125 = alloca <8 x float>, align 64
+  %s123 = alloca <8 x ptr>, align 64
+  %s124 = alloca <8 x float>, align 64
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 24
@@ -24,58 +24,59 @@ start:
   %v4 = load ptr, ptr %v3, align 8, !invariant.load !{}
   %v5 = getelementptr inbounds i8, ptr %ctx, i64 40
   %v6 = load ptr, ptr %v5, align 8, !invariant.load !{}
-  %v8 = mul i64 %begin, 8
-  %v9 = add i64 0, %v8
-  %v10 = mul i64 %end, 8
-  %v11 = add i64 0, %v10
-  %v12 = call i64 @llvm.smin.i64(i64 %v11, i64 100)
-  %v19 = icmp slt i64 %v9, %v12
-  br i1 %v19, label %enter13, label %done16
-enter13:
-  br label %body14
-body14:
-  %i17 = phi i64 [ %v9, %enter13 ], [ %n18, %latch15 ]
-  %v20 = sub i64 %v12, %i17
-  %v21 = call i64 @llvm.umin.i64(i64 %v20, i64 8)
-  %v22 = trunc i64 %v21 to i32
-  %v23 = insertelement <8 x i32> poison, i32 %v22, i64 0
-  %v24 = shufflevector <8 x i32> %v23, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v25 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v24
-  %v26 = mul i64 %i17, 4
-  %v27 = getelementptr i8, ptr %v2, i64 %v26
-  %v28 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v27, <8 x i1> %v25, <8 x float> zeroinitializer), !alias.scope !7, !noalias !8
-  %v29 = fmul reassoc arcp contract afn <8 x float> %v28, splat (float 0x4020000000000000)
-  %v30 = fcmp ord <8 x float> %v29, %v29
-  %v31 = select <8 x i1> %v30, <8 x float> %v29, <8 x float> splat (float 0x0000000000000000)
-  %v32 = fcmp ogt <8 x float> %v31, splat (float 0xC1E0000000000000)
-  %v33 = select <8 x i1> %v32, <8 x float> %v31, <8 x float> splat (float 0xC1E0000000000000)
-  %v34 = fcmp olt <8 x float> %v33, splat (float 0x41DFFFFFE0000000)
-  %v35 = select <8 x i1> %v34, <8 x float> %v33, <8 x float> splat (float 0x41DFFFFFE0000000)
-  %v36 = fptosi <8 x float> %v35 to <8 x i32>
-  %v37 = fcmp ogt <8 x float> %v31, splat (float 0x41DFFFFFE0000000)
-  %v38 = select <8 x i1> %v37, <8 x i32> splat (i32 2147483647), <8 x i32> %v36
-  %v39 = sext <8 x i32> %v38 to <8 x i64>
-  %v40 = mul <8 x i32> %v38, splat (i32 12)
-  %v41 = sext <8 x i32> %v40 to <8 x i64>
-  %v42 = getelementptr i8, ptr %v4, <8 x i64> %v41
-  %v43 = getelementptr i8, <8 x ptr> %v42, i64 4
-  %v44 = getelementptr i8, <8 x ptr> %v42, i64 8
-  %v45 = bitcast <8 x i1> %v25 to i8
-  %v46 = call i8 @llvm.cttz.i8(i8 %v45, i1 false)
-  %v47 = and i8 %v46, 7
-  %v48 = zext i8 %v47 to i64
-  %v49 = extractelement <8 x ptr> %v42, i64 %v48
-  %v50 = insertelement <8 x ptr> poison, ptr %v49, i64 0
-  %v51 = shufflevector <8 x ptr> %v50, <8 x ptr> poison, <8 x i32> zeroinitializer
-  %v52 = select <8 x i1> %v25, <8 x ptr> %v42, <8 x ptr> %v51
-  %v53 = extractelement <8 x ptr> %v52, i64 0
-  %v54 = extractelement <8 x ptr> %v52, i64 1
-  %v55 = extractelement <8 x ptr> %v52, i64 2
-  %v56 = extractelement <8 x ptr> %v52, i64 3
-  %v57 = extractelement <8 x ptr> %v52, i64 4
-  %v58 = extractelement <8 x ptr> %v52, i64 5
-  %v59 = extractelement <8 x ptr> %v52, i64 6
-  %v60 = extractelement <8 x ptr> %v52, i64 7
+  %v7 = mul i64 %begin, 8
+  %v8 = add i64 0, %v7
+  %v9 = mul i64 %end, 8
+  %v10 = add i64 0, %v9
+  %v11 = call i64 @llvm.smin.i64(i64 %v10, i64 100)
+  %v18 = icmp slt i64 %v8, %v11
+  br i1 %v18, label %enter12, label %done15
+enter12:
+  br label %body13
+body13:
+  %i16 = phi i64 [ %v8, %enter12 ], [ %n17, %latch14 ]
+  %v19 = sub i64 %v11, %i16
+  %v20 = call i64 @llvm.umin.i64(i64 %v19, i64 8)
+  %v21 = trunc i64 %v20 to i32
+  %v22 = insertelement <8 x i32> poison, i32 %v21, i64 0
+  %v23 = shufflevector <8 x i32> %v22, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v24 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v23
+  %v25 = mul i64 %i16, 4
+  %v26 = getelementptr i8, ptr %v2, i64 %v25
+  %v27 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v26, <8 x i1> %v24, <8 x float> zeroinitializer), !alias.scope !7, !noalias !8
+  %v28 = fmul reassoc arcp contract afn <8 x float> %v27, splat (float 0x4020000000000000)
+  %v29 = fcmp ord <8 x float> %v28, %v28
+  %v30 = select <8 x i1> %v29, <8 x float> %v28, <8 x float> splat (float 0x0000000000000000)
+  %v31 = fcmp ogt <8 x float> %v30, splat (float 0xC1E0000000000000)
+  %v32 = select <8 x i1> %v31, <8 x float> %v30, <8 x float> splat (float 0xC1E0000000000000)
+  %v33 = fcmp olt <8 x float> %v32, splat (float 0x41DFFFFFE0000000)
+  %v34 = select <8 x i1> %v33, <8 x float> %v32, <8 x float> splat (float 0x41DFFFFFE0000000)
+  %v35 = fptosi <8 x float> %v34 to <8 x i32>
+  %v36 = fcmp ogt <8 x float> %v30, splat (float 0x41DFFFFFE0000000)
+  %v37 = select <8 x i1> %v36, <8 x i32> splat (i32 2147483647), <8 x i32> %v35
+  %v38 = sext <8 x i32> %v37 to <8 x i64>
+  %v39 = mul <8 x i32> %v37, splat (i32 12)
+  %v40 = sext <8 x i32> %v39 to <8 x i64>
+  %v41 = getelementptr i8, ptr %v4, <8 x i64> %v40
+  %v42 = getelementptr i8, <8 x ptr> %v41, i64 4
+  %v43 = getelementptr i8, <8 x ptr> %v41, i64 8
+  %v44 = bitcast <8 x i1> %v24 to i8
+  %v45 = call i8 @llvm.cttz.i8(i8 %v44, i1 false)
+  %v46 = and i8 %v45, 7
+  %v47 = zext i8 %v46 to i64
+  %v48 = extractelement <8 x ptr> %v41, i64 %v47
+  %v49 = insertelement <8 x ptr> poison, ptr %v48, i64 0
+  %v50 = shufflevector <8 x ptr> %v49, <8 x ptr> poison, <8 x i32> zeroinitializer
+  %v51 = select <8 x i1> %v24, <8 x ptr> %v41, <8 x ptr> %v50
+  %v52 = extractelement <8 x ptr> %v51, i64 0
+  %v53 = extractelement <8 x ptr> %v51, i64 1
+  %v54 = extractelement <8 x ptr> %v51, i64 2
+  %v55 = extractelement <8 x ptr> %v51, i64 3
+  %v56 = extractelement <8 x ptr> %v51, i64 4
+  %v57 = extractelement <8 x ptr> %v51, i64 5
+  %v58 = extractelement <8 x ptr> %v51, i64 6
+  %v59 = extractelement <8 x ptr> %v51, i64 7
+  %v60 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v52, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v61 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v53, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v62 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v54, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v63 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v55, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
@@ -83,21 +84,21 @@ body14:
   %v65 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v57, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v66 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v58, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v67 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v59, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
-  %v68 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v60, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
-  %v69 = shufflevector <4 x float> %v61, <4 x float> %v62, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v70 = shufflevector <4 x float> %v63, <4 x float> %v64, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v71 = shufflevector <4 x float> %v65, <4 x float> %v66, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v72 = shufflevector <4 x float> %v67, <4 x float> %v68, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v73 = shufflevector <8 x float> %v69, <8 x float> %v70, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
-  %v74 = shufflevector <8 x float> %v71, <8 x float> %v72, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
-  %v75 = shufflevector <8 x float> %v69, <8 x float> %v70, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
-  %v76 = shufflevector <8 x float> %v71, <8 x float> %v72, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
-  %v77 = shufflevector <8 x float> %v73, <8 x float> %v74, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
-  %v78 = shufflevector <8 x float> %v73, <8 x float> %v74, <8 x i32> <i32 4, i32 5, i32 6, i32 7, i32 12, i32 13, i32 14, i32 15>
-  %v79 = shufflevector <8 x float> %v75, <8 x float> %v76, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
-  %v80 = getelementptr i8, <8 x ptr> %v42, i64 12
-  %v81 = getelementptr i8, <8 x ptr> %v80, i64 4
-  %v82 = getelementptr i8, <8 x ptr> %v80, i64 8
+  %v68 = shufflevector <4 x float> %v60, <4 x float> %v61, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v69 = shufflevector <4 x float> %v62, <4 x float> %v63, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v70 = shufflevector <4 x float> %v64, <4 x float> %v65, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v71 = shufflevector <4 x float> %v66, <4 x float> %v67, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v72 = shufflevector <8 x float> %v68, <8 x float> %v69, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
+  %v73 = shufflevector <8 x float> %v70, <8 x float> %v71, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
+  %v74 = shufflevector <8 x float> %v68, <8 x float> %v69, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
+  %v75 = shufflevector <8 x float> %v70, <8 x float> %v71, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
+  %v76 = shufflevector <8 x float> %v72, <8 x float> %v73, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
+  %v77 = shufflevector <8 x float> %v72, <8 x float> %v73, <8 x i32> <i32 4, i32 5, i32 6, i32 7, i32 12, i32 13, i32 14, i32 15>
+  %v78 = shufflevector <8 x float> %v74, <8 x float> %v75, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
+  %v79 = getelementptr i8, <8 x ptr> %v41, i64 12
+  %v80 = getelementptr i8, <8 x ptr> %v79, i64 4
+  %v81 = getelementptr i8, <8 x ptr> %v79, i64 8
+  %v82 = getelementptr i8, ptr %v52, i64 12
   %v83 = getelementptr i8, ptr %v53, i64 12
   %v84 = getelementptr i8, ptr %v54, i64 12
   %v85 = getelementptr i8, ptr %v55, i64 12
@@ -105,7 +106,7 @@ body14:
   %v87 = getelementptr i8, ptr %v57, i64 12
   %v88 = getelementptr i8, ptr %v58, i64 12
   %v89 = getelementptr i8, ptr %v59, i64 12
-  %v90 = getelementptr i8, ptr %v60, i64 12
+  %v90 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v82, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v91 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v83, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v92 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v84, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v93 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v85, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
@@ -113,79 +114,78 @@ body14:
   %v95 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v87, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v96 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v88, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v97 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v89, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
-  %v98 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v90, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
-  %v99 = shufflevector <4 x float> %v91, <4 x float> %v92, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v100 = shufflevector <4 x float> %v93, <4 x float> %v94, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v101 = shufflevector <4 x float> %v95, <4 x float> %v96, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v102 = shufflevector <4 x float> %v97, <4 x float> %v98, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v103 = shufflevector <8 x float> %v99, <8 x float> %v100, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
-  %v104 = shufflevector <8 x float> %v101, <8 x float> %v102, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
-  %v105 = shufflevector <8 x float> %v99, <8 x float> %v100, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
-  %v106 = shufflevector <8 x float> %v101, <8 x float> %v102, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
-  %v107 = shufflevector <8 x float> %v103, <8 x float> %v104, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
-  %v108 = shufflevector <8 x float> %v103, <8 x float> %v104, <8 x i32> <i32 4, i32 5, i32 6, i32 7, i32 12, i32 13, i32 14, i32 15>
-  %v109 = shufflevector <8 x float> %v105, <8 x float> %v106, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
+  %v98 = shufflevector <4 x float> %v90, <4 x float> %v91, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v99 = shufflevector <4 x float> %v92, <4 x float> %v93, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v100 = shufflevector <4 x float> %v94, <4 x float> %v95, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v101 = shufflevector <4 x float> %v96, <4 x float> %v97, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v102 = shufflevector <8 x float> %v98, <8 x float> %v99, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
+  %v103 = shufflevector <8 x float> %v100, <8 x float> %v101, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
+  %v104 = shufflevector <8 x float> %v98, <8 x float> %v99, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
+  %v105 = shufflevector <8 x float> %v100, <8 x float> %v101, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
+  %v106 = shufflevector <8 x float> %v102, <8 x float> %v103, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
+  %v107 = shufflevector <8 x float> %v102, <8 x float> %v103, <8 x i32> <i32 4, i32 5, i32 6, i32 7, i32 12, i32 13, i32 14, i32 15>
+  %v108 = shufflevector <8 x float> %v104, <8 x float> %v105, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
+  %v109 = fadd reassoc arcp contract afn <8 x float> %v76, %v106
   %v110 = fadd reassoc arcp contract afn <8 x float> %v77, %v107
   %v111 = fadd reassoc arcp contract afn <8 x float> %v78, %v108
-  %v112 = fadd reassoc arcp contract afn <8 x float> %v79, %v109
-  %v113 = fmul reassoc arcp contract afn <8 x float> %v28, %v110
-  %v114 = fmul reassoc arcp contract afn <8 x float> %v28, %v111
-  %v115 = fmul reassoc arcp contract afn <8 x float> %v28, %v112
-  %v116 = mul <8 x i32> %v38, splat (i32 4)
-  %v117 = sext <8 x i32> %v116 to <8 x i64>
-  %v118 = getelementptr i8, ptr %v6, <8 x i64> %v117
-  %v119 = getelementptr i8, <8 x ptr> %v118, i64 4
-  store <8 x ptr> %v42, ptr %s120, align 64
+  %v112 = fmul reassoc arcp contract afn <8 x float> %v27, %v109
+  %v113 = fmul reassoc arcp contract afn <8 x float> %v27, %v110
+  %v114 = fmul reassoc arcp contract afn <8 x float> %v27, %v111
+  %v115 = mul <8 x i32> %v37, splat (i32 4)
+  %v116 = sext <8 x i32> %v115 to <8 x i64>
+  %v117 = getelementptr i8, ptr %v6, <8 x i64> %v116
+  %v118 = getelementptr i8, <8 x ptr> %v117, i64 4
+  store <8 x ptr> %v41, ptr %s119, align 64
+  store <8 x float> %v112, ptr %s120, align 64
   store <8 x float> %v113, ptr %s121, align 64
   store <8 x float> %v114, ptr %s122, align 64
-  store <8 x float> %v115, ptr %s123, align 64
-  store <8 x ptr> %v118, ptr %s124, align 64
-  store <8 x float> %v28, ptr %s125, align 64
-  %v129 = bitcast <8 x i1> %v25 to i8
-  br label %lane126
-lane126:
-  %left130 = phi i8 [ %v129, %body14 ], [ %rest131, %latch127 ]
-  %v132 = call i8 @llvm.cttz.i8(i8 %left130, i1 true)
-  %v133 = zext i8 %v132 to i64
-  %v134 = getelementptr ptr, ptr %s120, i64 %v133
-  %v135 = load ptr, ptr %v134
-  %v136 = getelementptr float, ptr %s121, i64 %v133
-  %v137 = load float, ptr %v136
-  %v138 = atomicrmw fadd ptr %v135, float %v137 monotonic
-  %v139 = getelementptr i8, ptr %v135, i64 4
-  %v140 = getelementptr float, ptr %s122, i64 %v133
-  %v141 = load float, ptr %v140
-  %v142 = atomicrmw fadd ptr %v139, float %v141 monotonic
-  %v143 = getelementptr i8, ptr %v135, i64 8
-  %v144 = getelementptr float, ptr %s123, i64 %v133
-  %v145 = load float, ptr %v144
-  %v146 = atomicrmw fadd ptr %v143, float %v145 monotonic
-  %v147 = getelementptr ptr, ptr %s124, i64 %v133
-  %v148 = load ptr, ptr %v147
-  %v149 = getelementptr float, ptr %s125, i64 %v133
-  %v150 = load float, ptr %v149
-  %v151 = atomicrmw fadd ptr %v148, float %v150 monotonic
-  %v152 = getelementptr i8, ptr %v135, i64 12
-  %v153 = atomicrmw fadd ptr %v152, float %v137 monotonic
-  %v154 = getelementptr i8, ptr %v135, i64 16
-  %v155 = atomicrmw fadd ptr %v154, float %v141 monotonic
-  %v156 = getelementptr i8, ptr %v135, i64 20
-  %v157 = atomicrmw fadd ptr %v156, float %v145 monotonic
-  %v158 = getelementptr i8, ptr %v148, i64 4
-  %v159 = atomicrmw fadd ptr %v158, float %v150 monotonic
-  br label %latch127
-latch127:
-  %v160 = sub i8 %left130, 1
-  %rest131 = and i8 %left130, %v160
-  %v161 = icmp ne i8 %rest131, 0
-  br i1 %v161, label %lane126, label %done128
-done128:
-  br label %latch15
-latch15:
-  %n18 = add nsw i64 %i17, 8
-  %v162 = icmp ugt i64 %v20, 8
-  br i1 %v162, label %body14, label %done16
-done16:
+  store <8 x ptr> %v117, ptr %s123, align 64
+  store <8 x float> %v27, ptr %s124, align 64
+  %v128 = bitcast <8 x i1> %v24 to i8
+  br label %lane125
+lane125:
+  %left129 = phi i8 [ %v128, %body13 ], [ %rest130, %latch126 ]
+  %v131 = call i8 @llvm.cttz.i8(i8 %left129, i1 true)
+  %v132 = zext i8 %v131 to i64
+  %v133 = getelementptr ptr, ptr %s119, i64 %v132
+  %v134 = load ptr, ptr %v133
+  %v135 = getelementptr float, ptr %s120, i64 %v132
+  %v136 = load float, ptr %v135
+  %v137 = atomicrmw fadd ptr %v134, float %v136 monotonic
+  %v138 = getelementptr i8, ptr %v134, i64 4
+  %v139 = getelementptr float, ptr %s121, i64 %v132
+  %v140 = load float, ptr %v139
+  %v141 = atomicrmw fadd ptr %v138, float %v140 monotonic
+  %v142 = getelementptr i8, ptr %v134, i64 8
+  %v143 = getelementptr float, ptr %s122, i64 %v132
+  %v144 = load float, ptr %v143
+  %v145 = atomicrmw fadd ptr %v142, float %v144 monotonic
+  %v146 = getelementptr ptr, ptr %s123, i64 %v132
+  %v147 = load ptr, ptr %v146
+  %v148 = getelementptr float, ptr %s124, i64 %v132
+  %v149 = load float, ptr %v148
+  %v150 = atomicrmw fadd ptr %v147, float %v149 monotonic
+  %v151 = getelementptr i8, ptr %v134, i64 12
+  %v152 = atomicrmw fadd ptr %v151, float %v136 monotonic
+  %v153 = getelementptr i8, ptr %v134, i64 16
+  %v154 = atomicrmw fadd ptr %v153, float %v140 monotonic
+  %v155 = getelementptr i8, ptr %v134, i64 20
+  %v156 = atomicrmw fadd ptr %v155, float %v144 monotonic
+  %v157 = getelementptr i8, ptr %v147, i64 4
+  %v158 = atomicrmw fadd ptr %v157, float %v149 monotonic
+  br label %latch126
+latch126:
+  %v159 = sub i8 %left129, 1
+  %rest130 = and i8 %left129, %v159
+  %v160 = icmp ne i8 %rest130, 0
+  br i1 %v160, label %lane125, label %done127
+done127:
+  br label %latch14
+latch14:
+  %n17 = add nsw i64 %i16, 8
+  %v161 = icmp ugt i64 %v19, 8
+  br i1 %v161, label %body13, label %done15
+done15:
   br label %exit
 exit:
   ret void
@@ -193,12 +193,12 @@ exit:
 
 define internal void @weft_task0_plain(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
-  %s120 = alloca <8 x ptr>, align 64
+  %s119 = alloca <8 x ptr>, align 64
+  %s120 = alloca <8 x float>, align 64
   %s121 = alloca <8 x float>, align 64
   %s122 = alloca <8 x float>, align 64
-  %s123 = alloca <8 x float>, align 64
-  %s124 = alloca <8 x ptr>, align 64
-  %s125 = alloca <8 x float>, align 64
+  %s123 = alloca <8 x ptr>, align 64
+  %s124 = alloca <8 x float>, align 64
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 24
@@ -207,58 +207,59 @@ start:
   %v4 = load ptr, ptr %v3, align 8, !invariant.load !{}
   %v5 = getelementptr inbounds i8, ptr %ctx, i64 40
   %v6 = load ptr, ptr %v5, align 8, !invariant.load !{}
-  %v8 = mul i64 %begin, 8
-  %v9 = add i64 0, %v8
-  %v10 = mul i64 %end, 8
-  %v11 = add i64 0, %v10
-  %v12 = call i64 @llvm.smin.i64(i64 %v11, i64 100)
-  %v19 = icmp slt i64 %v9, %v12
-  br i1 %v19, label %enter13, label %done16
-enter13:
-  br label %body14
-body14:
-  %i17 = phi i64 [ %v9, %enter13 ], [ %n18, %latch15 ]
-  %v20 = sub i64 %v12, %i17
-  %v21 = call i64 @llvm.umin.i64(i64 %v20, i64 8)
-  %v22 = trunc i64 %v21 to i32
-  %v23 = insertelement <8 x i32> poison, i32 %v22, i64 0
-  %v24 = shufflevector <8 x i32> %v23, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v25 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v24
-  %v26 = mul i64 %i17, 4
-  %v27 = getelementptr i8, ptr %v2, i64 %v26
-  %v28 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v27, <8 x i1> %v25, <8 x float> zeroinitializer), !alias.scope !7, !noalias !8
-  %v29 = fmul reassoc arcp contract afn <8 x float> %v28, splat (float 0x4020000000000000)
-  %v30 = fcmp ord <8 x float> %v29, %v29
-  %v31 = select <8 x i1> %v30, <8 x float> %v29, <8 x float> splat (float 0x0000000000000000)
-  %v32 = fcmp ogt <8 x float> %v31, splat (float 0xC1E0000000000000)
-  %v33 = select <8 x i1> %v32, <8 x float> %v31, <8 x float> splat (float 0xC1E0000000000000)
-  %v34 = fcmp olt <8 x float> %v33, splat (float 0x41DFFFFFE0000000)
-  %v35 = select <8 x i1> %v34, <8 x float> %v33, <8 x float> splat (float 0x41DFFFFFE0000000)
-  %v36 = fptosi <8 x float> %v35 to <8 x i32>
-  %v37 = fcmp ogt <8 x float> %v31, splat (float 0x41DFFFFFE0000000)
-  %v38 = select <8 x i1> %v37, <8 x i32> splat (i32 2147483647), <8 x i32> %v36
-  %v39 = sext <8 x i32> %v38 to <8 x i64>
-  %v40 = mul <8 x i32> %v38, splat (i32 12)
-  %v41 = sext <8 x i32> %v40 to <8 x i64>
-  %v42 = getelementptr i8, ptr %v4, <8 x i64> %v41
-  %v43 = getelementptr i8, <8 x ptr> %v42, i64 4
-  %v44 = getelementptr i8, <8 x ptr> %v42, i64 8
-  %v45 = bitcast <8 x i1> %v25 to i8
-  %v46 = call i8 @llvm.cttz.i8(i8 %v45, i1 false)
-  %v47 = and i8 %v46, 7
-  %v48 = zext i8 %v47 to i64
-  %v49 = extractelement <8 x ptr> %v42, i64 %v48
-  %v50 = insertelement <8 x ptr> poison, ptr %v49, i64 0
-  %v51 = shufflevector <8 x ptr> %v50, <8 x ptr> poison, <8 x i32> zeroinitializer
-  %v52 = select <8 x i1> %v25, <8 x ptr> %v42, <8 x ptr> %v51
-  %v53 = extractelement <8 x ptr> %v52, i64 0
-  %v54 = extractelement <8 x ptr> %v52, i64 1
-  %v55 = extractelement <8 x ptr> %v52, i64 2
-  %v56 = extractelement <8 x ptr> %v52, i64 3
-  %v57 = extractelement <8 x ptr> %v52, i64 4
-  %v58 = extractelement <8 x ptr> %v52, i64 5
-  %v59 = extractelement <8 x ptr> %v52, i64 6
-  %v60 = extractelement <8 x ptr> %v52, i64 7
+  %v7 = mul i64 %begin, 8
+  %v8 = add i64 0, %v7
+  %v9 = mul i64 %end, 8
+  %v10 = add i64 0, %v9
+  %v11 = call i64 @llvm.smin.i64(i64 %v10, i64 100)
+  %v18 = icmp slt i64 %v8, %v11
+  br i1 %v18, label %enter12, label %done15
+enter12:
+  br label %body13
+body13:
+  %i16 = phi i64 [ %v8, %enter12 ], [ %n17, %latch14 ]
+  %v19 = sub i64 %v11, %i16
+  %v20 = call i64 @llvm.umin.i64(i64 %v19, i64 8)
+  %v21 = trunc i64 %v20 to i32
+  %v22 = insertelement <8 x i32> poison, i32 %v21, i64 0
+  %v23 = shufflevector <8 x i32> %v22, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v24 = icmp ult <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v23
+  %v25 = mul i64 %i16, 4
+  %v26 = getelementptr i8, ptr %v2, i64 %v25
+  %v27 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v26, <8 x i1> %v24, <8 x float> zeroinitializer), !alias.scope !7, !noalias !8
+  %v28 = fmul reassoc arcp contract afn <8 x float> %v27, splat (float 0x4020000000000000)
+  %v29 = fcmp ord <8 x float> %v28, %v28
+  %v30 = select <8 x i1> %v29, <8 x float> %v28, <8 x float> splat (float 0x0000000000000000)
+  %v31 = fcmp ogt <8 x float> %v30, splat (float 0xC1E0000000000000)
+  %v32 = select <8 x i1> %v31, <8 x float> %v30, <8 x float> splat (float 0xC1E0000000000000)
+  %v33 = fcmp olt <8 x float> %v32, splat (float 0x41DFFFFFE0000000)
+  %v34 = select <8 x i1> %v33, <8 x float> %v32, <8 x float> splat (float 0x41DFFFFFE0000000)
+  %v35 = fptosi <8 x float> %v34 to <8 x i32>
+  %v36 = fcmp ogt <8 x float> %v30, splat (float 0x41DFFFFFE0000000)
+  %v37 = select <8 x i1> %v36, <8 x i32> splat (i32 2147483647), <8 x i32> %v35
+  %v38 = sext <8 x i32> %v37 to <8 x i64>
+  %v39 = mul <8 x i32> %v37, splat (i32 12)
+  %v40 = sext <8 x i32> %v39 to <8 x i64>
+  %v41 = getelementptr i8, ptr %v4, <8 x i64> %v40
+  %v42 = getelementptr i8, <8 x ptr> %v41, i64 4
+  %v43 = getelementptr i8, <8 x ptr> %v41, i64 8
+  %v44 = bitcast <8 x i1> %v24 to i8
+  %v45 = call i8 @llvm.cttz.i8(i8 %v44, i1 false)
+  %v46 = and i8 %v45, 7
+  %v47 = zext i8 %v46 to i64
+  %v48 = extractelement <8 x ptr> %v41, i64 %v47
+  %v49 = insertelement <8 x ptr> poison, ptr %v48, i64 0
+  %v50 = shufflevector <8 x ptr> %v49, <8 x ptr> poison, <8 x i32> zeroinitializer
+  %v51 = select <8 x i1> %v24, <8 x ptr> %v41, <8 x ptr> %v50
+  %v52 = extractelement <8 x ptr> %v51, i64 0
+  %v53 = extractelement <8 x ptr> %v51, i64 1
+  %v54 = extractelement <8 x ptr> %v51, i64 2
+  %v55 = extractelement <8 x ptr> %v51, i64 3
+  %v56 = extractelement <8 x ptr> %v51, i64 4
+  %v57 = extractelement <8 x ptr> %v51, i64 5
+  %v58 = extractelement <8 x ptr> %v51, i64 6
+  %v59 = extractelement <8 x ptr> %v51, i64 7
+  %v60 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v52, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v61 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v53, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v62 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v54, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v63 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v55, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
@@ -266,21 +267,21 @@ body14:
   %v65 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v57, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v66 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v58, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v67 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v59, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
-  %v68 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v60, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
-  %v69 = shufflevector <4 x float> %v61, <4 x float> %v62, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v70 = shufflevector <4 x float> %v63, <4 x float> %v64, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v71 = shufflevector <4 x float> %v65, <4 x float> %v66, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v72 = shufflevector <4 x float> %v67, <4 x float> %v68, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v73 = shufflevector <8 x float> %v69, <8 x float> %v70, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
-  %v74 = shufflevector <8 x float> %v71, <8 x float> %v72, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
-  %v75 = shufflevector <8 x float> %v69, <8 x float> %v70, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
-  %v76 = shufflevector <8 x float> %v71, <8 x float> %v72, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
-  %v77 = shufflevector <8 x float> %v73, <8 x float> %v74, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
-  %v78 = shufflevector <8 x float> %v73, <8 x float> %v74, <8 x i32> <i32 4, i32 5, i32 6, i32 7, i32 12, i32 13, i32 14, i32 15>
-  %v79 = shufflevector <8 x float> %v75, <8 x float> %v76, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
-  %v80 = getelementptr i8, <8 x ptr> %v42, i64 12
-  %v81 = getelementptr i8, <8 x ptr> %v80, i64 4
-  %v82 = getelementptr i8, <8 x ptr> %v80, i64 8
+  %v68 = shufflevector <4 x float> %v60, <4 x float> %v61, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v69 = shufflevector <4 x float> %v62, <4 x float> %v63, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v70 = shufflevector <4 x float> %v64, <4 x float> %v65, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v71 = shufflevector <4 x float> %v66, <4 x float> %v67, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v72 = shufflevector <8 x float> %v68, <8 x float> %v69, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
+  %v73 = shufflevector <8 x float> %v70, <8 x float> %v71, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
+  %v74 = shufflevector <8 x float> %v68, <8 x float> %v69, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
+  %v75 = shufflevector <8 x float> %v70, <8 x float> %v71, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
+  %v76 = shufflevector <8 x float> %v72, <8 x float> %v73, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
+  %v77 = shufflevector <8 x float> %v72, <8 x float> %v73, <8 x i32> <i32 4, i32 5, i32 6, i32 7, i32 12, i32 13, i32 14, i32 15>
+  %v78 = shufflevector <8 x float> %v74, <8 x float> %v75, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
+  %v79 = getelementptr i8, <8 x ptr> %v41, i64 12
+  %v80 = getelementptr i8, <8 x ptr> %v79, i64 4
+  %v81 = getelementptr i8, <8 x ptr> %v79, i64 8
+  %v82 = getelementptr i8, ptr %v52, i64 12
   %v83 = getelementptr i8, ptr %v53, i64 12
   %v84 = getelementptr i8, ptr %v54, i64 12
   %v85 = getelementptr i8, ptr %v55, i64 12
@@ -288,7 +289,7 @@ body14:
   %v87 = getelementptr i8, ptr %v57, i64 12
   %v88 = getelementptr i8, ptr %v58, i64 12
   %v89 = getelementptr i8, ptr %v59, i64 12
-  %v90 = getelementptr i8, ptr %v60, i64 12
+  %v90 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v82, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v91 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v83, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v92 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v84, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v93 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v85, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
@@ -296,95 +297,94 @@ body14:
   %v95 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v87, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v96 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v88, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
   %v97 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v89, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
-  %v98 = call <4 x float> @llvm.masked.load.v4f32.p0(ptr align 4 %v90, <4 x i1> <i1 true, i1 true, i1 true, i1 false>, <4 x float> zeroinitializer), !alias.scope !9, !noalias !10
-  %v99 = shufflevector <4 x float> %v91, <4 x float> %v92, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v100 = shufflevector <4 x float> %v93, <4 x float> %v94, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v101 = shufflevector <4 x float> %v95, <4 x float> %v96, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v102 = shufflevector <4 x float> %v97, <4 x float> %v98, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v103 = shufflevector <8 x float> %v99, <8 x float> %v100, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
-  %v104 = shufflevector <8 x float> %v101, <8 x float> %v102, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
-  %v105 = shufflevector <8 x float> %v99, <8 x float> %v100, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
-  %v106 = shufflevector <8 x float> %v101, <8 x float> %v102, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
-  %v107 = shufflevector <8 x float> %v103, <8 x float> %v104, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
-  %v108 = shufflevector <8 x float> %v103, <8 x float> %v104, <8 x i32> <i32 4, i32 5, i32 6, i32 7, i32 12, i32 13, i32 14, i32 15>
-  %v109 = shufflevector <8 x float> %v105, <8 x float> %v106, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
+  %v98 = shufflevector <4 x float> %v90, <4 x float> %v91, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v99 = shufflevector <4 x float> %v92, <4 x float> %v93, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v100 = shufflevector <4 x float> %v94, <4 x float> %v95, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v101 = shufflevector <4 x float> %v96, <4 x float> %v97, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v102 = shufflevector <8 x float> %v98, <8 x float> %v99, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
+  %v103 = shufflevector <8 x float> %v100, <8 x float> %v101, <8 x i32> <i32 0, i32 4, i32 8, i32 12, i32 1, i32 5, i32 9, i32 13>
+  %v104 = shufflevector <8 x float> %v98, <8 x float> %v99, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
+  %v105 = shufflevector <8 x float> %v100, <8 x float> %v101, <8 x i32> <i32 2, i32 6, i32 10, i32 14, i32 3, i32 7, i32 11, i32 15>
+  %v106 = shufflevector <8 x float> %v102, <8 x float> %v103, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
+  %v107 = shufflevector <8 x float> %v102, <8 x float> %v103, <8 x i32> <i32 4, i32 5, i32 6, i32 7, i32 12, i32 13, i32 14, i32 15>
+  %v108 = shufflevector <8 x float> %v104, <8 x float> %v105, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>
+  %v109 = fadd reassoc arcp contract afn <8 x float> %v76, %v106
   %v110 = fadd reassoc arcp contract afn <8 x float> %v77, %v107
   %v111 = fadd reassoc arcp contract afn <8 x float> %v78, %v108
-  %v112 = fadd reassoc arcp contract afn <8 x float> %v79, %v109
-  %v113 = fmul reassoc arcp contract afn <8 x float> %v28, %v110
-  %v114 = fmul reassoc arcp contract afn <8 x float> %v28, %v111
-  %v115 = fmul reassoc arcp contract afn <8 x float> %v28, %v112
-  %v116 = mul <8 x i32> %v38, splat (i32 4)
-  %v117 = sext <8 x i32> %v116 to <8 x i64>
-  %v118 = getelementptr i8, ptr %v6, <8 x i64> %v117
-  %v119 = getelementptr i8, <8 x ptr> %v118, i64 4
-  store <8 x ptr> %v42, ptr %s120, align 64
+  %v112 = fmul reassoc arcp contract afn <8 x float> %v27, %v109
+  %v113 = fmul reassoc arcp contract afn <8 x float> %v27, %v110
+  %v114 = fmul reassoc arcp contract afn <8 x float> %v27, %v111
+  %v115 = mul <8 x i32> %v37, splat (i32 4)
+  %v116 = sext <8 x i32> %v115 to <8 x i64>
+  %v117 = getelementptr i8, ptr %v6, <8 x i64> %v116
+  %v118 = getelementptr i8, <8 x ptr> %v117, i64 4
+  store <8 x ptr> %v41, ptr %s119, align 64
+  store <8 x float> %v112, ptr %s120, align 64
   store <8 x float> %v113, ptr %s121, align 64
   store <8 x float> %v114, ptr %s122, align 64
-  store <8 x float> %v115, ptr %s123, align 64
-  store <8 x ptr> %v118, ptr %s124, align 64
-  store <8 x float> %v28, ptr %s125, align 64
-  %v129 = bitcast <8 x i1> %v25 to i8
-  br label %lane126
-lane126:
-  %left130 = phi i8 [ %v129, %body14 ], [ %rest131, %latch127 ]
-  %v132 = call i8 @llvm.cttz.i8(i8 %left130, i1 true)
-  %v133 = zext i8 %v132 to i64
-  %v134 = getelementptr ptr, ptr %s120, i64 %v133
-  %v135 = load ptr, ptr %v134
-  %v136 = getelementptr float, ptr %s121, i64 %v133
-  %v137 = load float, ptr %v136
-  %v138 = load float, ptr %v135, align 4, !alias.scope !11, !noalias !12
-  %v139 = fadd reassoc arcp contract afn float %v138, %v137
-  store float %v139, ptr %v135, align 4, !alias.scope !11, !noalias !12
-  %v140 = getelementptr i8, ptr %v135, i64 4
-  %v141 = getelementptr float, ptr %s122, i64 %v133
-  %v142 = load float, ptr %v141
-  %v143 = load float, ptr %v140, align 4, !alias.scope !13, !noalias !14
-  %v144 = fadd reassoc arcp contract afn float %v143, %v142
-  store float %v144, ptr %v140, align 4, !alias.scope !13, !noalias !14
-  %v145 = getelementptr i8, ptr %v135, i64 8
-  %v146 = getelementptr float, ptr %s123, i64 %v133
-  %v147 = load float, ptr %v146
-  %v148 = load float, ptr %v145, align 4, !alias.scope !15, !noalias !16
-  %v149 = fadd reassoc arcp contract afn float %v148, %v147
-  store float %v149, ptr %v145, align 4, !alias.scope !15, !noalias !16
-  %v150 = getelementptr ptr, ptr %s124, i64 %v133
-  %v151 = load ptr, ptr %v150
-  %v152 = getelementptr float, ptr %s125, i64 %v133
-  %v153 = load float, ptr %v152
-  %v154 = load float, ptr %v151, align 4, !alias.scope !17, !noalias !18
-  %v155 = fadd reassoc arcp contract afn float %v154, %v153
-  store float %v155, ptr %v151, align 4, !alias.scope !17, !noalias !18
-  %v156 = getelementptr i8, ptr %v135, i64 12
-  %v157 = load float, ptr %v156, align 4, !alias.scope !11, !noalias !12
-  %v158 = fadd reassoc arcp contract afn float %v157, %v137
-  store float %v158, ptr %v156, align 4, !alias.scope !11, !noalias !12
-  %v159 = getelementptr i8, ptr %v135, i64 16
-  %v160 = load float, ptr %v159, align 4, !alias.scope !13, !noalias !14
-  %v161 = fadd reassoc arcp contract afn float %v160, %v142
-  store float %v161, ptr %v159, align 4, !alias.scope !13, !noalias !14
-  %v162 = getelementptr i8, ptr %v135, i64 20
-  %v163 = load float, ptr %v162, align 4, !alias.scope !15, !noalias !16
-  %v164 = fadd reassoc arcp contract afn float %v163, %v147
-  store float %v164, ptr %v162, align 4, !alias.scope !15, !noalias !16
-  %v165 = getelementptr i8, ptr %v151, i64 4
-  %v166 = load float, ptr %v165, align 4, !alias.scope !17, !noalias !18
-  %v167 = fadd reassoc arcp contract afn float %v166, %v153
-  store float %v167, ptr %v165, align 4, !alias.scope !17, !noalias !18
-  br label %latch127
-latch127:
-  %v168 = sub i8 %left130, 1
-  %rest131 = and i8 %left130, %v168
-  %v169 = icmp ne i8 %rest131, 0
-  br i1 %v169, label %lane126, label %done128
-done128:
-  br label %latch15
-latch15:
-  %n18 = add nsw i64 %i17, 8
-  %v170 = icmp ugt i64 %v20, 8
-  br i1 %v170, label %body14, label %done16
-done16:
+  store <8 x ptr> %v117, ptr %s123, align 64
+  store <8 x float> %v27, ptr %s124, align 64
+  %v128 = bitcast <8 x i1> %v24 to i8
+  br label %lane125
+lane125:
+  %left129 = phi i8 [ %v128, %body13 ], [ %rest130, %latch126 ]
+  %v131 = call i8 @llvm.cttz.i8(i8 %left129, i1 true)
+  %v132 = zext i8 %v131 to i64
+  %v133 = getelementptr ptr, ptr %s119, i64 %v132
+  %v134 = load ptr, ptr %v133
+  %v135 = getelementptr float, ptr %s120, i64 %v132
+  %v136 = load float, ptr %v135
+  %v137 = load float, ptr %v134, align 4, !alias.scope !11, !noalias !12
+  %v138 = fadd reassoc arcp contract afn float %v137, %v136
+  store float %v138, ptr %v134, align 4, !alias.scope !11, !noalias !12
+  %v139 = getelementptr i8, ptr %v134, i64 4
+  %v140 = getelementptr float, ptr %s121, i64 %v132
+  %v141 = load float, ptr %v140
+  %v142 = load float, ptr %v139, align 4, !alias.scope !13, !noalias !14
+  %v143 = fadd reassoc arcp contract afn float %v142, %v141
+  store float %v143, ptr %v139, align 4, !alias.scope !13, !noalias !14
+  %v144 = getelementptr i8, ptr %v134, i64 8
+  %v145 = getelementptr float, ptr %s122, i64 %v132
+  %v146 = load float, ptr %v145
+  %v147 = load float, ptr %v144, align 4, !alias.scope !15, !noalias !16
+  %v148 = fadd reassoc arcp contract afn float %v147, %v146
+  store float %v148, ptr %v144, align 4, !alias.scope !15, !noalias !16
+  %v149 = getelementptr ptr, ptr %s123, i64 %v132
+  %v150 = load ptr, ptr %v149
+  %v151 = getelementptr float, ptr %s124, i64 %v132
+  %v152 = load float, ptr %v151
+  %v153 = load float, ptr %v150, align 4, !alias.scope !17, !noalias !18
+  %v154 = fadd reassoc arcp contract afn float %v153, %v152
+  store float %v154, ptr %v150, align 4, !alias.scope !17, !noalias !18
+  %v155 = getelementptr i8, ptr %v134, i64 12
+  %v156 = load float, ptr %v155, align 4, !alias.scope !11, !noalias !12
+  %v157 = fadd reassoc arcp contract afn float %v156, %v136
+  store float %v157, ptr %v155, align 4, !alias.scope !11, !noalias !12
+  %v158 = getelementptr i8, ptr %v134, i64 16
+  %v159 = load float, ptr %v158, align 4, !alias.scope !13, !noalias !14
+  %v160 = fadd reassoc arcp contract afn float %v159, %v141
+  store float %v160, ptr %v158, align 4, !alias.scope !13, !noalias !14
+  %v161 = getelementptr i8, ptr %v134, i64 20
+  %v162 = load float, ptr %v161, align 4, !alias.scope !15, !noalias !16
+  %v163 = fadd reassoc arcp contract afn float %v162, %v146
+  store float %v163, ptr %v161, align 4, !alias.scope !15, !noalias !16
+  %v164 = getelementptr i8, ptr %v150, i64 4
+  %v165 = load float, ptr %v164, align 4, !alias.scope !17, !noalias !18
+  %v166 = fadd reassoc arcp contract afn float %v165, %v152
+  store float %v166, ptr %v164, align 4, !alias.scope !17, !noalias !18
+  br label %latch126
+latch126:
+  %v167 = sub i8 %left129, 1
+  %rest130 = and i8 %left129, %v167
+  %v168 = icmp ne i8 %rest130, 0
+  br i1 %v168, label %lane125, label %done127
+done127:
+  br label %latch14
+latch14:
+  %n17 = add nsw i64 %i16, 8
+  %v169 = icmp ugt i64 %v19, 8
+  br i1 %v169, label %body13, label %done15
+done15:
   br label %exit
 exit:
   ret void

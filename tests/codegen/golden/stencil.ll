@@ -13,75 +13,75 @@ start:
   %v2 = load ptr, ptr %v1, align 8, !invariant.load !{}
   %v3 = getelementptr inbounds i8, ptr %ctx, i64 32
   %v4 = load ptr, ptr %v3, align 8, !invariant.load !{}
-  br label %head6
-head6:
-  %i11 = phi i64 [ %begin, %start ], [ %n12, %latch8 ]
-  %v13 = icmp slt i64 %i11, %end
-  br i1 %v13, label %body7, label %done9
-body7:
-  %v14 = add nsw i64 1, %i11
-  br label %head15
-head15:
-  %i19 = phi i64 [ 1, %body7 ], [ %n20, %latch17 ]
-  %v21 = icmp slt i64 %i19, 63
-  br i1 %v21, label %body16, label %done18
-body16:
-  %v22 = mul nsw i64 %v14, 256
-  %v23 = mul nsw i64 %i19, 4
-  %v24 = getelementptr inbounds i8, ptr %v2, i64 %v22
-  %v25 = getelementptr inbounds i8, ptr %v24, i64 %v23
-  %v26 = getelementptr inbounds i8, ptr %v25, i64 -256
-  %v27 = load float, ptr %v26, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
-  %v28 = mul nsw i64 %v14, 256
-  %v29 = mul nsw i64 %i19, 4
-  %v30 = getelementptr inbounds i8, ptr %v2, i64 %v28
-  %v31 = getelementptr inbounds i8, ptr %v30, i64 %v29
-  %v32 = getelementptr inbounds i8, ptr %v31, i64 256
-  %v33 = load float, ptr %v32, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
-  %v34 = fadd reassoc arcp contract afn float %v27, %v33
-  %v35 = mul nsw i64 %v14, 256
-  %v36 = mul nsw i64 %i19, 4
-  %v37 = getelementptr inbounds i8, ptr %v2, i64 %v35
-  %v38 = getelementptr inbounds i8, ptr %v37, i64 %v36
-  %v39 = getelementptr inbounds i8, ptr %v38, i64 -4
-  %v40 = load float, ptr %v39, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
-  %v41 = fadd reassoc arcp contract afn float %v34, %v40
-  %v42 = mul nsw i64 %v14, 256
-  %v43 = mul nsw i64 %i19, 4
-  %v44 = getelementptr inbounds i8, ptr %v2, i64 %v42
-  %v45 = getelementptr inbounds i8, ptr %v44, i64 %v43
-  %v46 = getelementptr inbounds i8, ptr %v45, i64 4
-  %v47 = load float, ptr %v46, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
-  %v48 = fadd reassoc arcp contract afn float %v41, %v47
-  %v49 = fmul reassoc arcp contract afn float %v48, 0x3FD0000000000000
-  %v50 = mul nsw i64 %v14, 256
-  %v51 = mul nsw i64 %i19, 4
-  %v52 = getelementptr inbounds i8, ptr %v4, i64 %v50
-  %v53 = getelementptr inbounds i8, ptr %v52, i64 %v51
-  store float %v49, ptr %v53, align 4, !alias.scope !12, !noalias !13, !llvm.access.group !0
-  br label %latch17
-latch17:
-  %n20 = add nsw i64 %i19, 1
-  br label %head15, !llvm.loop !4
-done18:
-  br label %check10
-check10:
-  %v56 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !14, !noalias !15
-  %v57 = icmp eq i64 %v56, 0
-  br i1 %v57, label %on55, label %ask54, !prof !5
-ask54:
-  %v58 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v59 = load ptr, ptr %v58, align 8, !invariant.load !{}
-  %v60 = getelementptr inbounds i8, ptr %v59, i64 56
-  %v61 = load ptr, ptr %v60, align 8, !invariant.load !{}
-  %v62 = call preserve_allcc zeroext i1 %v61(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v62, label %exit, label %on55
-on55:
-  br label %latch8
-latch8:
-  %n12 = add nsw i64 %i11, 1
-  br label %head6, !llvm.loop !2
-done9:
+  br label %head5
+head5:
+  %i10 = phi i64 [ %begin, %start ], [ %n11, %latch7 ]
+  %v12 = icmp slt i64 %i10, %end
+  br i1 %v12, label %body6, label %done8
+body6:
+  %v13 = add nsw i64 1, %i10
+  br label %head14
+head14:
+  %i18 = phi i64 [ 1, %body6 ], [ %n19, %latch16 ]
+  %v20 = icmp slt i64 %i18, 63
+  br i1 %v20, label %body15, label %done17
+body15:
+  %v21 = mul nsw i64 %v13, 256
+  %v22 = mul nsw i64 %i18, 4
+  %v23 = getelementptr inbounds i8, ptr %v2, i64 %v21
+  %v24 = getelementptr inbounds i8, ptr %v23, i64 %v22
+  %v25 = getelementptr inbounds i8, ptr %v24, i64 -256
+  %v26 = load float, ptr %v25, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
+  %v27 = mul nsw i64 %v13, 256
+  %v28 = mul nsw i64 %i18, 4
+  %v29 = getelementptr inbounds i8, ptr %v2, i64 %v27
+  %v30 = getelementptr inbounds i8, ptr %v29, i64 %v28
+  %v31 = getelementptr inbounds i8, ptr %v30, i64 256
+  %v32 = load float, ptr %v31, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
+  %v33 = fadd reassoc arcp contract afn float %v26, %v32
+  %v34 = mul nsw i64 %v13, 256
+  %v35 = mul nsw i64 %i18, 4
+  %v36 = getelementptr inbounds i8, ptr %v2, i64 %v34
+  %v37 = getelementptr inbounds i8, ptr %v36, i64 %v35
+  %v38 = getelementptr inbounds i8, ptr %v37, i64 -4
+  %v39 = load float, ptr %v38, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
+  %v40 = fadd reassoc arcp contract afn float %v33, %v39
+  %v41 = mul nsw i64 %v13, 256
+  %v42 = mul nsw i64 %i18, 4
+  %v43 = getelementptr inbounds i8, ptr %v2, i64 %v41
+  %v44 = getelementptr inbounds i8, ptr %v43, i64 %v42
+  %v45 = getelementptr inbounds i8, ptr %v44, i64 4
+  %v46 = load float, ptr %v45, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
+  %v47 = fadd reassoc arcp contract afn float %v40, %v46
+  %v48 = fmul reassoc arcp contract afn float %v47, 0x3FD0000000000000
+  %v49 = mul nsw i64 %v13, 256
+  %v50 = mul nsw i64 %i18, 4
+  %v51 = getelementptr inbounds i8, ptr %v4, i64 %v49
+  %v52 = getelementptr inbounds i8, ptr %v51, i64 %v50
+  store float %v48, ptr %v52, align 4, !alias.scope !12, !noalias !13, !llvm.access.group !0
+  br label %latch16
+latch16:
+  %n19 = add nsw i64 %i18, 1
+  br label %head14, !llvm.loop !4
+done17:
+  br label %check9
+check9:
+  %v55 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !14, !noalias !15
+  %v56 = icmp eq i64 %v55, 0
+  br i1 %v56, label %on54, label %ask53, !prof !5
+ask53:
+  %v57 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v58 = load ptr, ptr %v57, align 8, !invariant.load !{}
+  %v59 = getelementptr inbounds i8, ptr %v58, i64 56
+  %v60 = load ptr, ptr %v59, align 8, !invariant.load !{}
+  %v61 = call preserve_allcc zeroext i1 %v60(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v61, label %exit, label %on54
+on54:
+  br label %latch7
+latch7:
+  %n11 = add nsw i64 %i10, 1
+  br label %head5, !llvm.loop !2
+done8:
   br label %exit
 exit:
   ret void

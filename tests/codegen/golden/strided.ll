@@ -8,7 +8,7 @@ define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin,
 entry:
   %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
   %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
-  %s35 = alloca i32, align 8
+  %s34 = alloca i32, align 8
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %box, i64 8
@@ -17,134 +17,134 @@ start:
   %v4 = load ptr, ptr %v3, align 8, !invariant.load !{}
   %v5 = getelementptr inbounds i8, ptr %ctx, i64 24
   %v6 = load i32, ptr %v5, align 8, !invariant.load !{}
-  %v8 = add nsw i64 0, %begin
-  %v9 = add nsw i64 0, %end
-  br label %stretch10
-stretch10:
-  %p14 = phi i64 [ %v8, %start ], [ %q15, %done31 ]
-  %v16 = sub i64 %v9, %p14
-  %v17 = icmp sgt i64 %v16, 256
-  br i1 %v17, label %more11, label %inside12, !prof !1
-more11:
-  %v20 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !9, !noalias !10
-  %v21 = icmp eq i64 %v20, 0
-  br i1 %v21, label %on19, label %ask18, !prof !2
-ask18:
-  %v22 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v23 = load ptr, ptr %v22, align 8, !invariant.load !{}
-  %v24 = getelementptr inbounds i8, ptr %v23, i64 56
-  %v25 = load ptr, ptr %v24, align 8, !invariant.load !{}
-  %v26 = call preserve_allcc zeroext i1 %v25(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v26, label %exit, label %on19
-on19:
-  %v27 = add i64 %p14, 256
-  br label %inside12
-inside12:
-  %q15 = phi i64 [ %v9, %stretch10 ], [ %v27, %on19 ]
-  br label %head28
-head28:
-  %i32 = phi i64 [ %p14, %inside12 ], [ %n33, %latch30 ]
-  %v34 = icmp slt i64 %i32, %q15
-  br i1 %v34, label %body29, label %done31
-body29:
-  store i32 0, ptr %s35, align 4
-  %v40 = sub i32 %v6, 0
-  %v41 = sub i32 %v40, 1
-  %v42 = icmp ult i32 %v41, 32768
-  br i1 %v42, label %short38, label %some36, !prof !5
-some36:
-  %v43 = icmp slt i32 0, %v6
-  br i1 %v43, label %long37, label %done39
-long37:
-  %v46 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !9, !noalias !10
-  %v47 = icmp eq i64 %v46, 0
-  br i1 %v47, label %on45, label %ask44, !prof !2
-ask44:
-  %v48 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v49 = load ptr, ptr %v48, align 8, !invariant.load !{}
-  %v50 = getelementptr inbounds i8, ptr %v49, i64 56
-  %v51 = load ptr, ptr %v50, align 8, !invariant.load !{}
-  %v52 = call preserve_allcc zeroext i1 %v51(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v52, label %exit, label %on45
-on45:
-  %v54 = icmp ult i32 %v41, 10666656
-  br i1 %v54, label %short38, label %very53
-very53:
-  br label %stretch55
-stretch55:
-  %p59 = phi i32 [ 0, %very53 ], [ %q60, %done76 ]
-  %v61 = sub i32 %v6, %p59
-  %v62 = icmp sgt i32 %v61, 1333332
-  br i1 %v62, label %more56, label %inside57, !prof !1
-more56:
-  %v65 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !9, !noalias !10
-  %v66 = icmp eq i64 %v65, 0
-  br i1 %v66, label %on64, label %ask63, !prof !2
-ask63:
-  %v67 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v68 = load ptr, ptr %v67, align 8, !invariant.load !{}
-  %v69 = getelementptr inbounds i8, ptr %v68, i64 56
-  %v70 = load ptr, ptr %v69, align 8, !invariant.load !{}
-  %v71 = call preserve_allcc zeroext i1 %v70(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v71, label %exit, label %on64
-on64:
-  %v72 = add i32 %p59, 1333332
-  br label %inside57
-inside57:
-  %q60 = phi i32 [ %v6, %stretch55 ], [ %v72, %on64 ]
-  %v79 = call i32 @llvm.ssub.sat.i32(i32 %q60, i32 2)
-  %v80 = icmp slt i32 %p59, %q60
-  br i1 %v80, label %enter73, label %done76
-enter73:
-  br label %body74
-body74:
-  %i77 = phi i32 [ %p59, %enter73 ], [ %n78, %latch75 ]
-  %v81 = mul i32 %i77, %i77
-  %v82 = load i32, ptr %s35, align 4
-  %v83 = add i32 %v82, %v81
-  store i32 %v83, ptr %s35, align 4
-  br label %latch75
-latch75:
-  %n78 = add nsw i32 %i77, 2
-  %v84 = icmp slt i32 %i77, %v79
-  br i1 %v84, label %body74, label %done76
-done76:
-  %v85 = icmp slt i32 %q60, %v6
-  br i1 %v85, label %stretch55, label %done58, !prof !1
-done58:
-  br label %done39
-short38:
-  %v92 = call i32 @llvm.ssub.sat.i32(i32 %v6, i32 2)
-  %v93 = icmp slt i32 0, %v6
-  br i1 %v93, label %enter86, label %done89
-enter86:
-  br label %body87
-body87:
-  %i90 = phi i32 [ 0, %enter86 ], [ %n91, %latch88 ]
-  %v94 = mul i32 %i90, %i90
-  %v95 = load i32, ptr %s35, align 4
-  %v96 = add i32 %v95, %v94
-  store i32 %v96, ptr %s35, align 4
-  br label %latch88
-latch88:
-  %n91 = add nsw i32 %i90, 2
-  %v97 = icmp slt i32 %i90, %v92
-  br i1 %v97, label %body87, label %done89
-done89:
-  br label %done39
-done39:
-  %v98 = load i32, ptr %s35, align 4
-  %v99 = mul nsw i64 %i32, 4
-  %v100 = getelementptr inbounds i8, ptr %v4, i64 %v99
-  store i32 %v98, ptr %v100, align 4, !alias.scope !11, !noalias !12, !llvm.access.group !0
-  br label %latch30
-latch30:
-  %n33 = add nsw i64 %i32, 1
-  br label %head28, !llvm.loop !4
-done31:
-  %v101 = icmp slt i64 %q15, %v9
-  br i1 %v101, label %stretch10, label %done13, !prof !1
-done13:
+  %v7 = add nsw i64 0, %begin
+  %v8 = add nsw i64 0, %end
+  br label %stretch9
+stretch9:
+  %p13 = phi i64 [ %v7, %start ], [ %q14, %done30 ]
+  %v15 = sub i64 %v8, %p13
+  %v16 = icmp sgt i64 %v15, 256
+  br i1 %v16, label %more10, label %inside11, !prof !1
+more10:
+  %v19 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !9, !noalias !10
+  %v20 = icmp eq i64 %v19, 0
+  br i1 %v20, label %on18, label %ask17, !prof !2
+ask17:
+  %v21 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v22 = load ptr, ptr %v21, align 8, !invariant.load !{}
+  %v23 = getelementptr inbounds i8, ptr %v22, i64 56
+  %v24 = load ptr, ptr %v23, align 8, !invariant.load !{}
+  %v25 = call preserve_allcc zeroext i1 %v24(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v25, label %exit, label %on18
+on18:
+  %v26 = add i64 %p13, 256
+  br label %inside11
+inside11:
+  %q14 = phi i64 [ %v8, %stretch9 ], [ %v26, %on18 ]
+  br label %head27
+head27:
+  %i31 = phi i64 [ %p13, %inside11 ], [ %n32, %latch29 ]
+  %v33 = icmp slt i64 %i31, %q14
+  br i1 %v33, label %body28, label %done30
+body28:
+  store i32 0, ptr %s34, align 4
+  %v39 = sub i32 %v6, 0
+  %v40 = sub i32 %v39, 1
+  %v41 = icmp ult i32 %v40, 32768
+  br i1 %v41, label %short37, label %some35, !prof !5
+some35:
+  %v42 = icmp slt i32 0, %v6
+  br i1 %v42, label %long36, label %done38
+long36:
+  %v45 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !9, !noalias !10
+  %v46 = icmp eq i64 %v45, 0
+  br i1 %v46, label %on44, label %ask43, !prof !2
+ask43:
+  %v47 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v48 = load ptr, ptr %v47, align 8, !invariant.load !{}
+  %v49 = getelementptr inbounds i8, ptr %v48, i64 56
+  %v50 = load ptr, ptr %v49, align 8, !invariant.load !{}
+  %v51 = call preserve_allcc zeroext i1 %v50(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v51, label %exit, label %on44
+on44:
+  %v53 = icmp ult i32 %v40, 10666656
+  br i1 %v53, label %short37, label %very52
+very52:
+  br label %stretch54
+stretch54:
+  %p58 = phi i32 [ 0, %very52 ], [ %q59, %done75 ]
+  %v60 = sub i32 %v6, %p58
+  %v61 = icmp sgt i32 %v60, 1333332
+  br i1 %v61, label %more55, label %inside56, !prof !1
+more55:
+  %v64 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !9, !noalias !10
+  %v65 = icmp eq i64 %v64, 0
+  br i1 %v65, label %on63, label %ask62, !prof !2
+ask62:
+  %v66 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v67 = load ptr, ptr %v66, align 8, !invariant.load !{}
+  %v68 = getelementptr inbounds i8, ptr %v67, i64 56
+  %v69 = load ptr, ptr %v68, align 8, !invariant.load !{}
+  %v70 = call preserve_allcc zeroext i1 %v69(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v70, label %exit, label %on63
+on63:
+  %v71 = add i32 %p58, 1333332
+  br label %inside56
+inside56:
+  %q59 = phi i32 [ %v6, %stretch54 ], [ %v71, %on63 ]
+  %v78 = call i32 @llvm.ssub.sat.i32(i32 %q59, i32 2)
+  %v79 = icmp slt i32 %p58, %q59
+  br i1 %v79, label %enter72, label %done75
+enter72:
+  br label %body73
+body73:
+  %i76 = phi i32 [ %p58, %enter72 ], [ %n77, %latch74 ]
+  %v80 = mul i32 %i76, %i76
+  %v81 = load i32, ptr %s34, align 4
+  %v82 = add i32 %v81, %v80
+  store i32 %v82, ptr %s34, align 4
+  br label %latch74
+latch74:
+  %n77 = add nsw i32 %i76, 2
+  %v83 = icmp slt i32 %i76, %v78
+  br i1 %v83, label %body73, label %done75
+done75:
+  %v84 = icmp slt i32 %q59, %v6
+  br i1 %v84, label %stretch54, label %done57, !prof !1
+done57:
+  br label %done38
+short37:
+  %v91 = call i32 @llvm.ssub.sat.i32(i32 %v6, i32 2)
+  %v92 = icmp slt i32 0, %v6
+  br i1 %v92, label %enter85, label %done88
+enter85:
+  br label %body86
+body86:
+  %i89 = phi i32 [ 0, %enter85 ], [ %n90, %latch87 ]
+  %v93 = mul i32 %i89, %i89
+  %v94 = load i32, ptr %s34, align 4
+  %v95 = add i32 %v94, %v93
+  store i32 %v95, ptr %s34, align 4
+  br label %latch87
+latch87:
+  %n90 = add nsw i32 %i89, 2
+  %v96 = icmp slt i32 %i89, %v91
+  br i1 %v96, label %body86, label %done88
+done88:
+  br label %done38
+done38:
+  %v97 = load i32, ptr %s34, align 4
+  %v98 = mul nsw i64 %i31, 4
+  %v99 = getelementptr inbounds i8, ptr %v4, i64 %v98
+  store i32 %v97, ptr %v99, align 4, !alias.scope !11, !noalias !12, !llvm.access.group !0
+  br label %latch29
+latch29:
+  %n32 = add nsw i64 %i31, 1
+  br label %head27, !llvm.loop !4
+done30:
+  %v100 = icmp slt i64 %q14, %v8
+  br i1 %v100, label %stretch9, label %done12, !prof !1
+done12:
   br label %exit
 exit:
   ret void

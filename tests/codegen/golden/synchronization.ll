@@ -1,30 +1,30 @@
 ; CPU
-  %v24 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !5, !noalias !6
-  %v39 = load atomic i32, ptr %v2 monotonic, align 4
-  %v40 = load atomic i32, ptr %v2 acquire, align 4
-  store atomic i32 %v39, ptr %v9 monotonic, align 4
-  store atomic i32 %v40, ptr %v9 release, align 4
-  %v41 = atomicrmw xchg ptr %v2, i32 1 monotonic
-  %v42 = atomicrmw xchg ptr %v2, i32 %v41 acquire
-  %v43 = atomicrmw xchg ptr %v2, i32 %v42 release
-  %v44 = atomicrmw xchg ptr %v2, i32 %v43 acq_rel
-  %v45 = cmpxchg ptr %v10, i32 %v44, i32 1 monotonic monotonic
-  %v47 = cmpxchg ptr %v10, i32 %v46, i32 1 acquire acquire
-  %v49 = cmpxchg ptr %v10, i32 %v48, i32 1 release monotonic
-  %v51 = cmpxchg ptr %v10, i32 %v50, i32 1 acq_rel acquire
+  %v23 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !5, !noalias !6
+  %v38 = load atomic i32, ptr %v2 monotonic, align 4
+  %v39 = load atomic i32, ptr %v2 acquire, align 4
+  store atomic i32 %v38, ptr %v9 monotonic, align 4
+  store atomic i32 %v39, ptr %v9 release, align 4
+  %v40 = atomicrmw xchg ptr %v2, i32 1 monotonic
+  %v41 = atomicrmw xchg ptr %v2, i32 %v40 acquire
+  %v42 = atomicrmw xchg ptr %v2, i32 %v41 release
+  %v43 = atomicrmw xchg ptr %v2, i32 %v42 acq_rel
+  %v44 = cmpxchg ptr %v10, i32 %v43, i32 1 monotonic monotonic
+  %v46 = cmpxchg ptr %v10, i32 %v45, i32 1 acquire acquire
+  %v48 = cmpxchg ptr %v10, i32 %v47, i32 1 release monotonic
+  %v50 = cmpxchg ptr %v10, i32 %v49, i32 1 acq_rel acquire
   fence acquire
   fence release
   fence acq_rel
   fence acq_rel
-  %v53 = load atomic float, ptr %v4 acquire, align 4
-  %v54 = atomicrmw xchg ptr %v4, float %v53 monotonic
-  %v57 = cmpxchg ptr %v4, i32 %v55, i32 %v56 acq_rel acquire
-  store atomic float %v59, ptr %v4 monotonic, align 4
-  %v60 = load atomic double, ptr %v6 monotonic, align 8
-  %v63 = cmpxchg ptr %v6, i64 %v61, i64 %v62 monotonic monotonic
-  %v66 = load atomic i64, ptr %v8 acquire, align 8
-  %v67 = cmpxchg ptr %v8, i64 %v66, i64 %v66 acquire acquire
-  %v69 = atomicrmw xchg ptr %v8, i64 %v68 release
+  %v52 = load atomic float, ptr %v4 acquire, align 4
+  %v53 = atomicrmw xchg ptr %v4, float %v52 monotonic
+  %v56 = cmpxchg ptr %v4, i32 %v54, i32 %v55 acq_rel acquire
+  store atomic float %v58, ptr %v4 monotonic, align 4
+  %v59 = load atomic double, ptr %v6 monotonic, align 8
+  %v62 = cmpxchg ptr %v6, i64 %v60, i64 %v61 monotonic monotonic
+  %v65 = load atomic i64, ptr %v8 acquire, align 8
+  %v66 = cmpxchg ptr %v8, i64 %v65, i64 %v65 acquire acquire
+  %v68 = atomicrmw xchg ptr %v8, i64 %v67 release
 ; GPU
   %v26 = load atomic i32, ptr %v2 syncscope("device") monotonic, align 4
   %v27 = load atomic i32, ptr %v2 syncscope("device") acquire, align 4

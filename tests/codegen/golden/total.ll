@@ -22,53 +22,53 @@ start:
   %v3 = getelementptr inbounds i8, ptr %ctx, i64 24
   %v4 = load ptr, ptr %v3, align 8, !invariant.load !{}
   store float 0x8000000000000000, ptr %s5, align 4
-  br label %head7
-head7:
-  %i12 = phi i64 [ %begin, %start ], [ %n13, %latch9 ]
-  %v14 = icmp slt i64 %i12, %end
-  br i1 %v14, label %body8, label %done10
-body8:
-  %v15 = add nsw i64 0, %i12
-  br label %head16
-head16:
-  %i20 = phi i64 [ 0, %body8 ], [ %n21, %latch18 ]
-  %v22 = icmp slt i64 %i20, 64
-  br i1 %v22, label %body17, label %done19
-body17:
-  %v23 = mul nsw i64 %v15, 256
-  %v24 = mul nsw i64 %i20, 4
-  %v25 = getelementptr inbounds i8, ptr %v4, i64 %v23
-  %v26 = getelementptr inbounds i8, ptr %v25, i64 %v24
-  %v27 = load float, ptr %v26, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
-  %v28 = call reassoc arcp contract afn float @weft_sinf(float %v27) nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGVbN4v_weft_sinf(_ZGVbN4v_sinf),_ZGVdN8v_weft_sinf(_ZGVdN8v_sinf)"
-  %v29 = load float, ptr %s5, align 4
-  %v30 = fadd reassoc arcp contract afn float %v29, %v28
-  store float %v30, ptr %s5, align 4
-  br label %latch18
-latch18:
-  %n21 = add nsw i64 %i20, 1
-  br label %head16, !llvm.loop !4
-done19:
-  br label %check11
-check11:
-  %v33 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !12, !noalias !13
-  %v34 = icmp eq i64 %v33, 0
-  br i1 %v34, label %on32, label %ask31, !prof !5
-ask31:
-  %v35 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v36 = load ptr, ptr %v35, align 8, !invariant.load !{}
-  %v37 = getelementptr inbounds i8, ptr %v36, i64 56
-  %v38 = load ptr, ptr %v37, align 8, !invariant.load !{}
-  %v39 = call preserve_allcc zeroext i1 %v38(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v39, label %exit, label %on32
-on32:
-  br label %latch9
-latch9:
-  %n13 = add nsw i64 %i12, 1
-  br label %head7, !llvm.loop !2
-done10:
-  %v40 = load float, ptr %s5, align 4
-  %v41 = atomicrmw fadd ptr %v2, float %v40 monotonic
+  br label %head6
+head6:
+  %i11 = phi i64 [ %begin, %start ], [ %n12, %latch8 ]
+  %v13 = icmp slt i64 %i11, %end
+  br i1 %v13, label %body7, label %done9
+body7:
+  %v14 = add nsw i64 0, %i11
+  br label %head15
+head15:
+  %i19 = phi i64 [ 0, %body7 ], [ %n20, %latch17 ]
+  %v21 = icmp slt i64 %i19, 64
+  br i1 %v21, label %body16, label %done18
+body16:
+  %v22 = mul nsw i64 %v14, 256
+  %v23 = mul nsw i64 %i19, 4
+  %v24 = getelementptr inbounds i8, ptr %v4, i64 %v22
+  %v25 = getelementptr inbounds i8, ptr %v24, i64 %v23
+  %v26 = load float, ptr %v25, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
+  %v27 = call reassoc arcp contract afn float @weft_sinf(float %v26) nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGVbN4v_weft_sinf(_ZGVbN4v_sinf),_ZGVdN8v_weft_sinf(_ZGVdN8v_sinf)"
+  %v28 = load float, ptr %s5, align 4
+  %v29 = fadd reassoc arcp contract afn float %v28, %v27
+  store float %v29, ptr %s5, align 4
+  br label %latch17
+latch17:
+  %n20 = add nsw i64 %i19, 1
+  br label %head15, !llvm.loop !4
+done18:
+  br label %check10
+check10:
+  %v32 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !12, !noalias !13
+  %v33 = icmp eq i64 %v32, 0
+  br i1 %v33, label %on31, label %ask30, !prof !5
+ask30:
+  %v34 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v35 = load ptr, ptr %v34, align 8, !invariant.load !{}
+  %v36 = getelementptr inbounds i8, ptr %v35, i64 56
+  %v37 = load ptr, ptr %v36, align 8, !invariant.load !{}
+  %v38 = call preserve_allcc zeroext i1 %v37(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v38, label %exit, label %on31
+on31:
+  br label %latch8
+latch8:
+  %n12 = add nsw i64 %i11, 1
+  br label %head6, !llvm.loop !2
+done9:
+  %v39 = load float, ptr %s5, align 4
+  %v40 = atomicrmw fadd ptr %v2, float %v39 monotonic
   br label %exit
 exit:
   ret void
