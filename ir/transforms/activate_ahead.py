@@ -14,6 +14,7 @@ from weft.ir.intervals import interval
 from weft.ir.ops import (
     Activate,
     Alloca,
+    Assert,
     AtomicLoad,
     Binary,
     Break,
@@ -71,10 +72,11 @@ def activate_ahead(root: Kernel, config: CompileConfig) -> bool:
     are too few slots, nothing was written yet. With several nodes above one another, the outermost cells come first.
 
     The copy of the task keeps only what the indices of the written elements, and the conditions and loops around the
-    writes, depend on. These must not read memory that the task writes, order memory, draw random numbers, or need the
-    result of an atomic. The task must not deactivate cells, ask whether a cell is active, call functions, or
-    synchronize threads. All sparse nodes above the field must be `pointer` nodes whose tables are dense. Cells that the
-    iteration visits are active anyway. Other writes activate their cells as before.
+    writes, depend on, and assertions: the task reads nothing behind one that fails, and a loop may end only there. All
+    that must not read memory that the task writes, order memory, draw random numbers, or need the result of an atomic.
+    The task must not deactivate cells, ask whether a cell is active, call functions, or synchronize threads. All sparse
+    nodes above the field must be `pointer` nodes whose tables are dense. Cells that the iteration visits are active
+    anyway. Other writes activate their cells as before.
 
     An axis of the box on which no marked cell depends is left out of the copy, and one of which only the number of the
     cell counts is run in steps. Loops of a few iterations are left alone.
@@ -209,7 +211,7 @@ class _Task:
 
     def is_harmless(self, op: Op) -> bool:
         """Whether an op of the copy depends on nothing that the task changes, and changes nothing."""
-        if op.pure or isinstance(op, (Alloca, If, For, While, Break, Continue, Yield)):
+        if op.pure or isinstance(op, (Alloca, Assert, If, For, While, Break, Continue, Yield)):
             return True
         if not is_access(op) or op.orders():
             return False
@@ -262,9 +264,9 @@ def _meet(a: Value, b: Value) -> bool:
 
 
 def _reduce(task: Task, kept: set[Op]) -> None:
-    """Leave only those ops of a task, and what they depend on."""
+    """Leave only those ops of a task, what ends iterations or loops, and what all of these depend on."""
     for op in reversed(ops_of(task.body, task.epilogue)):
-        if op not in kept and not op.users and not op.region_names and not isinstance(op, (Break, Continue)):
+        if op not in kept and not (op.users or op.region_names or op.terminator or op.fails):
             local = is_access(op) and isinstance(root_of(op.ptr), Alloca)
             if not local:
                 op.erase()

@@ -13,7 +13,7 @@ from tests.sparse_trees import Declared, I, J, branch, declare, lower, place, sl
 from weft.ir.config import CompileConfig
 from weft.ir.evaluate import Fault, Memory, evaluate
 from weft.ir.interleaving import Schedule
-from weft.ir.ops import FieldPtr
+from weft.ir.ops import Assert, FieldPtr, Task
 from weft.ir.pipeline import TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
 from weft.ir.target import CPU
@@ -129,11 +129,17 @@ def check(body: str, config: CompileConfig) -> None:
 
 def asking(body: str, **traits: Any) -> int:
     """How many tasks ask for cells."""
+    return len(asking_tasks(body, **traits))
+
+
+def asking_tasks(body: str, **traits: Any) -> list[Task]:
     kernel = kernel_of(tree(), body)
     run_passes(kernel, TO_TASKS[: TO_TASKS.index("lower_sparse")], replace(QUICK, traits=replace(CPU, **traits)))
-    return sum(
-        any(op.field.name.endswith(".claimed") for op in task.all_of(FieldPtr)) for task in parallel_tasks(kernel)
-    )
+    return [
+        task
+        for task in parallel_tasks(kernel)
+        if any(op.field.name.endswith(".claimed") for op in task.all_of(FieldPtr))
+    ]
 
 
 @pytest.mark.parametrize("stops", [True, False])
@@ -216,6 +222,28 @@ def test_the_box_has_what_the_cells_depend_on() -> None:
             sizes *= int(getattr(end, "value", 1))
         assert sizes == points, body
         compare(made, [(fill, ""), (body, "")], QUICK)
+
+
+ASSERTED = {
+    "20 is far": "%far = binary add %i, %9 : i32\n%in = binary lt %far, %count : u1\n"
+    'assert %in, [%far], message="{} is far"\n%kq = field_ptr @k[%far] : *i32\n%j = load %kq\n' + ADD,
+    "3 rounds": "%t = alloca : *i32\nstore %t, %0\nwhile {\n%t0 = load %t\n"
+    "%t1 = binary add %t0, %1 : i32\nstore %t, %t1\n"
+    '%in = binary lt %t1, %3 : u1\nassert %in, [%t1], message="{} rounds"\n' + KEY + ADD + "\n}",
+}
+
+
+@pytest.mark.parametrize("message", ASSERTED)
+def test_assertions_hold_before_what_is_behind_them_runs_ahead(message: str) -> None:
+    """Nothing out of bounds is read, and a loop that only an assertion ends does not go on forever."""
+    body = LOOP.format(ASSERTED[message])
+    (task,) = asking_tasks(body)
+    assert task.all_of(Assert)
+    made = tree()
+    memory = Memory.of(made.fields, made.nodes)
+    kernel, functions = lower(kernel_of(made, KEYS + body), QUICK)
+    with pytest.raises(Fault, match=message):
+        evaluate(kernel, [], memory, QUICK, functions=functions)
 
 
 @pytest.mark.parametrize("field", ["x", "z"])
