@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.runtime_library.append_list import AppendList
-from weft.ir.runtime_library.cell_allocator import CellAllocator
 from weft.ir.runtime_library.spin_locks import SpinLocks
 
-__all__ = ["CAPACITY", "CELLS", "PROGRAMS", "Program"]
+__all__ = ["CAPACITY", "PROGRAMS", "Program"]
 
-CAPACITY, CELLS = 64, 6
-FIELDS = f"""\
+CAPACITY = 64
+FIELDS = """\
   field @words: i32[4] tree=0 components=(0) terms=((0, 1, 4, 4)) order=(0)
   field @count: i64 tree=1 components=(0)
   field @slots: i32[CAP] tree=2 components=(0) terms=((0, 1, CAP, 4)) order=(0)
-  field @head: i64 tree=3 components=(0)
-  field @fresh: i64 tree=4 components=(0)
-  field @next: i32[{CELLS}] tree=5 components=(0) terms=((0, 1, {CELLS}, 4)) order=(0)
-  field @data: i32[ROOM] tree=6 components=(0) terms=((0, 1, ROOM, 4)) order=(0)
-  field @errors: i32 tree=7 components=(0)
-  field @done: i32 tree=8 components=(0)
-  field @told: i64[2] tree=9 components=(0) terms=((0, 1, 2, 8)) order=(0)
+  field @data: i32[ROOM] tree=3 components=(0) terms=((0, 1, ROOM, 4)) order=(0)
+  field @errors: i32 tree=4 components=(0)
+  field @done: i32 tree=5 components=(0)
+  field @told: i64[2] tree=6 components=(0) terms=((0, 1, 2, 8)) order=(0)
 """
 Left = dict[str, Any]
 
@@ -63,7 +56,6 @@ def functions_of(kernel: Kernel) -> list[Kernel]:
     return [
         *SpinLocks("locks", of["words"]).functions(),
         *AppendList("list", of["count"], of["slots"]).functions(),
-        *CellAllocator("cells", of["head"], of["fresh"], of["next"]).functions(),
     ]
 
 
@@ -160,68 +152,9 @@ def _cleared(left: Left, iterations: int) -> None:
     assert left["count"] == 0
 
 
-# ---- cells: who has one has it alone, and finds what its last owner did ----------------------------------------------
-
-
-def _taken(name: str) -> str:
-    return f"""
-    %{name} = invoke function=cells_allocate, [], touched=(head, fresh, next) : i64
-    %{name}_is = binary ge %{name}, %zero : u1
-    if %{name}_is then {{
-      %{name}_owner = field_ptr @slots[%{name}] : *i32
-      store %{name}_owner, %i
-      %{name}_uses = field_ptr @data[%{name}] : *i32
-      %{name}_old = load %{name}_uses : i32
-      %{name}_new = binary add %{name}_old, %1 : i32
-      store %{name}_uses, %{name}_new
-    }}"""
-
-
-def _given_back(name: str) -> str:
-    return f"""
-    if %{name}_is then {{
-      %{name}_place = field_ptr @slots[%{name}] : *i32
-      %{name}_now = load %{name}_place : i32
-      %{name}_mine = binary eq %{name}_now, %i : u1
-      if %{name}_mine then {{}} orelse {{
-        %{name}_e = field_ptr @errors[] : *i32
-        %{name}_more = atomic add %{name}_e, %1 : i32
-      }}
-      %{name}_d = field_ptr @done[] : *i32
-      %{name}_told = atomic add %{name}_d, %1 : i32
-      invoke function=cells_free, [%{name}], touched=(head, fresh, next)
-    }}"""
-
-
-_CELLS = "\n".join(
-    [
-        "    %zero = const 0 : i64",
-        *(_taken("a"), _taken("b"), _given_back("a"), _taken("c"), _given_back("b"), _given_back("c")),
-    ]
-)
-_FAILED = """
-  %t0 = field_ptr @told[%0] : *i64
-  %failed = invoke function=cells_failed, [], touched=(head, fresh, next) : i64
-  store %t0, %failed
-"""
-
-
-def _alone(left: Left, iterations: int) -> None:
-    assert left["errors"] == 0, "a cell had two owners"
-    assert int(np.sum(left["data"][:CELLS])) == left["done"], "an owner did not find what the last one did"
-    assert left["done"] + left["told"][0] == 3 * iterations
-    links, cell = Counter[int](), int(left["head"]) & 0xFFFFFFFF
-    while cell:
-        links[cell] += 1
-        assert links[cell] == 1, "the list of free cells is a circle"
-        cell = int(left["next"][cell - 1])
-    assert sum(links.values()) == min(CELLS, int(left["fresh"])), "a cell was lost"
-
-
 PROGRAMS: dict[str, Program] = {
     "locks": Program(_ACQUIRED, _counts),
     "locks that are tried": Program(_TRIED, _counts),
     "list": Program(_APPENDED, _appended, _ASKED),
     "cleared list": Program(_APPENDED, _cleared, "  invoke function=list_clear, [], touched=(count, slots)\n" + _ASKED),
-    "cells": Program(_CELLS, _alone, _FAILED),
 }

@@ -12,5 +12,4 @@ functions of the program: the verifier, the evaluator, the passes and the code g
 
 - `spin_locks`: mutual exclusion of iterations
 - `append_list`: a list that grows up to its capacity
-- `cell_allocator`: numbers of cells, which can be freed
 """
