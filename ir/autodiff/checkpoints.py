@@ -63,7 +63,12 @@ def _number(op: ops.For) -> int | None:
     begin, end, step = (literal(value) for value in (op.begin, op.end, op.step))
     if begin is None or end is None or not step:
         return None
-    return len(range(int(begin), int(end), int(step)))
+    return _trips(int(begin), int(end), int(step))
+
+
+def _trips(begin: int, end: int, step: int) -> int:
+    """The number of iterations. (That of a range may be too large for `len`.)"""
+    return max(0, -((begin - end) // step))
 
 
 def _most(op: ops.For | ops.While) -> int | None:
@@ -72,7 +77,7 @@ def _most(op: ops.For | ops.While) -> int | None:
     if not step or not isinstance(op, ops.For):
         return None
     (low, high), (least, most) = interval(op.begin), interval(op.end)
-    return len(range(low, most, int(step)) if step > 0 else range(high, least, int(step)))
+    return _trips(low, most, int(step)) if step > 0 else _trips(high, least, int(step))
 
 
 def has_slots(op: ops.For | ops.While, kept: Kept, shared: bool) -> bool:

@@ -100,3 +100,22 @@ def test_a_local_that_only_the_reversed_branch_reads(ti, optimized):
     close(loss[None], python(start))
     wanted = [(python(start + 1e-6 * d) - python(start - 1e-6 * d)) / 2e-6 for d in np.eye(4)]
     np.testing.assert_allclose(x.grad.to_numpy(), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+def test_loops_whose_bounds_are_wide_integers(ti, kind):
+    """Nothing is known of the bounds, so the largest number of iterations is larger than any length in Python."""
+    x, loss = ti.field(ti.f64, 4, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+    first, last = (ti.field(getattr(ti, kind), 4) for _ in range(2))
+    first.from_numpy(np.array([1, 5, 3, 7], kind))
+    last.from_numpy(np.array([4, 2, 3, 12], kind))
+
+    @ti.kernel
+    def run():
+        for i in x:
+            a = x[i]
+            for _ in range(first[i], last[i]):
+                a = ti.sin(a) * x[(i + 1) % 4]
+            loss[None] += a
+
+    hold_differences(run, x, loss)
