@@ -2,6 +2,7 @@
 
     claim(build, ...)    code of a task: asks for a cell, if it is not active
     claims_text(node)    the loops after that task: make all cells that were asked for
+    room_text(node)      what follows: fails if there were too few slots
 
 A cell is asked for by a mark beside the table (`marks`). Tables hold nothing but slots, so that others may read them.
 Marks are counted per piece of the tables, and the counts are added up. So it is known whether there are enough slots
@@ -26,7 +27,7 @@ from weft.ir.symbols import NodeSymbol
 from weft.ir.target import Traits
 from weft.ir.types import i32, u1, u32
 
-__all__ = ["claim", "claims_text"]
+__all__ = ["claim", "claims_text", "room_text"]
 
 
 def claim(build: Builder, node: NodeSymbol, at: Sequence[Value], traits: Traits) -> None:
@@ -94,9 +95,14 @@ def claims_text(node: NodeSymbol, traits: Traits) -> str:
     sums = sums_text(node, "news", "claims", "", traits.groups)
     count, fill = _COUNT.format(entry=entry, **names), _FILL.format(entry=entry, slot=slot_text(node), **names)
     room = own_names(_ROOM.format(slot=slot_text(node), **names), 5)
+    return f"{head}{count}{sums}{room}{own_names(fill, 4)}{own_names(_END.format(**names), 6)}"
+
+
+def room_text(node: NodeSymbol) -> str:
+    """The statements after these loops. They fail if there were too few slots."""
     message = f"no memory for {{}} new cells of '{node.name}': its pool has {node.capacity - 1} cells of "
     message += f"{node.cell_bytes} bytes, and too few of them are free"
-    return f"{head}{count}{sums}{room}{own_names(fill, 4)}{own_names(_END.format(message=message, **names), 6)}"
+    return _FITS.format(message=message, name=node.name)
 
 
 # The tables of a node below another one: those in its slots that were ever used, and in slot 0.
@@ -244,11 +250,15 @@ if %old then {{
   store %claimed, %zero
   %changed = field_ptr @{name}.changed[] : *i32
   store %changed, %one
-  %full = field_ptr @{name}.full[] : *i32
-  %is_full_now = load %full : i32
-  %fits = binary eq %is_full_now, %zero : u1
-  %claims = field_ptr @{name}.claims[] : *i32
-  %wanted = load %claims : i32
-  assert %fits, [%wanted], message="{message}", kind=memory
 }}
+"""
+
+_FITS = """
+%zero = const 0 : i32
+%full = field_ptr @{name}.full[] : *i32
+%is_full = load %full : i32
+%fits = binary eq %is_full, %zero : u1
+%claims = field_ptr @{name}.claims[] : *i32
+%wanted = load %claims : i32
+assert %fits, [%wanted], message="{message}", kind=memory
 """

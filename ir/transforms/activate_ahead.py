@@ -38,7 +38,7 @@ from weft.ir.ops import (
 )
 from weft.ir.passes import pass_
 from weft.ir.pipeline import run_passes
-from weft.ir.runtime_library.claims import claim, claims_text
+from weft.ir.runtime_library.claims import claim, claims_text, room_text
 from weft.ir.runtime_library.sparse_cells import written_on
 from weft.ir.symbols import NodeSymbol
 from weft.ir.tasks import box_of, parallel_tasks
@@ -72,11 +72,11 @@ def activate_ahead(root: Kernel, config: CompileConfig) -> bool:
     are too few slots, nothing was written yet. With several nodes above one another, the outermost cells come first.
 
     The copy of the task keeps only what the indices of the written elements, and the conditions and loops around the
-    writes, depend on, and assertions: the task reads nothing behind one that fails, and a loop may end only there. All
-    that must not read memory that the task writes, order memory, draw random numbers, or need the result of an atomic.
-    The task must not deactivate cells, ask whether a cell is active, call functions, or synchronize threads. All sparse
-    nodes above the field must be `pointer` nodes whose tables are dense. Cells that the iteration visits are active
-    anyway. Other writes activate their cells as before.
+    writes, depend on. These must not read memory that the task writes, order memory, draw random numbers, or need the
+    result of an atomic. The task must not deactivate cells, ask whether a cell is active, call functions, or
+    synchronize threads. It must not have assertions, because the copy would read what one rejects, and go on with a
+    loop that one ends. All sparse nodes above the field must be `pointer` nodes whose tables are dense. Cells that the
+    iteration visits are active anyway. Other writes activate their cells as before.
 
     An axis of the box on which no marked cell depends is left out of the copy, and one of which only the number of the
     cell counts is run in steps. Loops of a few iterations are left alone.
@@ -108,7 +108,7 @@ class _Task:
 
     def run(self) -> bool:
         """Activate cells ahead of the task, if that is legal. Gives whether it is."""
-        if self.task.all_of(Deactivate, Invoke, IsActive, Simt, Shared) or self.is_short():
+        if self.task.all_of(Assert, Deactivate, Invoke, IsActive, Simt, Shared) or self.is_short():
             return False
         wanted = self.wanted()
         depth = max((len(one.nodes) for one in wanted), default=0)
@@ -118,8 +118,11 @@ class _Task:
         for level, copy in enumerate(made):
             assert copy is not None
             self.kernel.body.insert(copy, self.task)
-            for node in dict.fromkeys(one.nodes[level] for one in wanted if level < len(one.nodes)):
-                self.make(node)
+            nodes = [*dict.fromkeys(one.nodes[level] for one in wanted if level < len(one.nodes))]
+            for node in nodes:
+                self.make(claims_text(node, self.config.traits))
+            for node in nodes:  # after the loops of all of them, so that no mark is left if this fails
+                self.make(room_text(node))
         for one in wanted:
             self.rest(one.op)
         return True
@@ -211,7 +214,7 @@ class _Task:
 
     def is_harmless(self, op: Op) -> bool:
         """Whether an op of the copy depends on nothing that the task changes, and changes nothing."""
-        if op.pure or isinstance(op, (Alloca, Assert, If, For, While, Break, Continue, Yield)):
+        if op.pure or isinstance(op, (Alloca, If, For, While, Break, Continue, Yield)):
             return True
         if not is_access(op) or op.orders():
             return False
@@ -222,9 +225,9 @@ class _Task:
 
     # ---- the tasks after it ----
 
-    def make(self, node: NodeSymbol) -> None:
-        """Insert the tasks that make the cells of a node that were asked for."""
-        kernel = written_on(self.kernel.nodes, "@made() -> ()", claims_text(node, self.config.traits))
+    def make(self, text: str) -> None:
+        """Insert the tasks of a text, which make cells that were asked for."""
+        kernel = written_on(self.kernel.nodes, "@made() -> ()", text)
         run_passes(kernel, _REST, self.config)
         for place in kernel.all_of(TempPtr):
             assert isinstance(place, TempPtr)
@@ -264,9 +267,9 @@ def _meet(a: Value, b: Value) -> bool:
 
 
 def _reduce(task: Task, kept: set[Op]) -> None:
-    """Leave only those ops of a task, what ends iterations or loops, and what all of these depend on."""
+    """Leave only those ops of a task, and what they depend on."""
     for op in reversed(ops_of(task.body, task.epilogue)):
-        if op not in kept and not (op.users or op.region_names or op.terminator or op.fails):
+        if op not in kept and not op.users and not op.region_names and not isinstance(op, (Break, Continue)):
             local = is_access(op) and isinstance(root_of(op.ptr), Alloca)
             if not local:
                 op.erase()

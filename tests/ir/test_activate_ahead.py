@@ -13,7 +13,7 @@ from tests.sparse_trees import Declared, I, J, branch, declare, lower, place, sl
 from weft.ir.config import CompileConfig
 from weft.ir.evaluate import Fault, Memory, evaluate
 from weft.ir.interleaving import Schedule
-from weft.ir.ops import Assert, FieldPtr, Task
+from weft.ir.ops import FieldPtr
 from weft.ir.pipeline import TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
 from weft.ir.target import CPU
@@ -129,17 +129,11 @@ def check(body: str, config: CompileConfig) -> None:
 
 def asking(body: str, **traits: Any) -> int:
     """How many tasks ask for cells."""
-    return len(asking_tasks(body, **traits))
-
-
-def asking_tasks(body: str, **traits: Any) -> list[Task]:
     kernel = kernel_of(tree(), body)
     run_passes(kernel, TO_TASKS[: TO_TASKS.index("lower_sparse")], replace(QUICK, traits=replace(CPU, **traits)))
-    return [
-        task
-        for task in parallel_tasks(kernel)
-        if any(op.field.name.endswith(".claimed") for op in task.all_of(FieldPtr))
-    ]
+    return sum(
+        any(op.field.name.endswith(".claimed") for op in task.all_of(FieldPtr)) for task in parallel_tasks(kernel)
+    )
 
 
 @pytest.mark.parametrize("stops", [True, False])
@@ -234,16 +228,32 @@ ASSERTED = {
 
 
 @pytest.mark.parametrize("message", ASSERTED)
-def test_assertions_hold_before_what_is_behind_them_runs_ahead(message: str) -> None:
-    """Nothing out of bounds is read, and a loop that only an assertion ends does not go on forever."""
+def test_a_loop_with_assertions_activates_its_cells_itself(message: str) -> None:
+    """A copy without them would read what is out of bounds, or go on with a loop that only an assertion ends."""
     body = LOOP.format(ASSERTED[message])
-    (task,) = asking_tasks(body)
-    assert task.all_of(Assert)
+    assert asking(body) == 0
     made = tree()
     memory = Memory.of(made.fields, made.nodes)
     kernel, functions = lower(kernel_of(made, KEYS + body), QUICK)
     with pytest.raises(Fault, match=message):
         evaluate(kernel, [], memory, QUICK, functions=functions)
+
+
+def test_a_node_without_memory_leaves_no_marks_of_another_one() -> None:
+    root = SNode("root")
+    for name, size in (("x", 4), ("y", 1)):
+        place(branch(branch(root, "pointer", (I, 32 // size)), "dense", (I, size)), name, i32)
+    made = declare(root, most=300)
+    memory = Memory.of(made.fields, made.nodes)
+    few = "parallel_for begins=[%0], ends=[%2] (%i: i32) {\n"
+    many = "%n = const 32 : i32\n" + few.replace("%2", "%n")
+    add = "%p = field_ptr @x[%i] : *i32\n%q = field_ptr @y[%i] : *i32\nstore %p, %1\nstore %q, %1 }"
+    kernel, functions = lower(kernel_of(made, many + add), QUICK)
+    with pytest.raises(Fault, match="no memory for"):
+        evaluate(kernel, [], memory, QUICK, functions=functions)
+    for node in made.nodes:
+        assert not memory.read(node.part("marks")).any(), node.name
+        assert memory.read(node.part("claimed")) == 0
 
 
 @pytest.mark.parametrize("field", ["x", "z"])
