@@ -7,6 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+import tutorial_notebooks
+
 import weft
 from weft.lang.names import MODULES
 
@@ -73,8 +77,24 @@ def _hide_parameters(
     return ("", None) if hidden else None
 
 
+def _offer_notebook(_app: Any, page: str, source: list[str]) -> None:
+    """Below the title of a tutorial, a link to its notebook."""
+    folder, _, name = page.rpartition("/")
+    if folder == "tutorials" and name != "index":
+        title, _, rest = source[0].partition("\n")
+        link = f'<p><a href="{name}.ipynb" download>Download this page as a notebook</a></p>'
+        source[0] = f"{title}\n\n{link}\n{rest}"
+
+
+def _write_notebooks(app: Any, error: Exception | None) -> None:
+    if error is None and app.builder.name == "html":
+        tutorial_notebooks.write_all(Path(app.srcdir) / "tutorials", Path(app.outdir) / "tutorials")
+
+
 def setup(app: Any) -> None:
     """Sphinx calls this."""
+    app.connect("source-read", _offer_notebook)
+    app.connect("build-finished", _write_notebooks)
     app.connect("autodoc-process-docstring", _show_programs)
     app.connect("autodoc-process-signature", _hide_parameters)
 

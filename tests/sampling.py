@@ -79,6 +79,8 @@ SLOW = {
     "demos/test_superpixels.py": 2,
     "demos/test_superpixels.py::test_connecting_has_no_races": 0,
     "docs/test_pages.py::test_program": 4,
+    "docs/test_tutorials.py::test_a_notebook_runs_in_jupyter": 0,
+    "docs/test_tutorials.py::test_program": 12,
     "docs/test_walkthrough.py::test_it_goes_as_the_page_says": 0,
     "fuzz/test_derivatives.py": 8,
     "fuzz/test_programs.py::test_passes_keep_what_random_programs_mean": 8,

@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import weft
-from tests.docs.markdown import PAGES, ROOT, Block, anchors, blocks, links, prose
+from tests.docs.markdown import PAGES, ROOT, Block, anchors, links, prose
+from tests.docs.programs import programs, replay
 
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 
@@ -22,22 +22,10 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def programs() -> Iterator[Any]:
-    """Each Python block with those that continue it, and the outputs below them: one program."""
-    for page, text in TEXTS.items():
-        program: list[Block] = []
-        for block in blocks(text):
-            goes_on = block.note in ("continues", "output")
-            if program and not goes_on:
-                yield pytest.param(page, program, id=f"{name_of(page)}:{program[0].line}")
-                program = []
-            if goes_on or (block.language == "python" and not block.note.startswith("file: ")):
-                program.append(block)
-        if program:
-            yield pytest.param(page, program, id=f"{name_of(page)}:{program[0].line}")
+TUTORIALS = ROOT / "docs" / "tutorials"  # test_tutorials.py runs their programs
 
 
-@pytest.mark.parametrize(("page", "program"), list(programs()))
+@pytest.mark.parametrize(("page", "program"), list(programs(page for page in PAGES if page.parent != TUTORIALS)))
 def test_program(
     page: Path,
     program: list[Block],
@@ -47,46 +35,7 @@ def test_program(
     pytestconfig: pytest.Config,
 ) -> None:
     monkeypatch.chdir(tmp_path)  # programs may write files
-    names: dict[str, Any] = {"__name__": "__main__"}
-    shown, latest = "", program[0]
-    for block in program:
-        if block.note.startswith("skip: "):
-            pytest.skip(block.note.removeprefix("skip: "))
-        if block.note.startswith("needs: "):
-            pytest.importorskip(block.note.removeprefix("needs: "))
-        if block.note == "output":
-            if pytestconfig.getoption("--update"):
-                renew(page, latest, shown)
-            else:
-                assert shown == block.text.strip("\n")
-            continue
-        latest = block
-        file = tmp_path / f"program_{block.line}.py"
-        file.write_text(block.text, encoding="utf-8")
-        error = run(block.text, file, names)
-        wanted = block.note.removeprefix("raises: ") if block.note.startswith("raises: ") else ""
-        assert error is None or wanted, f"the block at line {block.line} fails: {type(error).__name__}: {error}"
-        assert not wanted or wanted in [kind.__name__ for kind in type(error).__mro__]
-        printed = capsys.readouterr().out
-        shown = (printed if error is None else str(error)).replace(str(file), "program.py").strip("\n")
-    weft.reset()
-
-
-def renew(page: Path, source: Block, shown: str) -> None:
-    """Write what the block printed into the output block below it."""
-    text = page.read_text(encoding="utf-8")
-    place = text.index(source.text)
-    block = next(block for block in blocks(text) if block.start > place and block.note == "output")
-    page.write_text(text[: block.start] + shown + "\n" + text[block.end :], encoding="utf-8", newline="\n")
-
-
-def run(text: str, file: Path, names: dict[str, Any]) -> Exception | None:
-    """Run a block as the file it was written to; gives what it raised."""
-    try:
-        exec(compile(text, str(file), "exec", dont_inherit=True), names)
-    except Exception as error:
-        return error
-    return None
+    replay(page, program, tmp_path, capsys, bool(pytestconfig.getoption("--update")))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -116,13 +65,15 @@ def test_what_is_missing_is_missing() -> None:
         assert value is None, f"docs/differences.md says that ti.{path} is not there yet, but it is"
 
 
-def test_every_page_is_in_the_navigation() -> None:
-    text = TEXTS[ROOT / "docs" / "index.md"]
-    trees = re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+@pytest.mark.parametrize("folder", ["docs", "docs/tutorials"])
+def test_every_page_is_in_the_navigation(folder: str) -> None:
+    index = ROOT / folder / "index.md"
+    trees = re.findall(r"^```\{toctree\}\n(.*?)^```", TEXTS[index], re.MULTILINE | re.DOTALL)
     entries = [line for tree in trees for line in tree.splitlines() if line and not line.startswith(":")]
     named = sorted(re.sub(r".*<(.*)>", r"\1", entry) for entry in entries)
-    pages = sorted(page.stem for page in PAGES if page.parent.name == "docs" and page.stem != "index")
-    assert named == pages
+    indices = [f"{page.parent.name}/index" for page in index.parent.glob("*/index.md")]
+    pages = [page.stem for page in PAGES if page.parent == index.parent and page != index]
+    assert named == sorted(pages + indices)
 
 
 def test_every_decision_is_listed_by_its_title() -> None:
