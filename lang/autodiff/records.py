@@ -59,8 +59,10 @@ class RecordedLaunch:
     def _made(self) -> Any:
         records = _room(self._count(), self._grows)
         self._launch.give_last(records)
-        result = self._launch()
-        self._launch.give_last(MAKERS.ndarray(i64, 1))
+        try:
+            result = self._launch()
+        finally:
+            self._launch.give_last(MAKERS.ndarray(i64, 1))
         self._give(_shrunk(records) if self._grows else records)
         return result
 
@@ -101,16 +103,18 @@ def _counted(launch: Any) -> int:
 def _room(count: int, grows: bool) -> Any:
     """An array with so many places. If the number of records `grows`, it has more: half of the memory that is free, of
     which a CPU takes the pages that are used, and an eighth of that of a GPU. That of a CPU is used again, because a
-    new page of the system costs more than what is stored there."""
+    new page of the system costs more than what is stored there. It is not if much more memory has become free."""
     if count > _MOST:
         raise WeftError(f"a tape cannot keep {count} values for the gradient of one launch")
     if grows:
         present = program()
-        arena, present.arena = present.arena, None  # (two threads may want it)
-        if arena is not None and arena.shape[0] >= count:
-            return arena
         part = 2 if present.backend.lowered_as == "cpu" else 8
-        count = max(count, min(_MOST, present.device.memory.free // (8 * part)))
+        most = min(_MOST, present.device.memory.free // (8 * part))
+        with present.lock:  # (two threads may want it)
+            arena, present.arena = present.arena, None
+        if arena is not None and arena.shape[0] >= max(count, most // 2):
+            return arena
+        count = max(count, most)
     return MAKERS.ndarray(i64, max(count, 1))
 
 

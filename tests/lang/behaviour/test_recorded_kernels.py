@@ -7,6 +7,7 @@ from tests.lang.behaviour.derivatives import close
 from weft.lang.autodiff import records
 from weft.lang.autodiff.cutting import Derivatives
 from weft.lang.errors import CompilationError, KernelFault
+from weft.lang.program.init import program
 
 N = 6
 START = np.linspace(0.3, 1.4, N)
@@ -374,6 +375,22 @@ def test_records_that_do_not_fit_raise_an_error(ti, memory, monkeypatch):
     with pytest.raises(KernelFault, match="need more memory than there is"), ti.ad.Tape(loss):
         until()
     monkeypatch.undo()
+    memory.hold(until)
+
+
+def test_memory_for_records_that_is_too_small_is_not_used_again(ti, memory):
+    """What was free when it was made says nothing about later launches. It has places for the chunks of all iterations,
+    but not for their words."""
+    x, at = memory.x, memory.at
+
+    @ti.kernel
+    def until():
+        for i in x:
+            for _ in range(i):
+                x[at[i]] = ti.sin(x[at[i]])
+                x[at[i]] = ti.sin(x[at[i]]) * 1.5
+
+    program().arena = ti.ndarray(ti.i64, 100)
     memory.hold(until)
 
 
