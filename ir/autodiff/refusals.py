@@ -162,7 +162,8 @@ def _line(op: Op | None) -> str:
 
 
 def _kept(demand: Demand, op: Op) -> None:
-    """Refuse an access to cells that the kernel may deactivate: the gradient finds neither values nor adjoints."""
+    """Refuse an access to cells that the kernel may deactivate, because the gradient finds neither values nor adjoints,
+    and a write that depends on whether a cell is active, which the gradient cannot find out."""
     if not isinstance(op, ops.Load | ops.Store | ops.Atomic) or op.effect != "address":
         return
     root = root_of(op.ptr)
@@ -173,6 +174,14 @@ def _kept(demand: Demand, op: Op) -> None:
         _refuse(
             op,
             f"this access to '{root.field.name}', whose cells the kernel deactivates{_line(dropped)}: {_APART}",
+            Torn,
+        )
+    grown = None if root.field.node is None or root.activates else demand.topology.changes(root.field.node)
+    if grown is not None and op in demand.acts and not isinstance(op, ops.Load):
+        _refuse(
+            op,
+            f"this write to '{root.field.name}', which changes only what is active, while the kernel activates cells"
+            f"{_line(grown)}: {_APART}",
             Torn,
         )
 

@@ -11,6 +11,8 @@ kernel did only if these conditions hold. Otherwise the kernel is refused:
     (2) whether a cell is active, and how long a list is, is as it was when the kernel asked. (A launch can record it.)
         The index of an appended element is always recorded
     (3) elements that have an adjoint, or whose values are needed, are in cells that the kernel does not deactivate
+    (4) what a write changes only if it is active (`ti.no_activate`) is in cells that the kernel does not activate:
+        otherwise the gradient finds an adjoint where nothing was written
 
 A write in the cell that an iteration visits activates no other cell of that node. Any other write to a sparse field may
 activate cells of the node, and of the nodes above it.

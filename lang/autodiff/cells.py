@@ -31,7 +31,7 @@ class CellUses:
 
     def __init__(self, translation: Any) -> None:
         self.reads, self.writes = list[Access](), list[Access]()
-        self._trees, self._emptied = list[weakref.ref[Any]](), list[weakref.ref[Any]]()
+        self._trees, self._emptied = list[weakref.ref[Any]](), list[tuple[weakref.ref[Any], int]]()
         self._numbers: dict[int, int] = {}
         if not translation.tree.nodes:
             return
@@ -47,7 +47,7 @@ class CellUses:
         for number, span in emptied.items():
             for one in fields_in(self._trees[number]()):
                 self.writes.append(Access(f"emptied:{len(self._emptied)}", (), span))
-                self._emptied.append(weakref.ref(one))
+                self._emptied.append((weakref.ref(one), number))
 
     def _number(self, translation: Any, node: NodeSymbol) -> int:
         """The number of the tree of a node."""
@@ -61,9 +61,14 @@ class CellUses:
         return self._numbers[id(of)]
 
     def memory(self, place: str) -> Memory:
-        """The memory of such a place."""
-        kind, number = place.split(":")
-        found = (self._trees if kind == "cells" else self._emptied)[int(number)]()
+        """The memory of such a place; of a field that the program has dropped since, that of the cells of its tree."""
+        kind, text = place.split(":")
+        number = int(text)
+        if kind == "emptied":
+            emptied, number = self._emptied[number]
+            if (field := emptied()) is not None:
+                return memory_of(field)
+        found = self._trees[number]()
         assert found is not None, "the tape calls this while the kernel is called"
         return memory_of(found)
 

@@ -39,7 +39,7 @@ from weft.lang.autodiff.nesting import (
 from weft.lang.autodiff.propagation import Again, Propagation, carries_floats, float_results, owners_of
 from weft.lang.autodiff.recorder import Recorder
 from weft.lang.autodiff.selection import Number
-from weft.lang.autodiff.variables import clear_element, put_numbers
+from weft.lang.autodiff.variables import clear_element, hand_on, put_numbers
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.calls.gradient_warnings import warn_at
 from weft.lang.data.derived import at_path, derived, kinds_of, with_siblings
@@ -432,12 +432,8 @@ class Recording(Recorder):
         """The gradient of writing `source` to all elements of `target`."""
         for path in self._paths:
             grad, into = at_path(target, path), None if source is None else at_path(source, path)
-            if grad is None:
-                continue
-            numbers = grad.to_numpy()
-            grad.fill(0)
-            if into is not None:
-                put_numbers(into, into.to_numpy() + numbers)
+            if grad is not None:
+                hand_on(grad, into)
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 

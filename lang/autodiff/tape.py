@@ -24,7 +24,7 @@ from weft.lang.autodiff.variables import (
     companion_of,
     elements_of,
     fill_all,
-    put_numbers,
+    hand_on,
 )
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.data.derived import is_derived
@@ -298,8 +298,4 @@ class Tape(Recorder):
 
 def _hand_on(target: Any, source: Any) -> None:
     """The gradient of writing `source` to all elements of `target`."""
-    grad, into = companion_if_any(target), companion_if_any(source)
-    numbers = grad.to_numpy()
-    grad.fill(0)
-    if into is not None:
-        put_numbers(into, into.to_numpy() + numbers)
+    hand_on(companion_if_any(target), companion_if_any(source))

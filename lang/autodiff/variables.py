@@ -21,6 +21,7 @@ __all__ = [
     "companion_of",
     "elements_of",
     "fill_all",
+    "hand_on",
     "put_numbers",
     "where_active",
 ]
@@ -78,6 +79,23 @@ def put_numbers(variable: Any, numbers: Any) -> None:
         SPARSE.put_active(variable, numbers)
     else:
         variable.from_numpy(numbers)
+
+
+def hand_on(grad: Any, into: Any) -> None:
+    """The gradient of setting all elements of a field or ndarray to those of another one: `into`, the gradient of the
+    source, takes what is in `grad`, which becomes 0. `into` is None for a source without a gradient. What is not active
+    in the source takes nothing."""
+    if into is None:
+        grad.fill(0)
+    elif isinstance(into, Field) and into.describe().node is not None:
+        indices = SPARSE.active(into)
+        numbers = SPARSE.read(grad, indices + np.array(grad.offset, np.int64) - np.array(into.offset, np.int64))
+        grad.fill(0)
+        SPARSE.write(into, indices, SPARSE.read(into, indices) + numbers)
+    else:
+        numbers = grad.to_numpy()
+        grad.fill(0)
+        into.from_numpy(into.to_numpy() + numbers)
 
 
 def where_active(variable: Any, numbers: Any) -> Any:

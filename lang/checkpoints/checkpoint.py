@@ -126,7 +126,8 @@ def load(path: Any, into: Mapping[str, Any] | None = None, /, **named: Any) -> d
     for name, holder in targets.items():
         array = arrays.pop(name)
         if isinstance(array, tuple):
-            holder.set_active(*array)
+            places, values = array
+            holder.set_active(places, values, manifest["arrays"][name]["offset"])
         else:
             holder.set(array)
     set_random_state(manifest["random"])

@@ -6,7 +6,7 @@ A struct field has an array for each member: `particles.pos`. The gradient and t
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,14 +72,15 @@ class Holder:
         indices, values = self.owner.active()
         return indices, np.asarray(values).reshape(len(indices), *self.element)
 
-    def set_active(self, indices: Any, values: Any) -> None:
-        """Set these elements, which activates them, and all others to 0."""
+    def set_active(self, indices: Any, values: Any, offset: Sequence[int]) -> None:
+        """Set these elements, which activates them, and all others to 0. Indices count from `offset`, which is that of
+        the field in the file; arrays of numpy begin there."""
         if isinstance(self.owner, Field):
             self.owner.fill(0)
             self.owner.from_active(indices, values.reshape(len(indices), *self.owner.element_shape))
             return
         made = np.zeros(self.shape, self.dtype)
-        made[tuple(indices.T)] = values
+        made[tuple((indices - np.array(offset, np.int64)).T)] = values
         self.set(made)
 
     def check(self) -> None:

@@ -32,6 +32,7 @@ class SparseAccess:
     active: Callable[[Any], Any]  # (x): the indices (n, axes) of the active elements, in order
     read: Callable[[Any, Any], Any]  # (x, indices): the elements with these indices as a numpy array
     write: Callable[[Any, Any, Any], None]  # (x, indices, numpy array): sets them, which activates them
+    assign: Callable[[Any, Any, Any], None]  # the same, which blocks of `ti.ad` record
     to_nanovdb: Callable[..., None]  # (x, path, name, voxel_size, origin, codec): see `Active`
     from_nanovdb: Callable[[Any, Any, str], None]  # (x, path, name)
     to_coo: Callable[[Any], Any]  # (x): a matrix of scipy
@@ -147,7 +148,7 @@ class Active:
 
         `name`: that of the grid ("": the name of the field). `codec`: "none" or "zip". Elements may be f32, f64, i16,
         i32, i64 or u32, vectors of 3 or 4 f32 or f64. All elements of a dense field are active. Raises VolumeError (a
-        ValueError) for other fields, and for one without active elements.
+        ValueError) for other fields, for one without active elements, and for other options.
 
             smoke.to_nanovdb("smoke.nvdb", voxel_size=0.01)
         """
@@ -156,8 +157,8 @@ class Active:
     def from_nanovdb(self, path: Any, name: str = "") -> None:
         """Set the elements that are active in a grid of a NanoVDB file, as `from_active` does. `name`: which grid ("":
         the first one). What is not active in the file keeps its value. Raises VolumeError (a ValueError) if the file is
-        damaged, compressed with blosc, or holds other values than the field; FieldIndexError for a voxel outside of the
-        field.
+        damaged, compressed with blosc, or holds other values than the field, also an integer that is out of its range;
+        FieldIndexError for a voxel outside of the field.
 
             smoke.from_nanovdb("smoke.nvdb")
         """
@@ -191,7 +192,7 @@ class Active:
         shape: tuple[int, ...] = (len(indices), *self.element_shape)
         if given.shape not in (shape, self.element_shape):
             raise ValueError(f"values must have shape {shape}, not {given.shape}")
-        SPARSE.write(self, indices, np.broadcast_to(cast_value(given, self.dtype), shape))
+        SPARSE.assign(self, indices, np.broadcast_to(cast_value(given, self.dtype), shape))
 
     dtype: Any
     element_shape: Any

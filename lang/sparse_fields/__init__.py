@@ -15,6 +15,7 @@ __all__: list[str] = []
 
 
 _CELLS = ("cells", "dropped", "set_cells")
+_RECORDED = ("assign", "deactivate_all")  # blocks of `ti.ad` record their launches
 
 
 def _late(name: str) -> Callable[..., Any]:
@@ -22,7 +23,7 @@ def _late(name: str) -> Callable[..., Any]:
         from weft.lang.sparse_fields import cells, elements, exchange
 
         run = getattr(cells if name in _CELLS else exchange if name in exchange.__all__ else elements, name)
-        if name == "deactivate_all" or name in exchange.__all__:  # blocks of `ti.ad` record their launches
+        if name in _RECORDED or name in exchange.__all__:
             return run(*args)
         with unheard():
             return run(*args)

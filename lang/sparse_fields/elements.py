@@ -27,6 +27,7 @@ from weft.runtime.memory import readable_size
 
 __all__ = [
     "active",
+    "assign",
     "bounded",
     "copy",
     "count",
@@ -284,6 +285,11 @@ def write(x: Any, indices: Any, values: Any) -> None:
         given = _array(x, len(indices))
         given.from_numpy(np.ascontiguousarray(values, x.dtype.np))
         _write(x, np.ascontiguousarray(indices, np.int64), given)
+
+
+def assign(x: Any, indices: Any, values: Any) -> None:
+    """As `write`, with copies of what it is given: a block of `ti.ad` may need them later."""
+    write(x, np.array(indices, np.int64), np.array(values))
 
 
 def deactivate_all(tree: FieldTree, nodes: Sequence[Node]) -> None:

@@ -44,6 +44,8 @@ def _volume(x: Any, what: str) -> Any:
 def to_nanovdb(x: Any, path: Any, name: str, voxel_size: float, origin: Sequence[float], codec: str) -> None:
     """See `Active.to_nanovdb`."""
     indices, values = _volume(x, "to_nanovdb").active()
+    if len([n for n in x.element_shape if n > 1]) > 1:
+        raise VolumeError(f"a NanoVDB volume holds numbers and vectors, not matrices of shape {x.element_shape}")
     data = packed(indices, values, name or x.name, voxel_size, origin, codec)
     with replacing(Path(path_of(path, "to_nanovdb")), durable=False) as new:
         new.write_bytes(data)
@@ -54,10 +56,15 @@ def from_nanovdb(x: Any, path: Any, name: str) -> None:
     _volume(x, "from_nanovdb")
     indices, values = unpacked(Path(path_of(path, "from_nanovdb")).read_bytes(), name)
     if values.shape[1:] != tuple(n for n in x.element_shape if n > 1):
-        held = f"vectors of {values.shape[1]} numbers" if values.ndim > 1 else "numbers"
-        raise VolumeError(f"the file has {held}, but elements of the field have shape {x.element_shape}")
+        found = f"vectors of {values.shape[1]} numbers" if values.ndim > 1 else "numbers"
+        raise VolumeError(f"the file has {found}, but elements of the field have shape {x.element_shape}")
     if not np.can_cast(values.dtype, x.dtype.np, "same_kind"):
         raise VolumeError(f"the file has values of {values.dtype.name}, and the field has {x.dtype}")
+    if x.dtype.is_int:
+        held = np.iinfo(x.dtype.np)
+        wrong = values[(values < held.min) | (values > held.max)]
+        if len(wrong):
+            raise VolumeError(f"the file has the value {wrong[0]}, which the field of {x.dtype} cannot hold")
     x.from_active(indices, values.reshape(len(values), *x.element_shape))
 
 

@@ -122,12 +122,14 @@ def packed(
     if not len(indices):
         raise VolumeError("a NanoVDB volume needs at least one active voxel")
     title = name.encode()
-    if len(title) > 255:
-        raise VolumeError(f"the name of a grid has at most 255 bytes, but {name!r} has {len(title)}")
+    if len(title) > 255 or 0 in title:
+        raise VolumeError(f"the name of a grid has at most 255 bytes, none of which is 0, unlike {name!r}")
+    size, start = _numbers(voxel_size, (), "voxel_size").item(), _numbers(origin, (3,), "origin")
+    if size <= 0:
+        raise VolumeError(f"voxel_size must be positive, not {size}")
     shape = _layout(values.dtype, int(np.prod(values.shape[1:], dtype=int)))
     made = _Tree(shape, np.asarray(indices, np.int64), values.reshape(len(values), -1).astype(shape.dtype))
     low, high = made.at.min(axis=0), made.at.max(axis=0)
-    size, start = float(voxel_size), np.asarray(origin, np.float64)
     world = np.concatenate([low * size + start, (high + 1) * size + start])
     body = made.content()
     head = bytearray(_GRID)
@@ -150,6 +152,17 @@ def packed(
     meta += struct.pack("<6d6i3d", *world, *low, *high, size, size, size)
     meta += struct.pack("<I4I3IHHI", len(title) + 1, *counts, 1, 0, 0, 0, chosen, 0, _VERSION)
     return struct.pack("<QIHH", _MAGIC, _VERSION, 1, chosen) + meta + title + b"\0" + stored
+
+
+def _numbers(given: Any, shape: tuple[int, ...], name: str) -> Any:
+    """Finite numbers as an array of that shape."""
+    try:
+        made = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        made = np.array(np.nan)
+    if made.shape != shape or not np.isfinite(made).all():
+        raise VolumeError(f"{name} must be {'three finite numbers' if shape else 'a finite number'}, not {given!r}")
+    return made
 
 
 def _key(title: bytes) -> int:
@@ -275,7 +288,7 @@ def unpacked(data: bytes, name: str = "") -> tuple[Any, Any]:
             raise VolumeError(f"the grid has values of type {number} of NanoVDB, which cannot be read")
         kind, width = _TYPES[number]
         indices, values = _Reader(np.frombuffer(grid, np.uint8), _layout(kind, width)).read()
-    except (struct.error, IndexError, ValueError, zlib.error) as error:
+    except (struct.error, IndexError, OverflowError, ValueError, zlib.error) as error:
         if isinstance(error, VolumeError):
             raise
         raise VolumeError(f"the file is damaged, or it is not a NanoVDB volume ({error})") from error
@@ -323,7 +336,10 @@ class _Reader:
 
     def rows(self, places: Any, start: int, size: int) -> Any:
         """The bytes from `start` on of each of the nodes at these places."""
-        return self.data[np.asarray(places, np.int64)[:, None] + np.arange(start, start + size)]
+        begins = np.asarray(places, np.int64)
+        if (begins < 0).any():
+            raise IndexError("a node is before the grid")
+        return self.data[begins[:, None] + np.arange(start, start + size)]
 
     def read(self) -> tuple[Any, Any]:
         shape = self.shape

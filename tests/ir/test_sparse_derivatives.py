@@ -170,6 +170,12 @@ REFUSED = {
         "%r = field_ptr @l[%i, %n] : *f64\nstore %r, %t\n}",
         "needs the result of this append",
     ),
+    "a write to what is active, before more becomes active": (
+        f"parallel_for begins=[%0], ends=[%3] (%i: i32) {{\n{OWN}%far = binary add %i, %8 : i32\n"
+        "%r = field_ptr @y[%far], activates=false : *f64\n%old = atomic add %r, %t : f64\n}\n"
+        "parallel_for begins=[%8], ends=[%9] (%n: i32) {\nactivate @{mask}[%n]\n}",
+        "this write to 'y', which changes only what is active, while the kernel activates cells",
+    ),
 }
 
 
@@ -192,6 +198,7 @@ WITHOUT: dict[str, Callable[[Topology], None]] = {
     "a loop deactivates what it visits": lambda topology: topology.shrunk.clear(),
     "a cell above goes": lambda topology: topology.shrunk.clear(),
     "whether a cell was active": lambda topology: topology.grown.clear(),
+    "a write to what is active, before more becomes active": lambda topology: topology.grown.clear(),
 }
 
 

@@ -262,6 +262,108 @@ def test_what_python_writes(ti):
         overwrite()
 
 
+def test_writes_to_what_is_active(ti):
+    """Elements that become active later in the same kernel got nothing before."""
+    x, y = ti.field(ti.f64, 4, needs_grad=True), ti.field(ti.f64, needs_grad=True)
+    loss = scalar(ti)
+    blocks = ti.root.pointer(ti.i, 4)
+    blocks.dense(ti.i, 2).place(y)
+
+    @ti.kernel
+    def scatter():
+        ti.no_activate(blocks)
+        for i in range(4):
+            y[2 * i] += x[i] ** 2
+        for i in range(4):
+            y[2 * i] += x[i]
+
+    @ti.kernel
+    def total():
+        for i in y:
+            loss[None] += y[i]
+
+    x.from_numpy(np.array([1.0, 2, 3, 4]))
+    y[4] = 1.0
+    with ti.ad.Tape(loss):
+        scatter()
+        total()
+    assert loss[None] == 1 + 10 + 9
+    assert x.grad.to_numpy().tolist() == [1, 1, 7, 1]
+    with pytest.raises(CompilationError, match="which changes only what is active"):
+        scatter.grad()
+
+
+@pytest.mark.parametrize("kind", ["pointer", "hash"])
+def test_what_python_sets_has_no_derivative(ti, kind):
+    x, y = (ti.field(ti.f64, needs_grad=True) for _ in range(2))
+    v, w = ti.Vector.field(2, ti.f64, needs_grad=True), ti.field(ti.f64, 4, needs_grad=True)
+    loss = scalar(ti)
+    for one in ((x, v), (y,)):
+        getattr(ti.root, kind)(ti.i, 8).dense(ti.i, 2).place(*one)
+
+    @ti.kernel
+    def spread():
+        for i in w:
+            x[i] += w[i] ** 2
+            v[i] += ti.Vector([w[i], 0.0])
+
+    @ti.kernel
+    def total(x: ti.template()):
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    @ti.kernel
+    def lengths():
+        for i in v:
+            loss[None] += v[i].norm_sqr()
+
+    w.from_numpy(np.array([1.0, 2, 3, 4]))
+    at = np.array([[1], [7]])
+    with ti.ad.Tape(loss):
+        spread()
+        total(x)
+        x.from_active(at, np.array([5.0, 6.0]))
+        v.from_active(at, np.array([[1.0, 1.0], [2.0, 2.0]]))
+        at[...] = 0
+        total(x)
+        lengths()
+        y.copy_from(x)
+        x.fill(2.0)
+        total(y)
+        total(x)
+    w3 = 4 * np.array([1.0, 2, 3, 4]) ** 3
+    assert w.grad.to_numpy().tolist() == [3 * w3[0] + 2, w3[1], 3 * w3[2] + 6, 3 * w3[3] + 8]
+    with ti.ad.Tape(loss, save=False):
+        total(x)
+        with pytest.raises(Overwritten):
+            x.from_active(at[:1], 1.0)
+
+
+def test_a_field_that_is_gone(ti):
+    """A launch that deactivates cells sets the fields in them to 0: those that the program still has."""
+    w, loss = ti.field(ti.f64, 2, needs_grad=True), scalar(ti)
+    x, y = ti.Vector.field(2, ti.f64), ti.field(ti.f64)
+    blocks = ti.root.pointer(ti.i, 4)
+    blocks.dense(ti.i, 2).place(x, y)
+
+    @ti.kernel
+    def total():
+        for i in w:
+            loss[None] += w[i] ** 2
+
+    def gradient():
+        y[3] = 1.0
+        with ti.ad.Tape(loss):
+            total()
+            blocks.deactivate_all()
+        return w.grad.to_numpy().tolist()
+
+    w.fill(1.0)
+    assert gradient() == [2, 2]
+    del x
+    assert gradient() == [2, 2]
+
+
 def test_where_gradients_lie(ti):
     x, y, z = (ti.field(ti.f64, **BOTH) for _ in range(3))
     pointer = ti.root.pointer(ti.i, 4)

@@ -73,6 +73,16 @@ def test_between_sparse_and_dense(tmp_path: Path) -> None:
     assert array[2, 3] == 4
 
 
+def test_an_array_begins_at_the_first_element(tmp_path: Path) -> None:
+    x = ti.field(ti.f32)
+    ti.root.pointer(ti.i, 4).dense(ti.i, 2).place(x, offset=-3)
+    x[-3], x[4] = 1, 2
+    ti.save(tmp_path / "run.npz", x=x)
+    array = np.ones(8, np.float32)
+    ti.load(tmp_path / "run.npz", x=array)
+    assert array.tolist() == [1, 0, 0, 0, 0, 0, 0, 2]
+
+
 def test_damage_is_found(tmp_path: Path) -> None:
     x, _, _ = tree()
     x[-5, 3] = 1

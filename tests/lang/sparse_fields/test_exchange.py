@@ -102,6 +102,51 @@ def test_what_is_refused(tmp_path: Path) -> None:
             x.from_nanovdb(path)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"voxel_size": 0}, "voxel_size must be positive"),
+        ({"voxel_size": np.nan}, "voxel_size must be a finite number"),
+        ({"voxel_size": (1, 2, 3)}, "voxel_size must be a finite number"),
+        ({"origin": (0, 0)}, "origin must be three finite numbers"),
+        ({"name": "a\0b"}, "the name of a grid has at most 255 bytes, none of which is 0"),
+    ],
+)
+def test_options_of_a_file(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    x = ti.field(ti.f32, (2, 2, 2))
+    with pytest.raises(VolumeError, match=message):
+        x.to_nanovdb(tmp_path / "x.nvdb", **options)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("held", "dtype"), [(ti.i64, ti.i32), (ti.i32, ti.i16), (ti.u32, ti.i32)])
+def test_an_integer_that_does_not_fit(held: Any, dtype: Any, tmp_path: Path) -> None:
+    x, y = ti.field(held, (2, 2, 2)), ti.field(dtype, (2, 2, 2))
+    x[0, 1, 0] = np.iinfo(dtype.np).max
+    x.to_nanovdb(tmp_path / "x.nvdb")
+    y.from_nanovdb(tmp_path / "x.nvdb")
+    assert y[0, 1, 0] == np.iinfo(dtype.np).max
+    x[0, 1, 0] += 1
+    x.to_nanovdb(tmp_path / "x.nvdb")
+    with pytest.raises(VolumeError, match=f"which the field of {dtype} cannot hold"):
+        y.from_nanovdb(tmp_path / "x.nvdb")
+
+
+def test_matrices_are_no_vectors(tmp_path: Path) -> None:
+    x = ti.Matrix.field(2, 2, ti.f32, (2, 2, 2))
+    with pytest.raises(VolumeError, match=r"not matrices of shape \(2, 2\)"):
+        x.to_nanovdb(tmp_path / "x.nvdb")
+
+
+@pytest.mark.parametrize("offset", [-(2**40), 2**40, 2**63 - 1])
+def test_a_node_outside_of_the_file(offset: int) -> None:
+    data = bytearray(packed(np.array([[1, 2, 3]]), np.array([1.0], np.float32)))
+    tile = data.index(struct.pack("<Q", 64 + 32), 16 + 176 + 672 + 64)  # the place of the upper node in the root
+    data[tile : tile + 8] = struct.pack("<q", offset)
+    with pytest.raises(VolumeError, match="the file is damaged"):
+        unpacked(bytes(data))
+
+
 def test_active_tiles_are_their_voxels() -> None:
     """Other programs store blocks with one value as tiles of the nodes above."""
     data = bytearray(packed(np.array([[0, 0, 0]]), np.array([1.0], np.float32)))
