@@ -31,6 +31,7 @@ NAMES = (
         "pbf",
         "stable_fluids",
         "smoke",
+        "plume",
         "vortex_street",
     ),  # fluids and what is like them
     *("fem", "cloth", "galaxy", "waves", "heat", "reaction", "physarum", "life"),  # solids, stars, fields, patterns

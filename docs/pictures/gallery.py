@@ -19,6 +19,7 @@ from weft.demos import runner
 # Which frame of each demo is its picture; where in the frame it is, from 0 (left, top) to 1, if not in the middle.
 FRAMES = (
     *(("mpm88", 110), ("mpm3d", 62), ("snow", 36), ("sph", 150), ("pbf", 32), ("stable_fluids", 60), ("smoke", 165)),
+    ("plume", 100),
     *(("vortex_street", 210), ("fem", 60), ("cloth", 44), ("galaxy", 60), ("waves", 150), ("heat", 110)),
     *(("reaction", 150), ("physarum", 90), ("life", 120), ("cornell", 400), ("raymarch", 40), ("rasterizer", 8)),
     *(("mandelbrot", 60), ("julia", 120), ("contours", 50), ("filters", 30), ("seams", 60)),
@@ -28,6 +29,7 @@ FRAMES = (
 PLACES = {
     "mpm88": (0.5, 1.0),
     "sph": (1.0, 1.0),
+    "plume": (0.0, 1.0),
     "vortex_street": (0.25, 0.5),
     "fem": (0.5, 1.0),
     "cornell": (0.5, 0.7),
@@ -36,9 +38,9 @@ PLACES = {
     "lens": (1.0, 0.5),
     "drape": (1.0, 0.5),
 }
-ZOOM = {"galaxy": 1.3}  # how much of a frame is cut off
+ZOOM = {"galaxy": 1.3, "plume": 1.3}  # how much of a frame is cut off
 SHOWN, COLUMNS, TILE = dict(FRAMES), 6, (200, 150)
-APART = {"filters", "snow"}  # not in the picture of all: what is left fills its rows
+APART = {"filters", "snow", "sorting"}  # not in the picture of all: what is left fills its rows
 SIZE, PAGE = (320, 240), Path(__file__).parent.parent / "gallery.md"
 HEAD = """# Gallery
 
@@ -58,7 +60,7 @@ FOOT = """
 The sources are in `demos/`. Each program is a class: first the fields, then the kernels, then what happens in a frame.
 Some share palettes (`demos/palette.py`), a view of points in 3-D (`demos/balls.py`), meshes (`demos/meshes.py`), a
 search for neighbours (`demos/cells.py`) and ways to learn (`demos/learning.py`). Most begin with their formulas and the
-sources of these. `tests/demos` checks what twenty of them must preserve: energy, momentum, mass, symmetry, light. It
+sources of these. `tests/demos` checks what 21 of them must preserve: energy, momentum, mass, symmetry, light. It
 compares the gradients of those that learn with differences. The same seed gives the same picture. It is the same in
 every digit, except where threads add floats to the same elements in any order (`mpm88`, `mpm3d`, `snow`, `sph`,
 `galaxy`, `walker`, `lens`, `skywriting`, `drape`).

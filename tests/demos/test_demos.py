@@ -22,7 +22,19 @@ pytest.importorskip("matplotlib", reason="pictures need the extra weft[viz]")
 
 
 # What could depend on the order of the threads (atomics, sorting into cells) or on the seed, and must not.
-ORDERLY = ("pbf", "smoke", "fem", "cloth", "physarum", "cornell", "rasterizer", "contours", "superpixels", "sorting")
+ORDERLY = (
+    "pbf",
+    "smoke",
+    "plume",
+    "fem",
+    "cloth",
+    "physarum",
+    "cornell",
+    "rasterizer",
+    "contours",
+    "superpixels",
+    "sorting",
+)
 
 
 @pytest.mark.parametrize("name", runner.NAMES)
@@ -40,7 +52,7 @@ def test_frames(name: str) -> None:
 
 
 # One thread and six nanoseconds for each access: frames of these take 10 to 30 seconds.
-SLOW_TO_CHECK = {"cloth", "mpm3d", "pbf", "raymarch", "snow", "stable_fluids", "vortex_street"}
+SLOW_TO_CHECK = {"cloth", "mpm3d", "pbf", "plume", "raymarch", "snow", "stable_fluids", "vortex_street"}
 
 
 @pytest.mark.parametrize("name", every(5, [name for name in runner.NAMES if name not in SLOW_TO_CHECK]))

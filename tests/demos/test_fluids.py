@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import weft
-from weft.demos import cells, mpm3d, pbf, smoke, snow, sph, vortex_street
+from weft.demos import cells, mpm3d, pbf, plume, smoke, snow, sph, vortex_street
 
 pytest.importorskip("matplotlib", reason="pictures need the extra weft[viz]")
 
@@ -158,6 +158,80 @@ def test_smoke_is_incompressible_and_symmetric() -> None:
     assert smoke_inside.max() < 0.7, "none is born in the ball"
     flow = np.hypot(u, 0).max() + np.abs(v).max()
     assert np.abs(divergence(u, v))[:, :-4].mean() < 0.02 * flow
+
+
+def burn(frame: Any, source: Any, steps: int) -> None:
+    """Steps of the plume, but for the picture."""
+    for _ in range(steps):
+        frame.follow(source)
+        frame.carry(source, weft.math.vec3(0.3, 1.8, -0.2))
+        frame.strengthen()
+        for _ in range(4):
+            frame.relax(frame.pressure, frame.pressure2)
+            frame.relax(frame.pressure2, frame.pressure)
+        frame.project()
+
+
+def test_the_plume_rises_on_blocks_that_follow_it() -> None:
+    """Blocks are those of smoke and of the source, and those beside them; where smoke was, nothing is left."""
+    frame, source = plume.build(), weft.math.vec3(128.0, 32.0, 128.0)
+    burn(frame, source, 15)
+    at, air = frame.air.active()
+    assert at[air[:, 3] > plume.THIN].max(0)[1] > 32 + plume.SOURCE + 8
+    assert 0 == air[:, 3].min() < air[:, 3].max() <= 1
+    smoky = {tuple(block) for block in at[air[:, 3] > plume.THIN] // plume.BLOCK}
+    assert len(smoky) > 8
+    for where in ((128.0, 32.0, 128.0), (60.0, 90.0, 200.0)):
+        frame.follow(weft.math.vec3(*where))
+        full = smoky | {tuple(int(x) // plume.BLOCK for x in where)}
+        beside = {tuple(np.add(block, offset) - 1) for block in full for offset in np.ndindex(3, 3, 3)}
+        assert {tuple(block) for block in frame.most.active()[0]} == beside
+    frame.air.fill(0.0)
+    frame.follow(source)
+    assert len(frame.most.active()[0]) == 27
+    frame.follow(weft.math.vec3(*where))
+    assert frame.moved.active()[1].max() == 0 == frame.moved[128, 40, 128].max()
+
+
+def test_the_pressure_of_the_plume_is_that_of_a_dense_grid() -> None:
+    """Curl, divergence, a Jacobi iteration and the gradient, as numpy has them with zeros around the blocks."""
+    frame, source = plume.build(), weft.math.vec3(128.0, 32.0, 128.0)
+    burn(frame, source, 3)
+    at = frame.air.active()[0]
+    low, shape = at.min(0) - 1, tuple(np.ptp(at, axis=0) + 3)
+    inside = tuple((at - low).T)
+
+    def dense(field: Any) -> Any:
+        array = np.zeros(shape + frame.air[0, 0, 0].shape * (field in (frame.air, frame.moved, frame.curl)), np.float64)
+        array[inside] = field.active()[1]
+        return array
+
+    def slope(array: Any, axis: int) -> Any:
+        return (np.roll(array, -1, axis) - np.roll(array, 1, axis)) / 2
+
+    moved = dense(frame.moved)
+    frame.strengthen()
+    x, y, z = (slope(moved, axis) for axis in range(3))
+    curl = np.stack([y[..., 2] - z[..., 1], z[..., 0] - x[..., 2], x[..., 1] - y[..., 0]], -1)
+    np.testing.assert_allclose(dense(frame.curl)[inside][:, :3], curl[inside], atol=1e-5)
+    air = dense(frame.air)
+    excess = sum(slope(air[..., axis], axis) for axis in range(3))
+    np.testing.assert_allclose(dense(frame.excess)[inside], excess[inside], atol=1e-5)
+    pressure = dense(frame.pressure)
+    assert np.abs(pressure).max() > 0.05
+    frame.relax(frame.pressure, frame.pressure2)
+    around = sum(np.roll(pressure, side, axis) for side in (-1, 1) for axis in range(3))
+    np.testing.assert_allclose(dense(frame.pressure2)[inside], ((around - excess) / 6)[inside], atol=1e-5)
+    for _ in range(20):
+        frame.relax(frame.pressure, frame.pressure2)
+        frame.relax(frame.pressure2, frame.pressure)
+    frame.project()
+    pressure, after = dense(frame.pressure), dense(frame.air)
+    for axis in range(3):
+        expected = air[..., axis] - slope(pressure, axis)
+        np.testing.assert_allclose(after[inside][:, axis], expected[inside], atol=1e-5)
+    left = sum(slope(after[..., axis], axis) for axis in range(3))
+    assert np.square(left[inside]).sum() < 0.3 * np.square(excess[inside]).sum()
 
 
 def test_mpm_keeps_mass_and_momentum() -> None:
