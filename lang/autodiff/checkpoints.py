@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from weft.lang.autodiff.memory import Copy, Key, key_of
 from weft.lang.autodiff.memory_use import Touch
 from weft.lang.autodiff.versions import Latest
+from weft.lang.data.field_tree import FieldTree
 
 __all__ = ["Budget", "Checkpoints"]
 
@@ -118,6 +119,12 @@ class Checkpoints:
         self._budget.hold(made.values())
         newest.done[id(writes)] = writes  # it lives as long, so that no other list has its identity
         return made
+
+    @property
+    def trees(self) -> list[FieldTree]:
+        """The sparse trees whose active cells change behind the newest checkpoint."""
+        owners = (copy.memory.owner for copy in self._all[-1].copies.values())
+        return [owner for owner in owners if isinstance(owner, FieldTree)]
 
     def back_to_newest(self, latest: Latest) -> None:
         """Give memory the values of the newest checkpoint."""

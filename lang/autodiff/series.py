@@ -24,6 +24,7 @@ from weft.lang.autodiff.steps import Loop
 from weft.lang.autodiff.versions import Latest, Record, Versions
 from weft.lang.calls.gradient_warnings import warn_at
 from weft.lang.data.derived import is_derived
+from weft.lang.data.sparse_access import SPARSE
 from weft.lang.errors import ArgumentError
 from weft.lang.interpret.random import draws
 from weft.lang.kernels.launch import Replay, replay_each
@@ -282,10 +283,14 @@ class Series(Record):
         for record in reversed([record for step in self.steps[first:end] for record in step]):
             record.run_back(latest)
 
+    _gradients: list[Any] | None = None  # in cells that are not active while steps are made again
+
     def _reverse_last(self, end: int, latest: Latest) -> int:
         """Run the gradients of the last steps before step `end`. Returns how many steps are left."""
         assert self._checkpoints is not None
         self._checkpoints.drop_from(end)
+        if self._gradients is None:
+            self._gradients = [SPARSE.gradients(tree) for tree in self._checkpoints.trees]
         self._checkpoints.back_to_newest(latest)
         at = self._checkpoints.newest
         keep = True
@@ -296,6 +301,9 @@ class Series(Record):
             if keep:
                 self._checkpoints.take(at)
         if self._with_tapes(at, end):
+            for found in self._gradients:
+                SPARSE.put_gradients(found)
+            self._gradients = None
             self._back(at, end, latest)
             self._forget(at, end)
             return at

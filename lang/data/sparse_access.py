@@ -43,6 +43,8 @@ class SparseAccess:
     put_active: Callable[[Any, Any], None]  # (x, numpy array): sets the active elements to those of the array
     cells: Callable[[Any], Any]  # (tree): its `ActiveCells`
     set_cells: Callable[[Any, Any], None]  # (tree, ActiveCells): makes these active, and no others
+    gradients: Callable[[Any], Any]  # (tree): the gradients that lie in its cells
+    put_gradients: Callable[[Any], None]  # (what `gradients` has returned): sets those whose cells are active
     dropped: Callable[[Any, Any, str], Any]  # (tree, ActiveCells, kind): a field whose companions would be lost
 
 

@@ -14,7 +14,7 @@ from weft.lang.data.sparse_access import SPARSE, SparseAccess
 __all__: list[str] = []
 
 
-_CELLS = ("cells", "dropped", "set_cells")
+_CELLS = ("cells", "dropped", "gradients", "put_gradients", "set_cells")
 _RECORDED = ("assign", "deactivate_all")  # blocks of `ti.ad` record their launches
 
 

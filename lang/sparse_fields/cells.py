@@ -19,7 +19,7 @@ from weft.lang.values.builtins import activate, deactivate, static
 from weft.lang.values.kinds import Constant, LongTable, i64
 from weft.lang.values.matrix import Vector
 
-__all__ = ["cells", "dropped", "set_cells"]
+__all__ = ["cells", "dropped", "gradients", "put_gradients", "set_cells"]
 
 
 @func
@@ -84,6 +84,24 @@ def dropped(tree: FieldTree, wanted: ActiveCells, kind: str) -> Any:
                 if read(one, indices[gone]).any():
                     return one._owner()
     return None
+
+
+def gradients(tree: FieldTree) -> list[tuple[Any, Any, Any]]:
+    """Return the gradients that lie in active cells of a tree: of each field the gradient, and the indices and values
+    of its elements."""
+    found = list[tuple[Any, Any, Any]]()
+    for one in _fields_below(tree, tree.node) if tree.in_use else ():
+        if one.role == "grad" and one.describe().node is not None:
+            indices = active(one)
+            found.append((one, indices, read(one, indices)))
+    return found
+
+
+def put_gradients(found: list[tuple[Any, Any, Any]]) -> None:
+    """Set such gradients again where their cells are active."""
+    for one, indices, values in found:
+        here = _isin(indices, active(one))
+        write(one, indices[here], values[here])
 
 
 # ---- lists -----------------------------------------------------------------------------------------------------------

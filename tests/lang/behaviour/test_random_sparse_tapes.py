@@ -163,3 +163,33 @@ def test_random_series(ti):
             ends = [value(x | {place: x[place] + move}, w) for move in (far, -far)]
             slope = (ends[0] - ends[1]) / (2 * far)
             assert abs(slope - mine[place]) < 1e-6 * (1 + abs(slope)), (told, place, slope, mine[place])
+
+
+@pytest.mark.parametrize("kind", ["pointer", "hash", "list"])
+def test_gradients_in_cells_that_steps_make_again(ti, kind):
+    """Steps are made again from a checkpoint at which the cells are not active in which gradients lie already."""
+    x, w, loss = (ti.field(ti.f64, needs_grad=True) for _ in range(3))
+    ti.root.place(w, loss)
+    if kind == "list":
+        ti.root.dynamic(ti.i, 64, chunk_size=4).place(x)
+    else:
+        getattr(ti.root, kind)(ti.i, 64).dense(ti.i, 2).place(x)
+
+    @ti.kernel
+    def step(k: ti.i32):
+        x[k + 1] += x[k] * w[None] + 1
+
+    @ti.kernel
+    def end(k: ti.i32):
+        loss[None] = x[k] ** 2
+
+    count, expected, slope = 40, 0.0, 0.0
+    w[None] = 0.9
+    for _ in range(count):
+        expected, slope = expected * 0.9 + 1, slope * 0.9 + expected
+    with ti.ad.Tape(loss):
+        for k in ti.ad.steps(count, memory="2 kB"):
+            step(k)
+        end(count)
+    assert loss[None] == pytest.approx(expected**2)
+    assert w.grad[None] == pytest.approx(2 * expected * slope)
