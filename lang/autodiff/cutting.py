@@ -70,7 +70,9 @@ def plan_of(
         unrecorded = unrecorded or "another block is around this one"
     outer = call if others and context is not contexts[0] else None
     instance = kernel.bind(args, keywords).instance if kernel.is_torn else None
-    if instance is None or not (instance.pieces or (instance.is_recorded and not unrecorded)):
+    pieces: list[Any] = instance.pieces if instance is not None and cuts else []
+    is_torn = instance is not None and (instance.pieces or instance.is_recorded)
+    if not pieces and (unrecorded or not is_torn):
         try:
             return Plan(call, kernel, bind(kernel, derivatives.of(kernel), args, keywords))
         except Torn as torn:
@@ -79,8 +81,8 @@ def plan_of(
             if not pieces and unrecorded:
                 raise Torn(f"{torn.message} Here it does not: {unrecorded}.", torn.span) from None
             kernel.is_torn, instance.pieces, instance.is_recorded = True, pieces, not pieces
-    if instance.pieces:
-        return Plan(call, kernel, None, None, [(piece, partial(_outside, context, piece)) for piece in instance.pieces])
+    if pieces:
+        return Plan(call, kernel, None, None, [(piece, partial(_outside, context, piece)) for piece in pieces])
     return _recorded(kernel, args, keywords, derivatives, bind, again, outer)
 
 

@@ -45,6 +45,14 @@ LOOPS: dict[str, tuple[str, bool]] = {
         f"{_VALUE} %e = load %l : f64  %v1 = binary mul %v, %e : f64  {_MIN.replace('%v', '%v1')}",
         False,
     ),
+    "a value that depends on what the operator takes": (
+        f"{_VALUE} %m = load %l : f64  %v1 = binary mul %v, %m : f64  %t = binary min %m, %v1 : f64  store %l, %t",
+        False,
+    ),
+    "a store in a branch": (
+        f"{_VALUE} %p = binary gt %k, %c1 : u1  {_MIN.replace('store %l, %t', 'if %p then { store %l, %t }')}",
+        False,
+    ),
     "another use of the extreme": (f"{_VALUE} {_MIN}  store %o, %t", False),
     "another local from outside": (f"{_VALUE} {_MIN}  store %o, %v", False),
     "an extreme in a branch": (f"{_VALUE} %p = binary gt %k, %c1 : u1  if %p then {{ {_MIN} }}", False),

@@ -89,3 +89,59 @@ def test_reverse_mode_agrees_with_forward_mode(ti, seed):
     _, ahead = ti.ad.jvp(program, [w, y], out)([dw, dy])
     terms = np.concatenate([gw * dw, gy * dy, ahead * weights])
     assert abs((gw @ dw + gy @ dy) - ahead @ weights) <= 1e-11 * max(1.0, np.abs(terms).sum()), text
+
+
+@pytest.mark.parametrize("carried", ["locals", "memory"])
+def test_loops_whose_iterations_depend_on_one_another(ti, carried):
+    """What they carry is no sum, so their adjoints must run backwards."""
+    x, out = ti.field(ti.f64, 5), ti.field(ti.f64, 3)
+
+    @ti.real_func
+    def f(n: ti.i32, v: ti.f64) -> ti.f64:
+        r = v
+        if n > 0:
+            r = x[n] * f(n - 1, v * x[0])
+        return r
+
+    @ti.real_func
+    def parts(n: ti.i32, v: ti.f64) -> ti.f64:
+        a = ti.Vector([v, 0.0, 0.0], ti.f64)
+        for j in range(2):
+            a[j + 1 - n] = a[(j + n) % 2] + x[j] * f(2, x[j + 1])
+        return a[2] + a[1] * 0.5
+
+    @ti.real_func
+    def used(n: ti.i32, v: ti.f64) -> ti.f64:
+        a, s = v, v * 0.0
+        for j in range(3):
+            t = a + x[j] * f(n, x[j + 1])
+            a = t
+            s += t * 0.5
+        return s + a
+
+    @ti.real_func
+    def last(n: ti.i32, v: ti.f64) -> ti.f64:
+        a = v
+        for j in range(3):
+            b = a
+            for k in range(2):
+                a = b + x[k] * f(n, x[j + 1])
+        return a
+
+    @ti.kernel
+    def program():
+        ti.loop_config(serialize=True)
+        for i in out:
+            if ti.static(carried == "locals"):
+                out[i] += parts(i % 2, x[i]) + used(i, x[i]) * x[i]
+                out[i] -= last(i, x[i])
+            else:
+                out[i % 2] = 0.5 * out[(i + 1) % 2] + x[i] * f(2, x[i + 1])
+
+    x.from_numpy(np.linspace(0.4, 1.2, 5))
+    out.from_numpy(np.array([1.1, 0.7, 0.3]))
+    weights, direction = np.array([1.0, -2.0, 3.0]), np.linspace(-1, 2, 5)
+    _, pull = ti.ad.vjp(program, x, out)()
+    slope = pull(weights) @ direction
+    _, ahead = ti.ad.jvp(program, x, out)(direction)
+    np.testing.assert_allclose(slope, ahead @ weights, rtol=1e-12)

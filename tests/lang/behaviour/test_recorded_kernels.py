@@ -394,6 +394,33 @@ def test_memory_for_records_that_is_too_small_is_not_used_again(ti, memory):
     memory.hold(until)
 
 
+def test_a_number_of_a_kernel_that_a_tape_runs_in_pieces(ti, memory):
+    """The pieces do not have its derivative, so the launch records, also if a tape has cut the kernel before."""
+    x, y, total = memory.x, memory.y, memory.total
+
+    @ti.kernel
+    def scale(factor: ti.f64):
+        for i in x:
+            y[i] = x[i] * factor
+        for i in x:
+            x[i] = ti.sin(y[(i + 1) % N]) * y[i]
+        for i in x:
+            y[i] = x[(i + 2) % N] * y[i] * factor
+        for i in x:
+            total[None] += x[i] * y[i]
+
+    def value(factor):
+        memory.fill(START)
+        scale(factor)
+        return total[None]
+
+    memory.hold(scale, 0.7)
+    assert scale.bind((0.7,), {}).instance.pieces
+    memory.fill(START)
+    slope = ti.ad.grad(scale, "factor", total)(0.7)
+    np.testing.assert_allclose(slope, (value(0.7 + 1e-6) - value(0.7 - 1e-6)) / 2e-6, rtol=1e-6)
+
+
 def test_old_values_of_an_extreme_on_a_local_are_refused(ti, memory):
     """Its gradient needs what the local holds after the loop, and the old value, by one name."""
     x, y, total, loss = memory.x, memory.y, memory.total, memory.loss
