@@ -83,7 +83,10 @@ def plan_of(
             kernel.is_torn, instance.pieces, instance.is_recorded = True, pieces, not pieces
     if pieces:
         return Plan(call, kernel, None, None, [(piece, partial(_outside, context, piece)) for piece in pieces])
-    return _recorded(kernel, args, keywords, derivatives, bind, again, outer)
+    try:
+        return _recorded(kernel, args, keywords, derivatives, bind, again, outer)
+    except Torn as torn:
+        raise Torn(f"{torn.message} Here it does not: the launch cannot record them.", torn.span) from None
 
 
 def pieces_for(kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:

@@ -346,6 +346,24 @@ def test_what_is_not_recorded_is_refused(ti, memory):
         ti.ad.hvp(twice, x, loss)(np.ones(N))
     memory.hold(twice)
 
+    @ti.real_func
+    def power(n: ti.i32, a: ti.f64) -> ti.f64:
+        result = a
+        if n > 0:
+            result = x[n] * power(n - 1, a)
+        return result
+
+    @ti.kernel
+    def after():
+        ti.loop_config(serialize=True)
+        for i in x:
+            x[at[i]] = power(i, x[at[i]])
+            x[at[i]] = x[at[i]] ** 2
+
+    for _ in range(2):  # (what a function reads that calls itself is no value of the kernel)
+        with pytest.raises(CompilationError, match="Here it does not: the launch cannot record them"), ti.ad.Tape(loss):
+            after()
+
 
 def test_the_kernels_have_names_of_their_own(ti, memory):
     x = memory.x
