@@ -103,8 +103,9 @@ ILLEGAL = {
     "a mask": KEY + ADD.replace("@x", "@m"),
     "a list": KEY + "%c = binary raw_div %j, %4 : i32\n%p = field_ptr @l[%c, %3] : *i32\nstore %p, %i",
 }
+ILLEGAL["a function that changes the index"] = f"invoke function=change, [%i], touched=(k)\n{KEY}{ADD}"
 ORDERED = ("an index that another iteration changes", "the result of an atomic", "the field itself")
-ORDERED = (*ORDERED, "a task that deactivates", "a task that asks", "a list")
+ORDERED = (*ORDERED, "a task that deactivates", "a task that asks", "a list", "a function that changes the index")
 
 
 # The own index, in a way that no pass sees through.
