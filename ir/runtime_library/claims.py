@@ -1,5 +1,6 @@
 """Cells that are made before the task that needs them (see the pass `activate_ahead`).
 
+    forget_text(node)    before a task: removes the marks of a launch that was interrupted
     claim(build, ...)    code of a task: asks for a cell, if it is not active
     claims_text(node)    the loops after that task: make all cells that were asked for
     room_text(node)      what follows: fails if there were too few slots
@@ -8,7 +9,7 @@ A cell is asked for by a mark beside the table (`marks`). Tables hold nothing bu
 Marks are counted per piece of the tables, and the counts are added up. So it is known whether there are enough slots
 before any of them is taken. If there are not, the marks go, `full` is set, and the launch fails. Slots are given out in
 the order of the tables and their entries. Pieces without marks are not looked at (`touched`), and nothing runs if
-nothing was asked for (`claimed`).
+nothing was asked for (`claimed`). The list of cells counts as out of date before the first entry is written.
 
 Here, tables are numbered by the slots of the cells in which they lie, because the list of these cells may be out of
 date.
@@ -27,7 +28,7 @@ from weft.ir.symbols import NodeSymbol
 from weft.ir.target import Traits
 from weft.ir.types import i32, u1, u32
 
-__all__ = ["claim", "claims_text", "room_text"]
+__all__ = ["claim", "claims_text", "forget_text", "room_text"]
 
 
 def claim(build: Builder, node: NodeSymbol, at: Sequence[Value], traits: Traits) -> None:
@@ -81,21 +82,21 @@ def _narrow(build: Builder, value: Value) -> Value:
     return value if value.type is i32 else build.add(Cast(value, type=i32))
 
 
+def forget_text(node: NodeSymbol, traits: Traits) -> str:
+    """Statements that remove marks which a launch has left that did not end."""
+    return _head(node, traits) + _FORGET.format(name=node.name)
+
+
 def claims_text(node: NodeSymbol, traits: Traits) -> str:
     """The loops that give slots to the marked entries of a node."""
-    home, local = node.home, prod(node.local)
-    names = {"name": node.name, "capacity": node.capacity}
-    groups = groups_text(traits.groups)
-    parents = "%parents = const 1 : i32" if home is None else _TABLES.format(name=home.name, most=home.capacity - 1)
-    head = _HEAD.format(
-        parents=parents, chunks=-(-local // traits.piece), piece=traits.piece, local=local, groups=groups, **names
-    )
-    table = "%e" if home is None else "%table, %e"
+    names = {"name": node.name}
+    table = "%e" if node.home is None else "%table, %e"
     entry = f"%entry = field_ptr @{node.part('entries').name}[{table}] : *u32"
     sums = sums_text(node, "news", "claims", "", traits.groups)
     count, fill = _COUNT.format(entry=entry, **names), _FILL.format(entry=entry, slot=slot_text(node), **names)
     room = own_names(_ROOM.format(slot=slot_text(node), **names), 5)
-    return f"{head}{count}{sums}{room}{own_names(fill, 4)}{own_names(_END.format(**names), 6)}"
+    head, end = _head(node, traits) + groups_text(traits.groups), own_names(_END.format(**names), 6)
+    return f"{head}{count}{sums}{room}{own_names(fill, 4)}{end}"
 
 
 def room_text(node: NodeSymbol) -> str:
@@ -103,6 +104,15 @@ def room_text(node: NodeSymbol) -> str:
     message = f"no memory for {{}} new cells of '{node.name}': its pool has {node.capacity - 1} cells of "
     message += f"{node.cell_bytes} bytes, and too few of them are free"
     return _FITS.format(message=message, name=node.name)
+
+
+def _head(node: NodeSymbol, traits: Traits) -> str:
+    """The numbers of pieces and entries: no pieces if nothing was asked for."""
+    home, local = node.home, prod(node.local)
+    parents = "%parents = const 1 : i32" if home is None else _TABLES.format(name=home.name, most=home.capacity - 1)
+    return _HEAD.format(
+        name=node.name, parents=parents, chunks=-(-local // traits.piece), piece=traits.piece, local=local
+    )
 
 
 # The tables of a node below another one: those in its slots that were ever used, and in slot 0.
@@ -138,8 +148,28 @@ _HEAD = """
 {parents}
 %all = binary mul %parents, %chunks : i32
 %pieces = select %old, %all, %zero : i32
-{groups}
 """
+
+_FORGET = (
+    """
+for %zero, %pieces, %one (%t: i32) {{
+"""
+    + PIECE_TEXT
+    + """
+  %touched = field_ptr @{name}.touched[%t] : *i32
+  %is_touched = load %touched : i32
+  %look = binary ne %is_touched, %zero : u1
+  if %look then {{
+    for %begin, %end, %one (%e: i32) {{
+      %mark = field_ptr @{name}.marks[%p, %e] : *u8
+      store %mark, %no_mark
+    }}
+    store %touched, %zero
+  }}
+}}
+if %old then {{ store %claimed, %zero }}
+"""
+)
 
 _SCAN = """
     for %begin, %end, %one (%e: i32) {{
@@ -184,6 +214,8 @@ _ROOM = """
 %full = field_ptr @{name}.full[] : *i32
 store %full, %zero
 if %old then {{
+  %changed = field_ptr @{name}.changed[] : *i32
+  store %changed, %one
   %claims = field_ptr @{name}.claims[] : *i32
   %wanted = load %claims : i32
   %first_place = field_ptr @{name}.first[] : *i64
@@ -248,8 +280,6 @@ _END = """
 if %old then {{
   %claimed = field_ptr @{name}.claimed[] : *i32
   store %claimed, %zero
-  %changed = field_ptr @{name}.changed[] : *i32
-  store %changed, %one
 }}
 """
 

@@ -38,7 +38,7 @@ from weft.ir.ops import (
 )
 from weft.ir.passes import pass_
 from weft.ir.pipeline import run_passes
-from weft.ir.runtime_library.claims import claim, claims_text, room_text
+from weft.ir.runtime_library.claims import claim, claims_text, forget_text, room_text
 from weft.ir.runtime_library.sparse_cells import written_on
 from weft.ir.symbols import NodeSymbol
 from weft.ir.tasks import box_of, parallel_tasks
@@ -117,8 +117,10 @@ class _Task:
             return False
         for level, copy in enumerate(made):
             assert copy is not None
-            self.kernel.body.insert(copy, self.task)
             nodes = [*dict.fromkeys(one.nodes[level] for one in wanted if level < len(one.nodes))]
+            for node in nodes:
+                self.make(forget_text(node, self.config.traits))
+            self.kernel.body.insert(copy, self.task)
             for node in nodes:
                 self.make(claims_text(node, self.config.traits))
             for node in nodes:  # after the loops of all of them, so that no mark is left if this fails

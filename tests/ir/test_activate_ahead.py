@@ -304,3 +304,27 @@ def test_slots_are_in_the_order_of_the_cells() -> None:
             evaluate(kernel, [], memory, QUICK, functions=functions, schedule=Schedule(seed))
         table = [int(slot) for slot in memory.read(made.nodes[0].table) if slot]
         assert table == [*range(1, len(table) + 1)]
+
+
+@pytest.mark.parametrize("field", ["x", "z"])
+def test_marks_of_a_launch_that_did_not_end_are_forgotten(field: str) -> None:
+    made = tree()
+    memory = Memory.of(made.fields, made.nodes)
+    node = next(one for one in made.fields if one.name == field).node
+    assert node is not None
+    ones = f"%p1 = field_ptr @{field}[%1] : *i32\nstore %p1, %1\n"
+    loop = f"parallel_for begins=[%0], ends=[%2] (%i: i32) {{ %p = field_ptr @{field}[%i] : *i32\nstore %p, %7 }}"
+    meant = Memory.of(made.fields, made.nodes)
+    for body in (ones, loop):
+        if body is loop:
+            for role, at in (
+                ("marks", [1 if node.home else 0, 1]),
+                ("touched", [1 if node.home else 0]),
+                ("claimed", []),
+            ):
+                part = node.part(role)
+                memory.place(part, at).store(1, part.dtype)
+        evaluate(kernel_of(made, body), [], meant, QUICK)
+        kernel, functions = lower(kernel_of(made, body), QUICK)
+        evaluate(kernel, [], memory, QUICK, functions=functions)
+        agree(made, meant, memory)
