@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 from weft.ir.addresses import root_of
 from weft.ir.alias import is_access
-from weft.ir.calls import draws
 from weft.ir.cell_places import place_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
@@ -58,8 +57,9 @@ def peel_cells(root: Kernel, config: CompileConfig) -> bool:
     are. So `lower_sparse` computes the cells and their slots outside of the loop, and the loop reads memory along rows.
 
     The iterations of a task may run in any order, so a row may run in one iteration. The pass skips tasks whose
-    iterations draw random numbers, print, stop the task, or know the other iterations, and long bodies. It runs only
-    for machines that compute rows in vectors: neighbouring threads of a GPU compute an element each.
+    iterations draw random numbers, call functions, print, stop the task, or know the other iterations. It skips long
+    bodies, and tasks whose number of lanes the program sets. It runs only for machines that compute rows in vectors:
+    neighbouring threads of a GPU compute an element each.
 
     What the row shares is computed once before it, also the largest index that is out of range (`mask_accesses`), which
     is the same as often as it is computed. Comparisons that are decided in a part of the row are decided there."""
@@ -80,7 +80,6 @@ def _is_bound(task: Task) -> bool:
     return (
         len(ops) > _MOST
         or task.config.simd > 1
-        or draws(task)
         or any(isinstance(op, Simt) or op.exits or shows_order(op) for op in ops)
     )
 

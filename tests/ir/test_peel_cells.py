@@ -53,8 +53,8 @@ START = "%far = const 15 : i32\n%ten = const 11 : i32\n" + "\n".join(
 )
 
 
-def loop(body: str) -> str:
-    return f"struct_for @x (%i: i32, %j: i32) {{\n{body}\n}}"
+def loop(body: str, simd: str = "") -> str:
+    return f"struct_for @x{simd} (%i: i32, %j: i32) {{\n{body}\n}}"
 
 
 PEELED = {
@@ -96,9 +96,9 @@ WHOLE = {
 WHOLE["a question that stops"] = "%u = binary ge %i, %0 : u1\n" + WHOLE["a question that stops"]
 
 
-def peeled(body: str, config: object = None) -> int:
+def peeled(body: str, config: object = None, simd: str = "") -> int:
     """The number of loops over parts of rows."""
-    kernel = kernel_of(tree(), loop(body))
+    kernel = kernel_of(tree(), loop(body, simd))
     run_passes(kernel, AFTER, config or PLAIN)  # type: ignore[arg-type]
     return sum(isinstance(op, For) and op.row for op in kernel.walk())
 
@@ -116,12 +116,14 @@ def test_left_whole(name: str) -> None:
     compare(tree(), [(START, ""), (loop(WHOLE[name]), "")], QUICK)
 
 
-def test_what_must_know_its_iteration_is_left_whole() -> None:
+def test_what_must_know_its_iteration_is_left_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not peeled(CROSS + "%r = random : i32\n" + STORE)
+    assert not peeled(CROSS + "invoke function=f, [%i], touched=(sum)\n" + STORE)
     assert not peeled(CROSS + 'print [], parts=("x")\n' + STORE)
-    long = [f"%z{k} = field_ptr @sum[] : *i32\n%o{k} = atomic add %z{k}, %j : i32\n" for k in range(260)]
-    assert not peeled("".join(long) + CROSS + STORE)
     assert not peeled(CROSS + STORE, replace(PLAIN, traits=GPU))
+    assert not peeled(CROSS + STORE, simd=", config={simd=8}")
+    monkeypatch.setattr("weft.ir.transforms.peel_cells._MOST", 20)
+    assert not peeled(CROSS + STORE)
 
 
 def test_slots_are_loaded_outside_of_the_middle() -> None:
