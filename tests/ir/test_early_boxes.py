@@ -43,6 +43,9 @@ def loop(*read: int, body: str = "%v = const 1 : i32\n") -> str:
 
 
 READS = loop(body=f"{PLACE.format(0)}%v = load %a0 : i32\n")
+USES = f"{PLACE.format(0)}%w = load %a0 : i32\n"
+PROLOGUE = loop().replace("} body", f"}} prologue {{\n{USES}}} body")
+EPILOGUE = loop().removesuffix("}\n") + f"}} epilogue {{\n{USES}}}\n"
 FIELD = """\
 task range_for bounds {
 %begin = const 0 : i64
@@ -59,6 +62,8 @@ CASES: dict[str, tuple[Sequence[str], list[int], list[int]]] = {
     "two numbers": ((SINGLE, loop(0), loop(8), loop(0, 8)), [0, 1, 2, 3], [-1, -1, 0, 0]),
     "a loop of known length between": ((SINGLE, loop(), loop(0)), [0, 1, 2], [-1, -1, 0]),
     "a loop that uses the number": ((SINGLE, READS, loop(0)), [0, 1, 3], [-1, -1, -1]),
+    "a prologue that uses the number": ((SINGLE, PROLOGUE, loop(0)), [0, 1, 3], [-1, -1, -1]),
+    "an epilogue that uses the number": ((SINGLE, EPILOGUE, loop(0)), [0, 1, 3], [-1, -1, -1]),
     "a loop that uses another number": ((SINGLE, READS, loop(8)), [0, 1, 2], [-1, -1, 0]),
     "a single thread between": ((SINGLE, loop(0), SINGLE, loop(0), loop(0)), [0, 1, 2, 3, 4], [-1, -1, -1, -1, 2]),
     "two single threads": ((SINGLE, SINGLE, loop(0), loop(0)), [0, 0, 1, 2], [-1, -1, -1, 0]),

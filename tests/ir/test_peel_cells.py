@@ -69,6 +69,11 @@ PEELED = {
     "%m = binary max %old, %i : i32\nstore %l, %m\n%w = load %l : i32\n%t9 = binary add %w, %t : i32\n"
     + STORE.replace("%t", "%t9"),
     "an iteration that ends early": CROSS + "%c = binary gt %t, %4 : u1\nif %c then { continue }\n" + STORE,
+    "an iteration that ends in a branch": CROSS
+    + "%c = binary gt %t, %4 : u1\n%d = binary gt %t, %8 : u1\nif %c then {\n"
+    + STORE.replace("%q", "%q0").replace("%t", "%2")
+    + "if %d then { continue }\n%s5 = field_ptr @sum[] : *i32\n%o = atomic add %s5, %t : i32\n}\n"
+    + STORE,
     "an inner loop": "%l = alloca : *i32\nstore %l, %1\n%m = const -1 : i32\nfor %m, %2, %1 (%k: i32) {\n"
     "%b = binary add %j, %k : i32\n"
     + read("%i, %b", "vb")
