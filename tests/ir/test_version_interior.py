@@ -127,13 +127,15 @@ def test_many_are_versioned() -> None:
     assert sum(version(lowered(text_of(seed))) for seed in range(12)) > 3
 
 
-def loop(tests: list[str], begin: int = 0, end: int = 100, type: str = "i32", by: int = 0) -> ops.Kernel:
-    """A loop with a branch for each of these comparisons of the index plus a number."""
+def loop(
+    tests: list[str], begin: int = 0, end: int = 100, type: str = "i32", by: int = 0, kind: str = "add"
+) -> ops.Kernel:
+    """A loop with a branch for each of these comparisons of the index plus a number, or times it."""
     lines = [f"%v = {'binary add %i, %zero' if type == 'i32' else 'cast %i'} : {type}"]
-    lines += [f"%by = const {by} : {type}", f"%w = binary add %v, %by : {type}"]
+    lines += [f"%by = const {by} : {type}", f"%w = binary {kind} %v, %by : {type}"]
     for number, test in enumerate(tests):
-        kind, bound = test.split()
-        lines += [f"%b{number} = const {bound} : {type}", f"%t{number} = binary {kind} %w, %b{number} : u1"]
+        compared, bound = test.split()
+        lines += [f"%b{number} = const {bound} : {type}", f"%t{number} = binary {compared} %w, %b{number} : u1"]
         lines.append(branch(random.Random(0), number, joined=False))
     frame = {"size": end - begin, "begin": begin, "end": end, "extent": "%last = binary min %n, %end : i32"}
     return lowered(FRAME.format(body="\n".join(lines), **frame))
@@ -172,6 +174,7 @@ def test_each_comparison_at_both_ends(kind: str) -> None:
         (["gt 0", "lt 19", "gt 1"], {"end": 20}),  # the box is small
         (["gt -120", "lt 125", "gt 65"], {"begin": 60, "end": 127, "type": "i8", "by": 2}),  # the sum may wrap around
         (["ge 2", "ge 3", "ge 4"], {"type": "u32", "by": 2**32 - 1}),  # it does
+        (["gt -190", "gt -188", "gt -186"], {"begin": -100, "kind": "mul", "by": 2}),  # twice the index
         (["lt 99", "lt 98", "lt 97"], {"type": "f32"}),  # no integers
     ],
 )
