@@ -29,7 +29,12 @@ def draw_tree(x: Any, filename: Any = None, size: Any = 512) -> Any:
     elements; below a hash node, the box of the active ones. Raises TypeMismatch unless x is a field of numbers, vectors
     or matrices with at least one axis.
 
-        ti.tools.draw_tree(density, "density.png")
+    Example:
+        x = ti.field(ti.f32)
+        ti.root.pointer(ti.ij, 4).dense(ti.ij, 8).place(x)
+        x[3, 5] = 1.0
+        picture = ti.tools.draw_tree(x, "x.png", size=64)
+        picture.shape  # (64, 64, 3)
     """
     if not isinstance(x, Field) or not x.shape:
         raise TypeMismatch(f"draw_tree takes a field with at least one axis, not {type(x).__name__}")
