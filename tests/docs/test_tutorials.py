@@ -21,7 +21,8 @@ from tests.docs.programs import programs, replay
 FOLDER = ROOT / "docs" / "tutorials"
 PICTURES = ROOT / "docs" / "pictures" / "tutorials"
 PAGES = [page for page in sorted(FOLDER.glob("*.md")) if page.stem != "index"]
-ALIKE = 6  # of 255: how far blocks of pixels differ on average where an order of sums or a font does
+ALIKE = 4  # of 255: how far blocks of pixels may differ on average, where an order of sums or a font does
+TIMES = {"tuning.png": 10}  # the same of plots whose lines are times: of another machine, they are elsewhere
 
 
 def notebooks() -> Any:
@@ -66,7 +67,7 @@ def test_program(
             shutil.copy(tmp_path / name, PICTURES / name)
         elif (tmp_path / name).exists():
             made, shown = coarse(tmp_path / name), coarse(PICTURES / name)
-            assert np.abs(made - shown).mean() < ALIKE, f"{name} looks different from that of the page"
+            assert np.abs(made - shown).mean() < TIMES.get(name, ALIKE), f"{name} looks different from that of the page"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
