@@ -2,6 +2,7 @@
 
     for i in x:
         x[i] = x[i + 1]        # iteration i reads what iteration i + 1 writes
+        s[None] = x[i] ** 2    # all iterations write one element
 
 Reverse mode relies on the order of accesses within an iteration only. A loop without a race has a gradient without one:
 the adjoint of a read is an atomic sum, and the adjoint of a store touches an element that no other iteration accesses.
@@ -11,9 +12,12 @@ found by `check_races=True`.
 
 from __future__ import annotations
 
+from math import prod
+
 from weft.ir import ops
 from weft.ir.addresses import element_steps, root_of, split
 from weft.ir.autodiff.demand import Demand
+from weft.ir.autodiff.serial import visits_cells
 from weft.ir.core import Value
 from weft.ir.errors import CompilationError
 from weft.ir.rewrite import literal
@@ -30,7 +34,8 @@ def refuse_race(demand: Demand, loop: _Loop) -> None:
         if not isinstance(store, ops.Store) or store.relaxed:
             continue
         for other in touching:
-            if _meet(store.ptr, other.ptr, loop):
+            shared = store.value in demand.active and _is_one(store.ptr, other.ptr, loop)
+            if shared or _meet(store.ptr, other.ptr, loop):
                 what = "writes" if isinstance(other, ops.Store) else "reads"
                 where = "" if store.span is None else f" in line {store.span.line}"
                 raise CompilationError(
@@ -56,6 +61,21 @@ def _meet(p: Value, q: Value, loop: _Loop) -> bool:
         if axis is not None and distances.setdefault(axis, c - d) != c - d:
             return False
     return any(distances.values()) and all(abs(far) < _extent(loop, axis) for axis, far in distances.items())
+
+
+def _is_one(p: Value, q: Value, loop: _Loop) -> bool:
+    """Whether `p` and `q` are certainly one element in all iterations, of which there are several."""
+    (a, p_steps), (b, q_steps) = element_steps(p), element_steps(q)
+    if p_steps or q_steps or not isinstance(a, (ops.FieldPtr, ops.ArrayPtr)) or not _same_memory(a, b):
+        return False
+    assert isinstance(b, (ops.FieldPtr, ops.ArrayPtr))
+    pairs = [(split(i), split(j)) for i, j in zip(a.indices, b.indices, strict=True)]
+    if any(i != j or i[0] is not None for i, j in pairs):
+        return False
+    if isinstance(loop, ops.StructFor):
+        return not visits_cells(loop) and prod(loop.field.shape) > 1
+    extents = [(literal(begin), literal(end)) for begin, end in zip(loop.begins, loop.ends, strict=True)]
+    return prod(0 if low is None or high is None else max(0, int(high - low)) for low, high in extents) > 1
 
 
 def _same_memory(a: Value, b: Value) -> bool:

@@ -59,6 +59,15 @@ FIELDS: dict[str, tuple[str, str, bool]] = {
         "%c3",
         False,
     ),
+    "one element": (_copy(_x("%i"), "field_ptr @z[%c1] : *f64"), "%c2", True),
+    "one element, once": (_copy(_x("%i"), "field_ptr @z[%c1] : *f64"), "%c1", False),
+    "a number in one element": ("%f = const 1.0 : f64 %q = field_ptr @z[%c1] : *f64  store %q, %f", "%c2", False),
+    "one element that is read": (
+        "%p = field_ptr @z[%c1] : *f64  %z1 = load %p : f64  %w = " + _x("%i")
+        + " %x1 = load %w : f64  %s1 = binary mul %z1, %x1 : f64  store %p, %s1",
+        "%c2",
+        True,
+    ),
     "another part": (
         """%v0 = field_ptr @v[%i] : *f64x2  %e = element_ptr %v0[%c0] : *f64  %v1 = field_ptr @v[%i1] : *f64x2
         %g = element_ptr %v1[%c1] : *f64  %1 = load %g : f64  store %e, %1""",
