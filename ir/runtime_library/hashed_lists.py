@@ -10,7 +10,8 @@ bucket bounds the time then. What is sorted has no equal elements, so the list d
     4. the slots, bucket by bucket            one iteration for each slot
     5. the order in each bucket               one iteration for each bucket
 
-The loops run over nothing if the list is up to date. They leave `low`, `high` and `tally` as they were: zero.
+The loops run over nothing if the list is up to date. They begin with `low`, `high` and `tally` at 0, whatever a launch
+left there that an interrupt ended.
 """
 
 from __future__ import annotations
@@ -43,6 +44,13 @@ _HEAD = """
 %slices = binary raw_div %less, %slice : i32
 %all_groups = select %old, %group_count, %zero : i32
 %all_buckets = select %old, %buckets, %zero : i32
+if %old then {{
+  {reset}
+  for %zero, %buckets, %one (%z: i32) {{
+    %stale = field_ptr @{name}.tally[%z] : *i32
+    store %stale, %zero
+  }}
+}}
 """
 
 _LOOPS = """
@@ -82,10 +90,7 @@ parallel_for begins=[%zero], ends=[%used], config={{simd=1}} (%e: i32) {{
 parallel_for begins=[%zero], ends=[%all_buckets], config={{simd=1}} (%f: i32) {{
   invoke function={name}_sort, [%f], touched=({touched})
 }}
-if %old then {{
-  {reset}
-  atomic_store %changed, %zero
-}}
+if %old then {{ atomic_store %changed, %zero }}
 """
 
 # How many slots were used at some time.
@@ -172,7 +177,6 @@ _BEGIN = """
     store %begin, %before
     %after = binary add %before, %here : i32
     store %sum, %after
-    store %tally, %zero
   }}
   %ahead = binary add %group, %one : i32
   %is_last = binary eq %ahead, %size : u1
@@ -294,12 +298,13 @@ if %too_many then {{
 def hash_list_text(node: NodeSymbol) -> str:
     """The loops that make the list of a hash node. They run over nothing if it is up to date."""
     groups, reset = bucket_groups(node.capacity), list[str]()
-    head = _HEAD.format(name=node.name, slice=_SLICE, groups=groups, buckets=groups**2, ever=_ever(node))
     for k in range(len(node.shape)):
         reset.append(f"%axis{k} = const {k} : i32")
         for side in ("low", "high"):
             reset.append(f"%{side}{k} = field_ptr @{node.name}.{side}[%axis{k}] : *i32\nstore %{side}{k}, %zero")
-    return head + _LOOPS.format(name=node.name, touched=", ".join(_touched(node)), reset="\n".join(reset))
+    numbers = {"slice": _SLICE, "groups": groups, "buckets": groups**2}
+    head = _HEAD.format(name=node.name, ever=_ever(node), reset="\n".join(reset), **numbers)
+    return head + _LOOPS.format(name=node.name, touched=", ".join(_touched(node)))
 
 
 def refill_text(node: NodeSymbol) -> str:
