@@ -156,8 +156,9 @@ class SNode:
         `pointer` node of these dimensions, but they may be anywhere: the product of the dimensions is how many may be
         active at once. One more raises OutOfMemory, which names the node and that number.
 
-        It must be at the root. Along each of its axes, a field below it has 2**30 elements, or a little less: from
-        `x.offset` (-2**29) on. Raises CompilationError below another node, and as `dense` does.
+        It must be at the root. Along each of its axes, a field below it has 2**30 elements, from `x.offset` (-2**29)
+        on. If extents below it are not powers of 2, it has fewer, but more than half of that. Raises CompilationError
+        below another node, and as `dense` does.
 
             blocks = ti.root.hash(ti.ijk, 16)  # up to 4096 blocks
             blocks.dense(ti.ijk, 8).place(x)
