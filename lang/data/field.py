@@ -77,6 +77,7 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
         self._created = _user_line()
         self._parts: FieldSymbolParts | None = None
         self._cells: Any = None
+        self.whole: Field | None = None  # of a component: the field that its tree knows, which must live as long
 
     name: str
     _slots: list[Slot]
@@ -454,6 +455,7 @@ class MatrixField(Field):
             raise FieldIndexError(f"{self._label()} has no component {indices}: elements have shape {self._inner}")
         made = ScalarField(self._dtype, self.name, self._slots[i * self.m + j])
         made.role = self.role
+        made.whole = self
         for kind, companion in companions_of(self):
             made.derive(kind, companion.get_scalar_field(i, j))
         return made

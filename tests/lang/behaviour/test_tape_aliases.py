@@ -1,8 +1,13 @@
-"""Tapes copy old values where one memory has two names, and where indices wrap around."""
+"""Tapes copy old values where one memory has two names, also if the program dropped one, and where indices wrap
+around."""
+
+import gc
 
 import numpy as np
+import pytest
 
 from tests.lang.behaviour.derivatives import close
+from weft.lang.program.init import program
 
 
 def test_one_array_passed_twice(ti):
@@ -74,3 +79,42 @@ def test_indices_that_wrap_around(ti):
             put(t)
         assert x[index] == 7.0
         close(x.grad.to_numpy(), np.full(8, 4.0))
+
+
+@pytest.mark.parametrize("part", ["component", "member"])
+def test_a_part_of_a_sparse_field_that_the_program_dropped(ti, part):
+    """The tape saves the cells of the whole field, which the part keeps alive."""
+    if program().backend.interprets:
+        pytest.skip("arch=python has no sparse fields")
+    x, loss = ti.field(ti.f64, 8, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+    if part == "component":
+        whole = ti.Vector.field(2, ti.f64, needs_grad=True)
+    else:
+        whole = ti.types.struct(p=ti.f64, q=ti.f64).field(needs_grad=True)
+    node = ti.root.pointer(ti.i, 2)
+    node.dense(ti.i, 4).place(whole, whole.grad)
+    y = whole.get_scalar_field(0) if part == "component" else whole.get_member_field("p")
+    del whole
+    gc.collect()
+
+    @ti.kernel
+    def put():
+        for i in x:
+            y[i] = x[i] ** 2
+
+    @ti.kernel
+    def use():
+        for i in x:
+            loss[None] += y[i] ** 2
+
+    @ti.kernel
+    def drop():
+        for i in range(2):
+            ti.deactivate(node, i)
+
+    x.from_numpy(np.arange(8.0))
+    with ti.ad.Tape(loss):
+        put()
+        use()
+        drop()
+    np.testing.assert_allclose(x.grad.to_numpy(), 4 * np.arange(8.0) ** 3)
