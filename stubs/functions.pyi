@@ -1,3 +1,4 @@
+# pyright: reportOverlappingOverload=false
 """What controls loops, memory and compilation in a kernel, as type checkers see it: atomics, `ti.static`,
 `ti.loop_config`, the cells of sparse nodes."""
 

@@ -68,9 +68,10 @@ class Kernel(Generic[P, R_co]):
 def kernel(function: Callable[P, R]) -> Kernel[P, R]:
     """Make `function` a kernel: it is compiled, and its outermost loops run in parallel.
 
-    Parameters need annotations: a primitive, vector, matrix or struct type (passed by value), `ti.types.ndarray()` (an
-    array, not copied), or `ti.template()` (a compile-time constant). `-> type` annotates the result. Raises
-    CompilationError if `function` cannot be a kernel. A call with arguments that do not fit raises ArgumentError.
+    Parameters need annotations: a primitive, vector, matrix or struct type (passed by value), `ti.Array[ti.f32, 2]` or
+    `ti.types.ndarray()` (an array, not copied), `ti.Template` or `ti.template()` (a compile-time constant). `-> type`
+    annotates the result. Raises CompilationError if `function` cannot be a kernel. A call with arguments that do not
+    fit raises ArgumentError.
 
     Example:
         x = ti.field(ti.f32, 1000)

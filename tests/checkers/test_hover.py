@@ -112,7 +112,7 @@ def test_hover_texts(site: Path, tmp_path: Path) -> None:
             ("kernel", "@ti", ("function: ", "Make `function` a kernel", "`ti.Array[ti.f32, 2]`")),
             ("scale", "def", ("scale", "factor: f32", "q: Field[vec3]", "-> f32", "Scale x.")),
             ("Array", "def", ("class", "a parameter for arrays of that type of elements and number of axes")),
-            ("Field", "def", ("class", "elements of type E that kernels read and write")),
+            ("Field", "def", ("class", "elements that kernels read and write")),
             ("f32", "x = ", ("f32", "float", "32-bit floating-point numbers")),
             ("vec3", "def", ("vec3", "Vector[float]", "Vectors of three numbers of the default float type")),
             ("max", "s = ", ("The largest of two or more values",)),
