@@ -26,7 +26,7 @@ class Memory:
     def __init__(self, limit: int = 0) -> None:
         self._limit = limit
         self._held: dict[object, tuple[str, int]] = {}
-        self._reserved: dict[object, tuple[str, int, int]] = {}  # owner, address, size
+        self._reserved: dict[object, tuple[str, int, int, bool]] = {}  # owner, address, size, whether it grows
         self.observer: Observer | None = None
 
     def allocate(self, size: int, owner: str, slack: int = 0) -> Any:
@@ -61,7 +61,7 @@ class Memory:
             asked = f"{owner} needs {readable_size(size)} of address space, but the system has no more."
             raise out_of_memory(asked, self.holders()) from error
         key = object()
-        self._reserved[key] = (owner, self.address(buffer), size)
+        self._reserved[key] = (owner, self.address(buffer), size, grows)
         weakref.finalize(buffer.base, self._reserved.pop, key).atexit = False
         return buffer
 
@@ -111,7 +111,8 @@ class Memory:
         return sorted(self._accounts(), key=lambda held: (-held[1], held[0]))
 
     def _accounts(self) -> list[tuple[str, int]]:
-        touched = [(owner, system.resident(at, size)) for owner, at, size in list(self._reserved.values())]
+        reserved = list(self._reserved.values())
+        touched = [(owner, system.resident(at, size, grows)) for owner, at, size, grows in reserved]
         return [*list(self._held.values()), *touched]
 
     def _refuse(self, size: int, owner: str, reason: str) -> OutOfMemory:

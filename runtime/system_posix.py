@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from weft.runtime.native import Function, Module, Value
 
 __all__ = ["add_threads", "advise", "commit", "release", "reserve", "resident", "stack_limit"]
@@ -132,15 +134,19 @@ def advise(address: int, size: int, huge: bool) -> None:
         _library().madvise(address, size, _HUGE if huge else _SMALL)
 
 
-def resident(address: int, size: int) -> int:
-    """Return how many of these bytes are in memory, in whole pages. The address is that of a page."""
+def resident(address: int, size: int, grows: bool = False) -> int:
+    """Return how many of these bytes are in memory, in whole pages. The address is that of a page. `grows`: they are
+    used from the first one on, so none are asked about behind a GiB without a page in memory."""
     count = 0
     for begin in range(0, size, _ASKED):
         length = min(_ASKED, size - begin)
-        pages = ctypes.create_string_buffer(-(-length // mmap.PAGESIZE))
-        if _library().mincore(address + begin, length, pages):
+        pages = np.zeros(-(-length // mmap.PAGESIZE), np.uint8)
+        if _library().mincore(address + begin, length, pages.ctypes.data):
             return 0
-        count += sum(pages.raw.count(state) for state in range(1, 256, 2)) if any(pages.raw) else 0
+        found = int(np.count_nonzero(pages & 1))
+        count += found
+        if grows and not found:
+            break
     return count * mmap.PAGESIZE
 
 

@@ -159,9 +159,9 @@ def advise(address: int, size: int, huge: bool) -> None:
     """Do nothing: large pages need a privilege here."""
 
 
-def resident(address: int, size: int) -> int:
+def resident(address: int, size: int, grows: bool = False) -> int:
     """Return 0: Windows does not say which pages of a commitment were touched."""
-    del address, size
+    del address, size, grows
     return 0
 
 

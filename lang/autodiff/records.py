@@ -11,6 +11,7 @@ from weakref import ref
 from weft.ir.errors import WeftError
 from weft.ir.types import i64
 from weft.lang.autodiff.contexts import suspended
+from weft.lang.data.ndarray import ndarray_over
 from weft.lang.kernels.kernel import kernel
 from weft.lang.program.init import program
 from weft.lang.values.kinds import Longs
@@ -101,20 +102,24 @@ def _counted(launch: Any) -> int:
 
 
 def _room(count: int, grows: bool) -> Any:
-    """An array with so many places. If the number of records `grows`, it has more: half of the memory that is free, of
-    which a CPU takes the pages that are used, and an eighth of that of a GPU. That of a CPU is used again, because a
-    new page of the system costs more than what is stored there. It is not if much more memory has become free."""
+    """An array with so many places. If the number of records `grows`, it has more: half of the memory that is free on a
+    CPU, where it is reserved and takes the pages that are used, and an eighth of that of a GPU. That of a CPU is used
+    again, because a new page of the system costs more than what is stored there. It is not if much more memory has
+    become free."""
     if count > _MOST:
         raise WeftError(f"a tape cannot keep {count} values for the gradient of one launch")
     if grows:
         present = program()
-        part = 2 if present.backend.lowered_as == "cpu" else 8
-        most = min(_MOST, present.device.memory.free // (8 * part))
+        memory, on_cpu = present.device.memory, present.backend.lowered_as == "cpu"
+        most = min(_MOST, memory.free // (8 * (2 if on_cpu else 8)))
         with present.lock:  # (two threads may want it)
             arena, present.arena = present.arena, None
         if arena is not None and arena.shape[0] >= max(count, most // 2):
             return arena
         count = max(count, most)
+        if on_cpu:
+            reserved = memory.reserve(8 * count, "records for gradients", grows=True)
+            return ndarray_over(i64, (count,), memory.view(reserved, i64.np, (count,)))
     return MAKERS.ndarray(i64, max(count, 1))
 
 

@@ -123,6 +123,7 @@ def test_reserved_memory_takes_only_the_pages_that_are_touched(grows: bool) -> N
         block[at] = 7
     assert resident() - before < 8 << 20
     assert 0 < system.resident(begin, 4 << 20) <= 4 << 20
+    assert system.resident(begin, 1 << 40, grows=True) == system.resident(begin, 1 << 30)
     found = mappings.nearest(begin + (1 << 40) + 100)
     assert found is not None
     assert found.owner == "pool"

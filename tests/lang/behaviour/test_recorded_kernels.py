@@ -412,6 +412,25 @@ def test_memory_for_records_that_is_too_small_is_not_used_again(ti, memory):
     memory.hold(until)
 
 
+def test_memory_for_records_counts_as_used_where_it_was_touched(ti, memory):
+    """Half of what is free is reserved. The default memory of later loops of `ti.ad.steps` is not less for that."""
+    x, at = memory.x, memory.at
+
+    @ti.kernel
+    def until():
+        for i in x:
+            for _ in range(i):
+                x[at[i]] = ti.sin(x[at[i]])
+                x[at[i]] = ti.sin(x[at[i]]) * 1.5
+
+    memory.fill(START)
+    free = program().device.memory.free
+    with ti.ad.Tape(memory.loss):
+        until()
+    assert free - program().device.memory.free < 1 << 20
+    memory.hold(until)
+
+
 def test_a_number_of_a_kernel_that_a_tape_runs_in_pieces(ti, memory):
     """The pieces do not have its derivative, so the launch records, also if a tape has cut the kernel before."""
     x, y, total = memory.x, memory.y, memory.total
