@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CUDA_SERVICES",
     "ERROR_WORDS",
+    "HELD",
     "NOTES",
     "NOTE_WORDS",
     "PRINT_END",
@@ -65,9 +66,9 @@ SERVICES: tuple[str, ...] = ("parallel_for", "print", "pool", "drawn", "threads"
 
 # The error record, in 8-byte words: 0 state, 1 site, 2.. up to 14 values. The state is the low half of its word: 0 no,
 # 1 being written, 2 complete; 3: the CUDA driver failed, and word 1 is its status; 4: nothing ran, arguments overlap;
-# 5: an invalid access, and word 1 is the fault (`runtime/guard_ir.py`); 6: an interrupt ended the launch. The high half
-# is not 0 if a launch must test for interrupts.
-ERROR_WORDS = 16
+# 5: an invalid access, and word 1 is the fault (`runtime/guard_ir.py`); 6: an interrupt ended the launch; HELD: no, and
+# interrupts must wait. The high half is not 0 if a launch must test for interrupts.
+ERROR_WORDS, HELD = 16, 7
 
 # ---- CUDA ------------------------------------------------------------------------------------------------------------
 # A CUDA kernel has two parts. On the host, `entry(ctx)` reads the context above, computes a grid for each task and

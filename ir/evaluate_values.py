@@ -370,6 +370,16 @@ def _fence(machine: Machine, op: ops.Fence) -> Run:
     return lambda env: None
 
 
+@runs(ops.HoldInterrupts)
+def _hold_interrupts(machine: Machine, op: ops.HoldInterrupts) -> Run:
+    course, held = machine.course, int(op.held)
+
+    def run(env: Env) -> None:
+        course.held = held
+
+    return run
+
+
 @runs(ops.TreeBase)
 def _tree_base(machine: Machine, op: ops.TreeBase) -> Run:
     place = Place(machine.memory.trees[op.tree], [0], [element(pointee(op))])

@@ -18,6 +18,7 @@ __all__ = [
     "SharedBase",
     "StoreResult",
     "TreeBase",
+    "Yield",
 ]
 
 # ---- lowered CHI -----------------------------------------------------------------------------------------------------
@@ -105,3 +106,10 @@ class StoreResult(Op, name="store_result", writes=True, effect="elsewhere", leve
 
 class Exit(Op, name="exit", terminator=True, exits=True, levels="tasks lowered"):
     """Ends the kernel. Its results are already stored."""
+
+
+class Yield(Op, name="yield", terminator=True, levels="tasks lowered"):
+    """Ends the `bounds` of a task and gives the box: the begins of all axes, then the ends of all axes."""
+
+    begins: list[Value] = operands()
+    ends: list[Value] = operands()

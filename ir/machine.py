@@ -57,6 +57,9 @@ Run = Callable[[Env], Any]
 Steps = Callable[[Env], Generator[None, None, Any]]  # the same, stopping before each access that others can see
 
 
+_PATIENCE = 20_000  # iterations after the end of the fuel, where interrupts wait
+
+
 class Flow(Enum):
     """How control leaves a block before its end."""
 
@@ -73,6 +76,7 @@ class Course:
 
     fuel: int
     key: int
+    held: int = 0  # more than 0: interrupts wait, see `Machine.burn`
     calls: int = 0
     stream: int = 0  # of the innermost call; 0 outside of them
     iteration: int = 0
@@ -235,14 +239,19 @@ class Machine:
         return both
 
     def burn(self) -> None:
-        """Count a loop iteration."""
+        """Count a loop iteration. The end of the fuel is like an interrupt."""
         self.course.fuel -= 1
-        if self.course.fuel < 0:
+        if self.course.fuel < 0 and self.left < 0:
             raise Fault("endless", "the program runs too many loop iterations")
+
+    @property
+    def left(self) -> int:
+        """How many iterations may still run. Some more where interrupts wait, unless there is no end."""
+        return self.course.fuel + (_PATIENCE if self.course.held or self.kernel.whole else 0)
 
     def afford(self, box: Sequence[range]) -> None:
         """Raise where the iterations of a box are more than may still run, before a list of them is made."""
-        if prod(max(0, axis.stop - axis.start) for axis in box) > self.course.fuel:  # `len` stops at 63 bits
+        if prod(max(0, axis.stop - axis.start) for axis in box) > self.left:  # `len` stops at 63 bits
             raise Fault("endless", "the program runs too many loop iterations")
 
     def draw(self, prim: Prim, stream: int) -> Any:

@@ -17,12 +17,13 @@ from weft.ir.lowered_ops import (
     SharedBase,
     StoreResult,
     TreeBase,
+    Yield,
 )
 from weft.ir.mapped_ops import Aligned, AtomicRow, Clamp, StackLeft
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, unary_type
 from weft.ir.schedule import LoopSchedule, Schedule
 from weft.ir.simt import SIMT, result_of
-from weft.ir.sparse_ops import Activate, Append, Deactivate, IsActive, Length, VisitedIndex, VisitedSlot
+from weft.ir.sparse_ops import Activate, Append, Deactivate, HoldInterrupts, IsActive, Length, VisitedIndex, VisitedSlot
 from weft.ir.symbols import FieldSymbol, LoopConfig, Lost, NodeSymbol, Param
 from weft.ir.tensor_ops import Extract, MakeStruct, MakeTensor, MatMul, Member, Transpose
 from weft.ir.types import Array, Pointer, Struct, Type, element, i32, pointer, shape_of, with_element
@@ -70,6 +71,7 @@ __all__ = [
     "FirstActive",
     "FirstLanes",
     "Gather",
+    "HoldInterrupts",
     "IsActive",
     "Lane",
     "LaneRandom",
@@ -92,6 +94,7 @@ __all__ = [
     "Vary",
     "VisitedIndex",
     "VisitedSlot",
+    "Yield",
 ]
 
 # ---- values ----------------------------------------------------------------------------------------------------------
@@ -416,13 +419,6 @@ class Return(Op, name="return", terminator=True, exits=True, levels="chi tasks")
     values: list[Value] = operands()
 
 
-class Yield(Op, name="yield", terminator=True, levels="tasks lowered"):
-    """Ends the `bounds` of a task and gives the box: the begins of all axes, then the ends of all axes."""
-
-    begins: list[Value] = operands()
-    ends: list[Value] = operands()
-
-
 class Print(Op, name="print", writes=True, effect="elsewhere"):
     """Prints its parts in order. Each element of `parts` is literal text, or a NUL and the format spec of the next
     operand. `types` holds the user's operand types after `scalarize` has split tensor operands. It is empty before
@@ -462,10 +458,11 @@ class Warn(Op, name="warn", writes=True, effect="elsewhere", lanes="operands"):
 
 class Kernel(Op, name="kernel"):
     """A whole kernel. `body` holds statements, or tasks. `called`: it is a function that kernels call, and several
-    iterations may execute it at once. `mode`: a row of MODES, the derivative that the kernel shall become. The pass
-    `differentiate` replaces the kernel by it and clears the mode. Of a gradient: `saved`, the memory that must be as it
-    was before the launch of the original kernel, by names in `places_of`; `lost`, where that stores derivatives to
-    memory without a gradient; `records`, see `records.py`. `nodes`: the sparse nodes of its trees, parents first."""
+    iterations may execute it at once; `whole`: neither an interrupt nor a failure elsewhere ends it. `mode`: a row of
+    MODES, the derivative that the kernel shall become. `differentiate` replaces the kernel by it. Of a gradient:
+    `saved`, the memory that must be as it was before the launch of the original kernel, by names in `places_of`;
+    `lost`, where that stores derivatives to memory without a gradient; `records`, see `records.py`. `nodes`: the sparse
+    nodes of its trees, parents first."""
 
     symbol: str = attr()
     params: tuple[Param, ...] = attr(default=())
@@ -473,6 +470,7 @@ class Kernel(Op, name="kernel"):
     fields: tuple[FieldSymbol, ...] = attr(default=())
     temp_bytes: int = attr(default=0)
     called: bool = attr(default=False)
+    whole: bool = attr(default=False)
     mode: str = attr(default="")
     saved: tuple[str, ...] = attr(default=())
     lost: tuple[Lost, ...] = attr(default=())

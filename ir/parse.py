@@ -216,7 +216,7 @@ class _Parser:
         body = self.block()
         fields = tuple(self.fields.values())
         given: dict[str, Any] = {
-            name: facts[name] for name in ("temp_bytes", "called", "mode", "saved", "records") if name in facts
+            name: facts[name] for name in ("temp_bytes", "called", "whole", "mode", "saved", "records") if name in facts
         }
         given["lost"] = tuple(map(Lost, facts.get("lost", ())))
         return Kernel(symbol, params, results, fields, **given, nodes=tuple(self.nodes.values()), body=body)

@@ -10,7 +10,7 @@ from weft.ir.core import Op, Value, attr, operand, operands
 from weft.ir.symbols import NodeSymbol
 from weft.ir.types import Type, i32, u1, u32
 
-__all__ = ["Activate", "Append", "Deactivate", "IsActive", "Length", "VisitedIndex", "VisitedSlot"]
+__all__ = ["Activate", "Append", "Deactivate", "HoldInterrupts", "IsActive", "Length", "VisitedIndex", "VisitedSlot"]
 
 # ---- sparse cells ----------------------------------------------------------------------------------------------------
 
@@ -81,3 +81,10 @@ class VisitedIndex(Op, name="visited_index", pure=True, levels="chi tasks"):
 
     def result_type(self) -> Type:
         return i32
+
+
+class HoldInterrupts(Op, name="hold_interrupts", writes=True, effect="elsewhere"):
+    """Says whether interrupts are `held`: from here on, nothing but a failed assertion ends the launch before its end.
+    It is in serial code, and holds for the serial code and the tasks behind it."""
+
+    held: bool = attr()

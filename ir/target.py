@@ -33,10 +33,13 @@ class Traits:
     approximates: bool = False  # whether `fast_math` uses the hardware's approximations of functions
     piece: int = 1024  # elements of an array that an iteration looks at, if a few can occupy all threads
     groups: int = 1  # iterations that add up the sums of many pieces: as many as threads begin at no cost
+    interrupts: bool = True  # whether an interrupt, such as Ctrl-C, ends a launch before its end
     stops: bool = True  # whether a failed assertion of a serial task keeps later tasks from running
     stack_option: str = ""  # the option of `init` that sets the stack of a thread in bytes; "": there is none
 
 
 CPU = Traits()
-GPU = Traits(joins_iterations=False, vectorizes_sums=False, lanes=1, piece=PIECE, groups=GROUPS, stops=False)
+GPU = Traits(
+    joins_iterations=False, vectorizes_sums=False, lanes=1, piece=PIECE, groups=GROUPS, interrupts=False, stops=False
+)
 CUDA = replace(GPU, approximates=True, stack_option="cuda_stack_limit")

@@ -146,7 +146,8 @@ class _Printer:
         params = ", ".join(f"{p.name}: {p.type}" + (f" hidden={p.hidden}" if p.hidden else "") for p in op.params)
         results = ", ".join(map(str, op.results))
         temp = f" temp_bytes={op.temp_bytes}" if op.temp_bytes else ""
-        temp += (" called=true" if op.called else "") + (f" mode={op.mode}" if op.mode else "")
+        temp += (" called=true" if op.called else "") + (" whole=true" if op.whole else "")
+        temp += f" mode={op.mode}" if op.mode else ""
         temp += f" saved={attribute(op.saved)}" if op.saved else ""
         temp += f" records={attribute(op.records)}" if op.records else ""
         temp += f" lost={attribute(tuple(place.name for place in op.lost))}" if op.lost else ""

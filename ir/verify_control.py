@@ -116,5 +116,12 @@ def _warn(op: ops.Warn, _: Kernel) -> None:
     _cut_up(op, op.types, op.values)
 
 
+@checks(ops.HoldInterrupts)
+def _hold_interrupts(op: ops.HoldInterrupts, kernel: Kernel) -> None:
+    within = op.parent
+    serial = within is kernel or (isinstance(within, ops.Task) and within.kind == "serial")
+    require(serial and not kernel.called, op, "is not in serial code of a kernel")
+
+
 def _types(values: Sequence[Value]) -> str:
     return ", ".join(str(value.type) for value in values) or "none"

@@ -11,6 +11,8 @@ handler raises an exception:
               lock do so too
     poll      in the main thread, takes the GIL, runs the handlers, and returns whether one raised; in threads of the
               pool, returns whether the launch was ended
+    held      a state of the record: the launch changes something in several tasks, and must not end in between. The
+              flag stays, so that the handlers run at the next test after it
     launch    raises the exception when all threads have left the kernel
 
 Weft calls Python's own check and installs no handler. A program can set its handlers at any time, by `signal.signal`,
@@ -29,7 +31,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any
 
-from weft.ir.artifact import ERROR_WORDS
+from weft.ir.artifact import ERROR_WORDS, HELD
 from weft.runtime.locks import INTERVAL
 from weft.runtime.native import Function, Module, Value
 
@@ -119,7 +121,8 @@ def watch(f: Function, argument: Value) -> None:
 def look_for_signals(f: Function, record: Value) -> None:
     """Return whether the launch with that record must end. In the main thread, this runs Python's signal handlers. It
     preserves all registers, the vectors too, because loops hold their values in them."""
-    f.ret_if(record.load("i32", "acquire").ne(0), True, "i1")
+    state = record.load("i32", "acquire")
+    f.ret_if(state.ne(0), state.ne(HELD), "i1")
     me = f.call("PyThread_get_thread_ident")
     with f.unless(me.eq(f.symbol("main.ident").load("i64", "monotonic"))):
         f.ret(False, "i1")

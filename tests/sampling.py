@@ -269,6 +269,7 @@ SLOW = {
     "lang/sparse_fields/test_checkpoints.py": 6,
     "lang/sparse_fields/test_checks.py": 4,
     "lang/sparse_fields/test_elements.py": 3,
+    "lang/sparse_fields/test_interrupted_launches.py": 0,
     "lang/sparse_matrices/test_sparse_gradients.py": 8,
     "lang/sparse_matrices/test_sparse_matrices.py": 2,
     "lang/sparse_matrices/test_sparse_matrices.py::test_elimination": 3,

@@ -73,6 +73,7 @@ def _rows(table: Mapping[Any, Any]) -> set[str]:
 _EXPANDED = ("`expand_derivatives` has removed it", _named("vary derivative"))
 _ON_CELLS = "activate deactivate is_active length append"
 _LISTED = "visited_slot visited_index"
+_HOLD = "hold_interrupts"
 _SYNCHRONIZATION = "atomic_load atomic_store exchange compare_exchange fence"
 _NO_INSTRUCTION = "tree_base array_base array_extent array_stride scalar_arg temp_ptr"
 
@@ -119,7 +120,7 @@ TABLES = (
             ("it takes what it is given", _named("print warn")),
             ("it comes into being in `enumerate_cells`", _named(_LISTED)),
             ("it holds other ops and has no operands of its own to convert", _named("kernel while struct_for")),
-            ("it has no operands", _named("break continue fence")),
+            ("it has no operands", _named("break continue fence hold_interrupts")),
         ),
     ),
     Table(
@@ -132,7 +133,7 @@ TABLES = (
             ("`differentiate` refuses sparse fields", _named(f"{_ON_CELLS} {_LISTED}")),
             ("its address is that of a dual where an access needs it", _named("array_ptr element_ptr member_ptr")),
             ("control flow stays", _named("kernel if for while parallel_for struct_for break continue")),
-            ("it gives no value", _named("print assert warn fence")),
+            ("it gives no value", _named("print assert warn fence hold_interrupts")),
         ),
     ),
     Table(
@@ -150,7 +151,7 @@ TABLES = (
                 "it is refused where a derivative goes through it",
                 _named("invoke simt shared atomic_load atomic_store exchange compare_exchange"),
             ),
-            ("it gives no value", _named("print assert warn fence")),
+            ("it gives no value", _named("print assert warn fence hold_interrupts")),
         ),
     ),
     Table(
@@ -161,7 +162,9 @@ TABLES = (
             ("it comes into being after `scalarize`", lambda kind: _not_at("tasks")(kind) and _not_at("chi")(kind)),
             (
                 "its operands and its value are scalars",
-                _named(f"const random_at simt scalar_arg store_result exit yield break continue {_SYNCHRONIZATION}"),
+                _named(
+                    f"const random_at simt scalar_arg store_result exit yield break continue {_SYNCHRONIZATION} {_HOLD}"
+                ),
             ),
             ("`offload` has replaced it", _named("shared_local parallel_for struct_for")),
             ("`lower_sparse` or `lower_visits` has replaced it", _named(f"{_ON_CELLS} {_LISTED}")),
@@ -183,7 +186,7 @@ TABLES = (
             ),
             ("structs stay whole until `scalarize`", _named("make_struct member")),
             ("`scalarize` cuts its tensors up, which are small", _named("invoke print assert warn")),
-            ("it takes scalars", _named(f"simt store_result {_SYNCHRONIZATION}")),
+            ("it takes scalars", _named(f"simt store_result {_SYNCHRONIZATION} {_HOLD}")),
             ("`lower_sparse` or `lower_visits` has replaced it", _named(f"{_ON_CELLS} {_LISTED}")),
         ),
     ),
@@ -304,7 +307,7 @@ TABLES = (
             ("it comes with the launch, or with the thread", _named(f"{_NO_INSTRUCTION} shared_base simt const")),
             ("an instruction or none: `CHEAP`", _named("select cast bit_cast address alloca arg returned")),
             ("it leaves, which costs once", _named("break continue exit yield")),
-            ("it is seldom reached", _named("print assert warn store_result")),
+            ("it is seldom reached", _named("print assert warn store_result hold_interrupts")),
         ),
     ),
     Table(

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from weft.codegen.llvm.code import Code
 from weft.codegen.llvm.cold_versions import write_apart
 from weft.codegen.llvm.function import AfterIteration, FunctionWriter, Jump, emits
-from weft.codegen.llvm.interrupts import counted, look, stretches
+from weft.codegen.llvm.interrupts import counted, hold, look, stretches
 from weft.codegen.llvm.memory_ops import read_slot, service
 from weft.codegen.llvm.spelling import in_memory
 from weft.codegen.llvm.vector_loops import vector_loop
 from weft.ir.artifact import Site
 from weft.ir.core import Value
 from weft.ir.mapping.stretches import LIKELY, NEVER, may_overflow
-from weft.ir.ops import Assert, Break, Const, Continue, Exit, For, If, Print, Warn, While
+from weft.ir.ops import Assert, Break, Const, Continue, Exit, For, HoldInterrupts, If, Print, Warn, While
 from weft.ir.tasks import is_masked
 from weft.ir.types import Prim, Type, u1
 
@@ -292,6 +292,11 @@ def warning_site(f: FunctionWriter, op: Warn, space: str = "") -> tuple[int, str
     told = f"weft_told_{first}"
     f.module.declarations.setdefault(told, f"@{told} = internal {space}global i32 0, align 4")
     return number, f"@{told}"
+
+
+@emits(HoldInterrupts)
+def _hold_interrupts(f: FunctionWriter, op: HoldInterrupts) -> None:
+    hold(f, op.held)
 
 
 @emits(Assert)

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from weft.codegen.llvm.memory_ops import service
+from weft.ir.artifact import HELD
 from weft.ir.mapping.stretches import MOST_ITERATIONS
 from weft.ir.scopes import Scope
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from weft.codegen.llvm.function import FunctionWriter
 
-__all__ = ["counted", "look", "stretches"]
+__all__ = ["counted", "hold", "look", "stretches"]
 
 # The test does not affect the loops around it: it changes no memory of the program, and (by `preserve_allcc`) no
 # register.
@@ -54,6 +55,13 @@ def look(f: FunctionWriter) -> None:
     stop = f.set(f"call preserve_allcc zeroext i1 {service(f, 'poll')}(ptr {record}) {_CALL}")
     f.branch(stop, f.exit_label, on)
     f.start(on)
+
+
+def hold(f: FunctionWriter, held: bool) -> None:
+    """Let the launch come to its end, or no longer: with the state HELD, tests find that it must not end."""
+    word = f.set("getelementptr inbounds i8, ptr %ctx, i64 8")
+    record = f.set(f"load ptr, ptr {word}, align 8, !invariant.load !{{}}")
+    f.do(f"store atomic i32 {HELD if held else 0}, ptr {record} release, align 8")
 
 
 def counted(f: FunctionWriter, iterations: int) -> Callable[[FunctionWriter], None]:

@@ -11,6 +11,8 @@ before any of them is taken. If there are not, the marks go, `full` is set, and 
 the order of the tables and their entries. Pieces without marks are not looked at (`touched`), and nothing runs if
 nothing was asked for (`claimed`). The list of cells counts as out of date before the first entry is written.
 
+An interrupt does not end these loops: slots that were taken would be lost.
+
 Here, tables are numbered by the slots of the cells in which they lie, because the list of these cells may be out of
 date.
 """
@@ -24,6 +26,7 @@ from weft.ir.core import Builder, Value
 from weft.ir.ops import AtomicLoad, Binary, Cast, Const, FieldPtr, If, Load, Store
 from weft.ir.runtime_library.piece_sums import PIECE_TEXT, groups_text, own_names, sums_text
 from weft.ir.runtime_library.slot_pool import slot_text
+from weft.ir.runtime_library.sparse_cells import held_text
 from weft.ir.symbols import NodeSymbol
 from weft.ir.target import Traits
 from weft.ir.types import i32, u1, u32
@@ -96,7 +99,8 @@ def claims_text(node: NodeSymbol, traits: Traits) -> str:
     count, fill = _COUNT.format(entry=entry, **names), _FILL.format(entry=entry, slot=slot_text(node), **names)
     room = own_names(_ROOM.format(slot=slot_text(node), **names), 5)
     head, end = _head(node, traits) + groups_text(traits.groups), own_names(_END.format(**names), 6)
-    return f"{head}{count}{sums}{room}{own_names(fill, 4)}{end}"
+    held, free = (held_text(held, traits) for held in (True, False))
+    return f"{held}\n{head}{count}{sums}{room}{own_names(fill, 4)}{end}\n{free}"
 
 
 def room_text(node: NodeSymbol) -> str:

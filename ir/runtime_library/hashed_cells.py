@@ -20,6 +20,9 @@ An entry of a deactivated cell becomes GONE, over which searches go on. It is no
 anew, which happens after a task, when a quarter of the entries are GONE (`hashed_lists.py`). Cells take at most half
 of the entries, in one task also those that are deactivated in it, because their slots are not used again before its
 end. So a search always finds its end.
+
+The functions run as a whole (`Kernel.whole`): a failure in another thread, or an interrupt, ends none of them while it
+holds a lock, or has taken a slot that is in no table yet.
 """
 
 from __future__ import annotations
@@ -293,7 +296,9 @@ class HashedCells(SparseCells):
         heads = [f"%{name} = arg index={k} : {type}" for k, (name, type) in enumerate(args)]
         params = ", ".join(f"{name}: {type}" for name, type in args)
         made = written_on(
-            self.nodes, f"@{node.name}_{what}({params}) -> ({result}) called=true", "\n".join([*heads, filled])
+            self.nodes,
+            f"@{node.name}_{what}({params}) -> ({result}) called=true whole=true",
+            "\n".join([*heads, filled]),
         )
         return with_touched(made, self.nodes)
 

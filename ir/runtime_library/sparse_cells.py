@@ -18,8 +18,9 @@ a cell that was made of another one in the same task.
 A function that makes something activates the cell above, takes its slot, and stores in that slot. So if another
 iteration deactivates the cell above in between, what is made is in the cell that goes, and is collected with it.
 
-The functions are written on sparse fields, and are lowered like kernels (`lower_sparse`). A table in the cell of a
-sparse parent therefore needs no rule of its own.
+The functions run as a whole: an interrupt ends none of them while it holds a lock, or before the elements of a cell
+that it takes from a mask are 0. They are written on sparse fields, and are lowered like kernels (`lower_sparse`). A
+table in the cell of a sparse parent therefore needs no rule of its own.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ from weft.ir.runtime_library.functions import copies
 from weft.ir.runtime_library.slot_pool import ALLOCATE, SLOT_ROLES, slot_text
 from weft.ir.storage.book import LOCKS
 from weft.ir.symbols import FieldSymbol, NodeSymbol
+from weft.ir.target import Traits
 
-__all__ = ["SparseCells", "changed_parts", "written_on"]
+__all__ = ["SparseCells", "changed_parts", "held_text", "written_on"]
 
 
 def written_on(nodes: Sequence[NodeSymbol], signature: str, body: str, fields: Sequence[FieldSymbol] = ()) -> Kernel:
@@ -47,6 +49,12 @@ def written_on(nodes: Sequence[NodeSymbol], signature: str, body: str, fields: S
     named = (getattr(op, attribute) for op in made.walk() for attribute in op.attribute_names)
     made.fields = tuple(dict.fromkeys(what for what in named if isinstance(what, FieldSymbol)))
     return made
+
+
+def held_text(held: bool, traits: Traits) -> str:
+    """The statement by which interrupts are held until a change of several tasks is done, or are not any more. Nothing
+    on machines whose launches come to their end."""
+    return f"hold_interrupts held={'true' if held else 'false'}" if traits.interrupts else ""
 
 
 HASH_ROLES = ("owner", "hash_table", "entry", "gone")  # what hash nodes have besides
@@ -370,7 +378,7 @@ class SparseCells:
             drop=drop_text(self.node) if self.node.has_pool else "",
             **given,
         )
-        signature = f"@{self.node.name}_{what}({params}) -> ({result}) called=true"
+        signature = f"@{self.node.name}_{what}({params}) -> ({result}) called=true whole=true"
         made = written_on(self.nodes, signature, "\n".join([*texts, filled]), () if of is None else (of.stored,))
         for op in made.all_of(Invoke):
             op.touched = op.touched or changed_parts(self.nodes)

@@ -30,7 +30,7 @@ from weft.ir.ops import (
 )
 from weft.ir.passes import pass_
 from weft.ir.runtime_library.cell_lists import collect_text, list_text, tables_of
-from weft.ir.runtime_library.sparse_cells import written_on
+from weft.ir.runtime_library.sparse_cells import held_text, written_on
 from weft.ir.symbols import FieldSymbol, LoopConfig, NodeSymbol
 from weft.ir.target import Traits
 from weft.ir.types import i32, u1
@@ -60,8 +60,9 @@ def enumerate_cells(root: Kernel, config: CompileConfig) -> bool:
     write to it does not activate (`active`). A loop over a mask becomes lanes then, of which marks switch some off.
 
     Lists are kept until cells of the node come or go (`runtime_library/cell_lists.py`). After a loop or a statement
-    that may deactivate cells, the slots of these cells are cleared and become available again. A called function must
-    not deactivate cells, because its callers do not collect them."""
+    that may deactivate cells, the slots of these cells are cleared and become available again. An interrupt does not
+    end that (`hold_interrupts`). After one that came before it, marks are left, and the next collection finds them. A
+    called function must not deactivate cells, because its callers do not collect them."""
     if not root.nodes:
         return False
     changed, listed = False, set[NodeSymbol]()  # nodes whose lists are known to be up to date
@@ -107,11 +108,13 @@ def _collect(kernel: Kernel, frees: Sequence[Deactivate], before: Op | None, tra
     for op in frees:
         wanted.add(op.node)
         wanted.update(one for one in nodes if any(above is op.node for above, _ in one.table.above()))
+    _insert(kernel, held_text(True, traits), before, frees[0].span)
     for node in nodes:
         if node in wanted and node.has_pool:
             for text, fields in collect_text(node, nodes, traits):
                 _insert(kernel, text, before, frees[0].span, fields)
             wanted.update(tables_of(node, nodes))
+    _insert(kernel, held_text(False, traits), before, frees[0].span)
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ length of the loop. It is emitted twice, unchanged for the case that it is short
 
 The iterations of a task are split in the same way (`stretch` of the task). The lengths of stretches are multiples of
 256, so that they consist of whole vectors. `even`: they divide the length of a row, which is known, so all are alike.
+
+A function that runs as a whole (`Kernel.whole`) has no tests, and so its callers do not leave after it.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ __all__ = ["choose_stretches"]
 @pass_("choose_stretches")
 def choose_stretches(root: Kernel, config: CompileConfig) -> bool:
     """Choose the number of iterations between two tests, for each loop and each parallel task."""
+    if root.whole:
+        return False
     changed, known = False, Stretches({})
     for loop in root.all_of(While):
         loop.stretch, changed = known.of(loop), True

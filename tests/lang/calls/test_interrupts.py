@@ -227,6 +227,11 @@ assert thread.is_alive()
 
 def run(program: str, *arguments: str, threads: int = 2, debug: bool = False) -> str:
     text = PROGRAM.replace("THREADS", str(threads)).replace("DEBUG", str(debug)) + SERIAL_SUM + program
+    return run_alone(text, *arguments)
+
+
+def run_alone(text: str, *arguments: str) -> str:
+    """What a program prints that runs in a process of its own."""
     command = [sys.executable, "-c", text, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
