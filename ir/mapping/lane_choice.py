@@ -2,10 +2,10 @@
 
 Lanes help bodies that LLVM leaves scalar, which are those with loops inside. They help bodies with branches, because
 LLVM would always run both sides. They help bodies whose indices are clamped or wrap around, and bodies that read
-vectors at arbitrary indices, because LLVM would gather more. They help long bodies without branches, because LLVM's
-vectorizer takes time proportional to the square of the length. Both ways are priced in rough units of one arithmetic
-instruction, and lanes are chosen if they are clearly cheaper. They are not chosen if lanes would mostly gather, or if
-LLVM vectorizes the inner loop as well.
+vectors at arbitrary indices or several parts of wide cells, because LLVM would gather more. They help long bodies
+without branches, because LLVM's vectorizer takes time proportional to the square of the length. Both ways are priced in
+rough units of one arithmetic instruction, and lanes are chosen if they are clearly cheaper. They are not chosen if
+lanes would mostly gather, or if LLVM vectorizes the inner loop as well.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from weft.ir.mapping.lane_price import Price
 from weft.ir.mapping.lane_vectors import vectors_at_once, vectors_of_fold, waits
 from weft.ir.mapping.layouts import Layouts
 from weft.ir.mapping.rows import likely_stride
+from weft.ir.mapping.tiles import Tiles
+from weft.ir.mapping.wide_cells import in_wide_cells
 from weft.ir.ops import (
     Alloca,
     Binary,
@@ -79,7 +81,13 @@ def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector
         return "no lanes: lanes need AVX2 or AVX-512"
     if wanted and not asked:
         return f"no lanes: loop_config(simd={wanted}) turns them off"
-    if not (asked or _is_long(task) or any(_asks(op) for op in usual_ops(task.body)) or _gathers(task, layouts)):
+    if not (
+        asked
+        or _is_long(task)
+        or any(_asks(op) for op in usual_ops(task.body))
+        or _gathers(task, layouts)
+        or _has_tiles(task)
+    ):
         return "no lanes: the body has neither loops nor long branches, so LLVM's vectorizer handles it"
     facts, lanes = uniformity(task), _lanes(task, bits)
     if asked and not facts.reason:
@@ -128,6 +136,15 @@ def _gathers(task: Task, layouts: Layouts) -> bool:
     apart = (op for op in usual_ops(task.body) if isinstance(op, Load) and facts.step(op.ptr) is None)
     parts = CellParts(layouts)
     return any(likely_stride(facts, op.ptr) or parts.joint(op) for op in apart)
+
+
+def _has_tiles(task: Task) -> bool:
+    """Whether LLVM would gather parts of wide cells, which lanes load whole."""
+    facts, tiles = uniformity(task), Tiles()
+    if facts.reason or in_wide_cells(task):
+        return False
+    accesses = (op for op in usual_ops(task.body) if isinstance(op, (Load, Store)))
+    return any(tiles.group(facts, op) for op in accesses)
 
 
 def _brief(op: If) -> bool:

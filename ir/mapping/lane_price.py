@@ -11,6 +11,7 @@ from weft.ir.addresses import root_of
 from weft.ir.core import Block, Op, Value, ops_of
 from weft.ir.mapping.cost import SLOW, TRANSCENDENTAL, trips
 from weft.ir.mapping.rows import is_row, likely_stride
+from weft.ir.mapping.tiles import Tiles, tile_price
 from weft.ir.ops import (
     Address,
     Alloca,
@@ -49,7 +50,7 @@ class Price:
         self, facts: Uniformity, lanes: int, bits: int, vector_math: bool, folds: Mapping[For, float] | None = None
     ) -> None:
         self.facts, self.lanes, self.bits, self.vector_math = facts, lanes, bits, vector_math
-        self.folds, self.gather = folds or {}, _GATHER
+        self.folds, self.gather, self.tiles = folds or {}, _GATHER, Tiles()
         self.scalar_cost = self.lanes_cost = 0.0
 
     def block(self, block: Block, alone: float, vectors: float) -> None:
@@ -161,6 +162,8 @@ class Price:
             return 1.0, _ROW
         if isinstance(op, Store) and step is not None and isinstance(type.elem, Prim) and is_row(step, type.elem):
             return 1.0, _ROW
+        if group := self.tiles.group(self.facts, op):
+            return 1.0, tile_price(group, self.lanes)
         return 1.0, self.lanes * (self.gather if isinstance(op, Load) else _SCATTER)
 
 

@@ -11,10 +11,12 @@ The moves of a load:
     adjacent     the addresses of the lanes are adjacent: a masked vector load
     row          the addresses of the lanes are evenly spaced: a few masked vector loads, and shuffles
     maybe_row    as `row` if a test at run time succeeds, else as `gather`
+    tile         the addresses of the lanes are evenly spaced, far apart: each lane loads several parts of its cell as
+                 vectors, which shuffles transpose
     cell         each lane loads the whole cell, of which it and its neighbours in the block use parts
     gather       each lane loads by itself
 
-A store is moved as `one`, `own`, `adjacent`, `row` or `scatter`, or as
+A store is moved as `one`, `own`, `adjacent`, `row`, `tile` or `scatter`, or as
 
     sum          the lanes add to an accumulator outside of the loop: they combine their values first
 
@@ -32,6 +34,7 @@ from collections.abc import Callable
 from weft.ir.core import Value
 from weft.ir.mapping.cell_parts import CellParts
 from weft.ir.mapping.rows import is_row, likely_bytes, likely_stride
+from weft.ir.mapping.tiles import Tiles, is_tiled
 from weft.ir.ops import Address, Atomic, Load, Store
 from weft.ir.types import Pointer, Prim, u1
 from weft.ir.uniform import FAMILY, Uniformity
@@ -42,11 +45,12 @@ Moved = Load | Store | Atomic
 _REDUCED = frozenset(("add", "sub", "min", "max", "and", "or", "xor"))
 
 
-def move_of(facts: Uniformity, parts: CellParts, op: Moved) -> str:
+def move_of(facts: Uniformity, parts: CellParts, tiles: Tiles, op: Moved) -> str:
     """The best way to move a value."""
     if isinstance(op, Atomic):
         return "combine" if _meets(facts, op) else "wait" if can_wait(op) else "each"
-    return _store(facts, op) if isinstance(op, Store) else _load(facts, parts, op)
+    way = _store(facts, op) if isinstance(op, Store) else _load(facts, parts, op)
+    return "tile" if way in ("gather", "scatter") and tiles.group(facts, op) else way
 
 
 def _load(facts: Uniformity, parts: CellParts, op: Load) -> str:
@@ -146,6 +150,7 @@ _LOADS: dict[str, Callable[[Uniformity, CellParts, Load], bool]] = {
     ),
     "maybe_row": lambda facts, _, op: not facts.is_split(op.ptr) and _tested(facts, op.ptr),
     "cell": lambda facts, parts, op: not facts.is_split(op.ptr) and parts.joint(op) is not None,
+    "tile": lambda facts, _, op: is_tiled(facts, op.ptr),
     "gather": _differs,
 }
 _STORES: dict[str, Callable[[Uniformity, CellParts, Store], bool]] = {
@@ -153,6 +158,7 @@ _STORES: dict[str, Callable[[Uniformity, CellParts, Store], bool]] = {
     "own": _owns,
     "adjacent": _adjoins,
     "row": lambda facts, _, op: not facts.is_split(op.ptr) and _is_row(facts, op.ptr),
+    "tile": lambda facts, _, op: is_tiled(facts, op.ptr) and op not in facts.sums,
     "scatter": lambda facts, _, op: op not in facts.sums,
     "sum": lambda facts, _, op: op in facts.sums,
 }

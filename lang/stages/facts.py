@@ -277,6 +277,7 @@ _MOVES = {
     "adjacent": "side by side",
     "row": "in rows",
     "maybe_row": "in rows or gathered",
+    "tile": "in tiles",
     "cell": "as whole cells",
     "gather": "gathered",
     "scatter": "scattered",

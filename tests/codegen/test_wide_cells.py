@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import weft as ti
+from tests.codegen.folding import has_lanes
 
 SCALAR = '!"llvm.loop.vectorize.enable", i1 false'
 
@@ -93,3 +94,37 @@ def test_matrices_of_neighbours_move_as_rows(dtype: type, n: int) -> None:
     np.testing.assert_array_equal(y.to_numpy(), wanted)
     values[1] = 0
     np.testing.assert_array_equal(x.to_numpy(), values)
+
+
+@pytest.mark.parametrize(("dtype", "n"), [(ti.f32, 1), (ti.f32, 37), (ti.f64, 8), (ti.f64, 23), (ti.f64, 0)])
+@pytest.mark.parametrize("width", [10, 15, 24])
+def test_rows_of_many_numbers_move_as_tiles(dtype: type, n: int, width: int) -> None:
+    """The numbers of a row, far apart from lane to lane, with sines: they are read, changed in place, and stored."""
+    x, y = ti.field(dtype, (n + 1, width)), ti.field(dtype, (n + 1, width))
+
+    @ti.kernel
+    def step():
+        for i in range(n):
+            total = ti.cast(0, dtype)
+            for k in ti.static(range(width)):
+                total += ti.sin(x[i, k]) * (k + 1)
+            for k in ti.static(range(0, width, 2)):
+                y[i, k] -= total * x[i, k]
+                total = total * 0.5 + y[i, k]
+            y[i, 1] = total
+            y[i, width - 1] = x[i, 3]
+
+    values, others = np.random.default_rng(n).uniform(-1, 1, (2, n + 1, width)).astype(x.to_numpy().dtype)
+    x.from_numpy(values)
+    y.from_numpy(others)
+    step()
+    wanted, total = others.astype("f8"), (np.sin(values) * np.arange(1, width + 1)).sum(axis=1)
+    for k in range(0, width, 2):
+        wanted[:, k] -= total * values[:, k]
+        total = total * 0.5 + wanted[:, k]
+    wanted[:, 1], wanted[:, width - 1] = total, values[:, 3]
+    wanted[n] = others[n]
+    np.testing.assert_allclose(y.to_numpy(), wanted, rtol=1e-4, atol=1e-4 if dtype is ti.f32 else 1e-12)
+    np.testing.assert_array_equal(x.to_numpy(), values)
+    if n > 8 and has_lanes():
+        assert "in tiles" in str(step.last.facts)

@@ -16,6 +16,7 @@ kernel @k() -> () {
   field @x: f32x2[64] tree=0 components=(0, 4) terms=((0, 1, 64, 8))
   field @n: f32 tree=1 components=(0)
   field @w: f64x2[64] tree=2 components=(0, 8) terms=((0, 1, 64, 16))
+  field @p: f32x12[64] tree=3 components=(0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44) terms=((0, 1, 64, 48))
   task range_for schedule={lanes=8} bounds {
     %zero = const 0 : i64
     %end = const 50 : i64
@@ -24,6 +25,8 @@ kernel @k() -> () {
     %base = tree_base tree=0 : *i64
     %home = tree_base tree=1 : *i64
     %wide = tree_base tree=2 : *i64
+    %large = tree_base tree=3 : *i64
+    %fortyeight = const 48 : i64
     %four = const 4 : i64
     %eight = const 8 : i64
     %sixteen = const 16 : i64
@@ -38,6 +41,7 @@ kernel @k() -> () {
     %fark = binary and %far, %some : i64
     %row = address %base, indices=[%i], strides=[%eight], offset=0, scope="field:x#0" : *f32
     %near = address %base, indices=[%i], strides=[%four], offset=0, scope="field:x" : *f32
+    %apart = address %large, indices=[%i], strides=[%fortyeight], offset=4, scope="field:p#1" : *f32
     %maybe = address %base, indices=[%k], strides=[%four], offset=0, scope="field:x" : *f32
     %cell = address %base, indices=[%fark], strides=[%eight], offset=0, scope="field:x" : *f32
     %part = address %base, indices=[%fark], strides=[%eight], offset=4, scope="field:x" : *f32
@@ -64,11 +68,12 @@ kernel @k() -> () {
   }
 }
 """
-PLACES = ("row", "near", "maybe", "cell", "shared", "own", "element", "along", "second", "long")
+PLACES = ("row", "near", "apart", "maybe", "cell", "shared", "own", "element", "along", "second", "long")
 LEGAL = {
     "load": {
         "row": {"row", "gather"},
         "near": {"adjacent", "row", "gather"},
+        "apart": {"tile", "gather"},
         "maybe": {"maybe_row", "gather"},
         "cell": {"cell", "gather"},
         "shared": {"one"},
@@ -81,6 +86,7 @@ LEGAL = {
     "store": {
         "row": {"row", "scatter"},
         "near": {"adjacent", "scatter"},
+        "apart": {"tile", "scatter"},
         "maybe": {"scatter"},
         "cell": {"scatter"},
         "shared": {"scatter"},
@@ -100,6 +106,7 @@ WAYS = (
     "adjacent",
     "row",
     "maybe_row",
+    "tile",
     "cell",
     "gather",
     "scatter",

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 
+from tests.ir.tile_cases import TILES
+
 __all__ = ["CASES", "kernel_text"]
 
 KERNEL = """\
@@ -19,6 +21,7 @@ kernel @k() -> () {
   field @t: u1[96] tree=6 components=(0) terms=((0, 1, 96, 1))
   field @h: f16[96] tree=7 components=(0) terms=((0, 1, 96, 2))
   field @n: i32[4] tree=8 components=(0) terms=((0, 1, 4, 4))
+  field @p: f32x12[96] tree=9 components=PARTS terms=((0, 1, 96, 48))
   task range_for schedule={SCHEDULE} bounds {
     %start = const 0 : i64
     %end = const COUNT : i64
@@ -44,6 +47,8 @@ kernel @k() -> () {
     %base_t = tree_base tree=6 : *i64
     %base_h = tree_base tree=7 : *i64
     %base_n = tree_base tree=8 : *i64
+    %fortyeight = const 48 : i64
+    %base_p = tree_base tree=9 : *i64
     %n = address %base_n, indices=[], strides=[], offset=0, scope="field:n" : *i32
   } body (%i: i64) {
     %i32 = cast %i : i32
@@ -66,11 +71,13 @@ FIELDS = {
     "t": ("u1", "one", 1),
     "h": ("f16", "two", 2),
     "n": ("i32", "four", 4),
+    "p": ("f32", "fortyeight", 48),
 }
-PLACE = re.compile(r"&(\w+)(?:\.(\d))?\[(\w+)(?:\+(\d+))?\]")
+PLACE = re.compile(r"&(\w+)(?:\.(\d+))?\[(\w+)(?:\+(\d+))?\]")
 
 # Where a case needs `%j`, its first line defines it, and its addresses follow.
 CASES = {
+    **TILES,
     "row of three": """
         %a = load &x.0[i] : f32
         %b = load &x.1[i] : f32
@@ -457,7 +464,12 @@ def kernel_text(body: str, schedule: str = "", count: int = 11) -> str:
                 depth = 0 if "%j" not in text else len(lines)
                 lines.insert(depth, text)
         lines.append("    " + PLACE.sub(lambda found: f"%{_address(found)[0]}", line.strip()))
-    return KERNEL.replace("SCHEDULE", schedule).replace("COUNT", str(count)).replace("BODY", "\n".join(lines))
+    return (
+        KERNEL.replace("SCHEDULE", schedule)
+        .replace("COUNT", str(count))
+        .replace("BODY", "\n".join(lines))
+        .replace("PARTS", str(tuple(range(0, 48, 4))))
+    )
 
 
 def _address(found: re.Match[str]) -> tuple[str, str]:

@@ -168,6 +168,8 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.transforms.mapping.choose_threads": ("tests/ir/test_schedules.py", "tests/codegen/test_parts.py", *_RUN),
     "weft.ir.mapping.rows": ("tests/codegen/test_lane_strides.py", "tests/ir/test_cpu_schedules.py", *_LANES),
     "weft.ir.mapping.interleaved_stores": _VECTORS,
+    "weft.ir.mapping.tiles": ("tests/ir/test_tiles.py", *_VECTORS),
+    "weft.ir.mapping.vectorize.tiles": ("tests/ir/test_tiles.py", *_VECTORS),
     "weft.ir.mapping.fused_atomics": _VECTORS,
     "weft.ir.mapping.shared_cells": _VECTORS,
     "weft.ir.mapping.vectorize.addresses": _VECTORS,

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from weft.ir.addresses import root_of
 from weft.ir.core import Op, Value
 from weft.ir.mapping.rows import in_cell
+from weft.ir.mapping.tiles import offset_of
 from weft.ir.mapping.vectorize.addresses import lane_type, pointers_of
 from weft.ir.mapping.vectorize.cells import load_parts
 from weft.ir.mapping.vectorize.memory_state import Row
 from weft.ir.mapping.vectorize.rows import load_pieces, load_row, store_rows
 from weft.ir.mapping.vectorize.state import Vectorizer, by_lane
 from weft.ir.mapping.vectorize.sums import add_to_total
+from weft.ir.mapping.vectorize.tiles import load_tiles, store_tiles
 from weft.ir.ops import Alloca, Gather, If, Load, MaskedLoad, MaskedStore, Scatter, Select, Store
 
 # ---- loads -----------------------------------------------------------------------------------------------------------
@@ -60,6 +62,16 @@ def _shared(v: Vectorizer, op: Load, load: Callable[[], list[Value]]) -> list[Va
     return v.memory.parts[key]
 
 
+def _load_tile(v: Vectorizer, op: Load) -> Value:
+    group = v.memory.group(op)
+    if len(set(map(offset_of, group))) == 1:
+        return _load_each(v, op)
+    key = group, v.current
+    if key not in v.memory.tiles:
+        v.memory.tiles[key] = load_tiles(v, group)
+    return v.memory.tiles[key][offset_of(op)]
+
+
 def _load_maybe_row(v: Vectorizer, op: Load) -> Value:
     """Load as a row if the lanes are in one. That was tested where the address is."""
     row, result = v.memory.rows[op.ptr, v.current], v.local(v.wide(op.type))
@@ -84,6 +96,7 @@ _LOADS: dict[str, Callable[[Vectorizer, Load], Value]] = {
     "row": _load_row,
     "maybe_row": _load_maybe_row,
     "cell": _load_cell,
+    "tile": _load_tile,
     "gather": _load_each,
 }
 
@@ -129,6 +142,14 @@ def _store_row(v: Vectorizer, op: Store) -> None:
         store_rows(v, group)
 
 
+def _store_tile(v: Vectorizer, op: Store) -> None:
+    group = v.memory.group(op)
+    if len(set(map(offset_of, group))) == 1:
+        _store_each(v, op)
+    elif op is group[-1]:
+        store_tiles(v, group)
+
+
 def _store_each(v: Vectorizer, op: Store) -> None:
     v.add(Scatter(pointers_of(v, op.ptr), v.vector(op.value), v.mask))
 
@@ -138,6 +159,7 @@ _STORES: dict[str, Callable[[Vectorizer, Store], None]] = {
     "own": _store_own,
     "adjacent": _store_adjacent,
     "row": _store_row,
+    "tile": _store_tile,
     "scatter": _store_each,
     "sum": add_to_total,
 }

@@ -9,6 +9,7 @@ from weft.ir.mapping.fused_atomics import atomic_groups
 from weft.ir.mapping.interleaved_stores import store_groups
 from weft.ir.mapping.layouts import Layouts
 from weft.ir.mapping.shared_cells import shared_cells
+from weft.ir.mapping.tiles import Group, groups_of
 from weft.ir.ops import Atomic, Load, Store
 from weft.ir.uniform import Uniformity
 
@@ -29,6 +30,7 @@ class MemoryState:
     """The groups of accesses of each block, found when the first one of a block is written.
 
     - `rows`: old addresses that may form a row, for each vector (see `rows.py`)
+    - `tiles`: the vectors that were loaded for a group of loads, by their offsets, for each vector
     - `parts`: the vectors that were loaded for a load and those that share its cells, for each vector
     """
 
@@ -36,6 +38,8 @@ class MemoryState:
         self.facts, self.layouts = facts, layouts
         self.rows: dict[tuple[Value, int], Row] = {}
         self.parts: dict[tuple[Load, int], list[Value]] = {}
+        self.tiles: dict[tuple[Group, int], dict[int, Value]] = {}
+        self._groups: dict[Load | Store, Group] = {}
         self._stores: dict[Store, tuple[Store, ...]] = {}
         self._atomics: dict[Atomic, tuple[Atomic, ...]] = {}
         self._cells: dict[Load, Load] = {}
@@ -51,6 +55,11 @@ class MemoryState:
         self._look(op.block)
         return self._atomics.get(op, ())
 
+    def group(self, op: Load | Store) -> Group:
+        """The accesses that are moved as tiles together with this one."""
+        self._look(op.block)
+        return self._groups[op]
+
     def source(self, op: Load) -> Load:
         """The first load of the same cells."""
         self._look(op.block)
@@ -63,4 +72,5 @@ class MemoryState:
         self._seen.add(block)
         self._stores |= {group[-1]: group for group in store_groups(self.facts, self.layouts, block)}
         self._atomics |= {group[-1]: group for group in atomic_groups(block)}
+        self._groups |= {op: group for group in groups_of(self.facts, block, marked=True) for op in group}
         self._cells |= shared_cells(self.facts, self.layouts, block)

@@ -5,7 +5,7 @@
     task range_for schedule={lanes=16} ... { %v = load %p, move=adjacent : f32 }
 
 The pass sets `move` of each load, store and atomic in a task or a loop whose iterations run in lanes. The access is
-executed once for all lanes, as vectors, as rows with shuffles, or lane by lane. `mapping/moves.py`
+executed once for all lanes, as vectors, as rows or tiles with shuffles, or lane by lane. `mapping/moves.py`
 lists these ways. `move` stays empty for all other accesses and for loads of accumulators, which are part of their sums.
 
     if %p then { store %local, %v }
@@ -24,6 +24,7 @@ from weft.ir.mapping.cell_parts import CellParts
 from weft.ir.mapping.layouts import layouts_of
 from weft.ir.mapping.moves import move_of
 from weft.ir.mapping.sides import unasked_sides
+from weft.ir.mapping.tiles import Tiles
 from weft.ir.ops import Atomic, For, If, Kernel, Load, Store
 from weft.ir.passes import pass_
 from weft.ir.tasks import parallel_tasks
@@ -39,14 +40,14 @@ def choose_moves(root: Kernel, config: CompileConfig) -> bool:
     for task in parallel_tasks(root):
         roots = [task] if task.schedule.lanes > 1 else [one for one in task.all_of(For) if one.schedule.lanes > 1]
         for one in roots:
-            _choose(one.body, uniformity(one), parts)
+            _choose(one.body, uniformity(one), parts, Tiles())
             changed = True
     return changed
 
 
-def _choose(body: Block, facts: Uniformity, parts: CellParts) -> None:
+def _choose(body: Block, facts: Uniformity, parts: CellParts, tiles: Tiles) -> None:
     for op in ops_of(body):
         if isinstance(op, (Load, Store, Atomic)) and op not in facts.skipped:
-            op.move = move_of(facts, parts, op)
+            op.move = move_of(facts, parts, tiles, op)
         elif isinstance(op, If):
             op.unasked = unasked_sides(facts, op)
