@@ -106,6 +106,7 @@ TO_LANES: dict[str, tuple[str, ...]] = {
         "join_scopes",
         "choose_stretches",
         "vectorize",
+        "join_reductions",
     ),
     "gpu": ("widen_atomics",),
 }

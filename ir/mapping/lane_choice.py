@@ -38,7 +38,7 @@ from weft.ir.tasks import box_of, is_masked, known_extent, usual_ops
 from weft.ir.types import Prim
 from weft.ir.uniform import Uniformity, uniformity
 
-__all__ = ["FoldPlan", "LanePlan", "Plan", "lane_decision"]
+__all__ = ["FoldPlan", "LanePlan", "Plan", "lane_decision", "vector_bits"]
 
 _MARGIN = 1.2  # prices are estimates: lanes must be cheaper by this factor
 _LONG = 1000  # ops of a body
@@ -70,10 +70,15 @@ class FoldPlan:
 Plan = LanePlan | FoldPlan
 
 
+def vector_bits(features: frozenset[str]) -> int:
+    """The bits of the vectors that lanes use on a CPU with these features. 0: it has no vectors for them."""
+    return 512 if "avx512f" in features and "avx512vl" in features else 256 if "avx2" in features else 0
+
+
 def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector_math: bool) -> Plan | str:
     """How the task runs in lanes, or the reason why it does not. `loop_config(simd=...)` overrides the decision."""
     wanted = task.config.simd
-    bits = 512 if "avx512f" in features and "avx512vl" in features else 256 if "avx2" in features else 0
+    bits = vector_bits(features)
     asked = wanted in (2, 4, 8, 16, 32, 64)
     if any(isinstance(op, For) and op.row for op in task.body):
         return "no lanes: the body is a row of a cell, which LLVM's vectorizer handles"

@@ -1,0 +1,91 @@
+"""Reduces several vectors together, on CPUs.
+
+    %s = reduce add %x : f32                        %lo = shuffle %x, %y, order=(0, 1, 4, 5)
+    atomic add %p, %s                               %hi = shuffle %x, %y, order=(2, 3, 6, 7)
+    %y = binary mul %x, %w : <4 x f32>       ->     %both = binary add %lo, %hi : <4 x f32>
+    %t = reduce add %y : f32                        ...
+    atomic add %q, %t                               %s = lane %last, 0; %t = lane %last, 2
+
+A gradient adds the elements of each component of a vector up for memory that all lanes share. One vector takes a step
+for each half of its lanes; several of them share most of these steps (`mapping/joint_reductions.py`).
+
+The elements of a vector are combined in any order, so the results may differ by rounding, as those of one reduction do.
+Reductions are joined if they are in one block, have the same kind and type, and all their vectors can be computed
+before the first op that uses one of the results: what computes them there is pure.
+"""
+
+from __future__ import annotations
+
+from weft.ir.config import CompileConfig
+from weft.ir.core import Builder, Op, Value
+from weft.ir.mapping.joint_reductions import Group, Plan, groups_of
+from weft.ir.mapping.lane_choice import vector_bits
+from weft.ir.ops import Binary, Const, Kernel, Lane, Shuffle
+from weft.ir.passes import pass_
+from weft.ir.tasks import parallel_tasks
+from weft.ir.types import Lanes, Prim, i64
+
+__all__ = ["join_reductions"]
+
+
+@pass_("join_reductions")
+def join_reductions(root: Kernel, config: CompileConfig) -> bool:
+    """Reduce vectors together where their order does not matter to memory."""
+    assert config.target is not None
+    bits, changed = vector_bits(config.target.features) or _LEAST, False
+    for block in [block for task in parallel_tasks(root) for op in task.walk() for block in op.regions]:
+        while (group := next(groups_of(block, bits), None)) is not None:  # what the last one moved may matter to the next one
+            _join(group, bits)
+            changed = True
+    return changed
+
+
+_LEAST = 128  # the bits of a register of vectors that every CPU has
+
+
+def _join(group: Group, bits: int) -> None:
+    type = group.reductions[0].x.type
+    assert isinstance(type, Lanes)
+    assert isinstance(type.elem, Prim)
+    for one in group.reductions:
+        _compute_before(one.x, group.at)
+    build, kind = Builder.at(group.at), group.reductions[0].kind
+    lanes = min(type.count, bits // type.elem.bits)
+    vectors = [_halved(build, kind, one.x, lanes) for one in group.reductions]
+    plan = Plan(len(vectors), lanes, type.elem.bits)
+    for step in plan.steps:
+        first, second = vectors[step.first], vectors[step.second]
+        low = first if step.low is None else build.add(Shuffle(first, second, step.low))
+        vectors.append(build.add(Binary(kind, low, build.add(Shuffle(first, second, step.high)))))
+    for one, lane in zip(group.reductions, plan.results, strict=True):
+        one.replace(build.add(Lane(vectors[-1], build.add(Const(lane, type=i64)))))
+
+
+def _compute_before(value: Value, at: Op) -> None:
+    """Move what computes the value before that op, where it is behind it in its block."""
+    if not isinstance(value, Op) or value.block is not at.block or _precedes(value, at):
+        return
+    for operand in value.operands:
+        _compute_before(operand, at)
+    block = at.block
+    assert block is not None
+    value.unlink()
+    block.insert(value, at)
+
+
+def _precedes(one: Op, other: Op) -> bool:
+    behind = other.next
+    while behind is not None and behind is not one:
+        behind = behind.next
+    return behind is None and one is not other
+
+
+def _halved(build: Builder, kind: str, vector: Value, lanes: int) -> Value:
+    """The vector with so many lanes, which combine those of each register."""
+    assert isinstance(vector.type, Lanes)
+    count = vector.type.count
+    while count > lanes:
+        count //= 2
+        low, high = (build.add(Shuffle(vector, vector, tuple(range(at, at + count)))) for at in (0, count))
+        vector = build.add(Binary(kind, low, high))
+    return vector
