@@ -70,17 +70,16 @@ def _operator(demand: Demand, frame: Frame, op: ops.Unary | ops.Binary) -> None:
     adjoint = _adjoint(frame, op)
     if adjoint is None:
         return
-    parts = partials_of(op)
-    if _is_square(op):  # 2 v a for each v: parts of a norm share 2 a
-        parts, adjoint = (
-            parts[:1],
-            frame.build.add(ops.Binary("mul", adjoint, constant(frame.build, 2.0, adjoint.type))),
-        )
+    parts, (base, power) = partials_of(op), _power(op)
+    if power == 2:  # 2 v a for each v: parts of a norm share 2 a
+        parts, adjoint = parts[:1], _times(frame, adjoint, 2.0)
+    elif power > 2:  # n v^(n - 1) a, and no adjoint of the other factor
+        parts = [(value, part) for value, part in parts if value is base]
 
     def pull(value: Value, part: object) -> None:
         term = apply_partial(part, adjoint, _Operands(frame, op), frame.build)  # type: ignore[arg-type]
         if term is not None:
-            _give(demand, frame, value, term)
+            _give(demand, frame, value, term if power <= 2 else _times(frame, term, float(power)))
 
     for value, part in parts:
         if value in demand.active:
@@ -90,8 +89,22 @@ def _operator(demand: Demand, frame: Frame, op: ops.Unary | ops.Binary) -> None:
                 frame.waiting.append(partial(pull, value, part))
 
 
-def _is_square(op: ops.Unary | ops.Binary) -> bool:
-    return isinstance(op, ops.Binary) and op.kind == "mul" and op.lhs is op.rhs
+def _times(frame: Frame, value: Value, factor: float) -> Value:
+    return frame.build.add(ops.Binary("mul", value, constant(frame.build, factor, value.type)))
+
+
+def _power(value: Value) -> tuple[Value | None, int]:
+    """The factor of a product whose factors are all the same value, and how many there are. (None, 0): the value is no
+    such product."""
+    if not isinstance(value, ops.Binary) or value.kind != "mul":
+        return None, 0
+    if value.lhs is value.rhs:
+        return value.lhs, 2
+    for one, others in ((value.rhs, value.lhs), (value.lhs, value.rhs)):
+        base, count = _power(others)
+        if base is one:
+            return one, count + 1
+    return None, 0
 
 
 @pullbacks(ops.Select)

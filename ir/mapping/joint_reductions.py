@@ -42,7 +42,9 @@ def groups_of(block: Block, bits: int) -> Iterator[Group]:
             continue
         key = op.kind, op.x.type
         group = found.setdefault(key, [])
-        if group and (len(group) == min(_MOST, bits // op.type.bits) or not _exists(op.x, _first_use(group, order), order, group)):
+        if group and (
+            len(group) == min(_MOST, bits // op.type.bits) or not _exists(op.x, _first_use(group, order), order, group)
+        ):
             yield from _closed(found.pop(key), order)
             group = found.setdefault(key, [])
         group.append(op)

@@ -198,7 +198,13 @@ class _Random:
                 return add(ops.Const(round(float(self.random.uniform(-2, 2)), 2), type=f64))
             # other loops own other fields, so no iteration reads what another one writes
             return add(ops.Load(self.place(self.owned, arg)))
-        kind = self.pick("unary", "binary", "binary", "select", "reduce", "extract")
+        kind = self.pick("unary", "binary", "binary", "select", "reduce", "extract", "power")
+        if kind == "power":
+            base: Value = self.scalar(arg, depth - 1)
+            power = base
+            for _ in range(self.random.integers(1, 4)):
+                power = add(ops.Binary("mul", *([power, base] if self.random.random() < 0.5 else [base, power])))
+            return add(ops.Unary("tanh", power))
         if kind == "unary":
             return add(ops.Unary(self.pick("sin", "cos", "tanh", "atan", "abs", "neg"), self.scalar(arg, depth - 1)))
         if kind == "binary":

@@ -72,7 +72,10 @@ CASES = {
     "six": (sums("%i32", "%k32", "%odd", "%i32", "%k32", "%odd"), (0, 6)),
     "minima": (sums("%i32", "%k32", kind="min"), (0, 2)),
     "of two kinds": (sums("%i32") + sums("%k32", kind="max").replace("%s0", "%m"), (2, 0)),
-    "computed in between": (sums("%i32") + "%q = binary mul %k32, %i32 : i32\n" + SUM.format("t", "add", 1, "%q"), (0, 2)),
+    "computed in between": (
+        sums("%i32") + "%q = binary mul %k32, %i32 : i32\n" + SUM.format("t", "add", 1, "%q"),
+        (0, 2),
+    ),
     "read in between": (sums("%i32") + BEHIND + SUM.format("t", "add", 1, "%q"), (2, 0)),
     "read in between, and before": (sums("%i32") + BEHIND + sums("%q", "%k32").replace("%s", "%t"), (1, 2)),
 }

@@ -37,6 +37,10 @@ MORE: dict[str, str] = {
     "an iteration of known length": _loop(
         f"for %c0, %c4, %c1 (%k: i32) {{ {_STEP} }}  %r = load %l : f64 store %pz, %r"
     ),
+    "products of one factor": _loop(
+        """%2 = binary mul %x, %x : f64  %3 = binary mul %x, %2 : f64  %4 = binary mul %y, %y : f64
+        %5 = binary mul %4, %4 : f64  %6 = binary mul %5, %4 : f64  %7 = binary mul %3, %6 : f64  store %pz, %7"""
+    ),
     "an iteration that ends early": _loop(
         f"""{_UNKNOWN}  %n = binary mul %u, %many : i32  for %c0, %n, %c1 (%k: i32) {{ {_STEP}
         %lim = binary sub %n, %c4 : i32  %p = binary gt %k, %lim : u1  if %p then {{ break }}

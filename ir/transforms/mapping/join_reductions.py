@@ -34,7 +34,9 @@ def join_reductions(root: Kernel, config: CompileConfig) -> bool:
     assert config.target is not None
     bits, changed = vector_bits(config.target.features) or _LEAST, False
     for block in [block for task in parallel_tasks(root) for op in task.walk() for block in op.regions]:
-        while (group := next(groups_of(block, bits), None)) is not None:  # what the last one moved may matter to the next one
+        while (
+            group := next(groups_of(block, bits), None)
+        ) is not None:  # what the last one moved may matter to the next one
             _join(group, bits)
             changed = True
     return changed
