@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from weft.ir.core import Block, Op, Value
 from weft.ir.ops import Reduce
-from weft.ir.types import Lanes, Prim
+from weft.ir.types import Lanes, Prim, Type
 
 __all__ = ["Group", "Plan", "Step", "groups_of"]
 
@@ -33,18 +34,16 @@ class Group:
 
 
 def groups_of(block: Block, bits: int) -> Iterator[Group]:
-    """The groups of the block as it is, each of two to four reductions, on a CPU whose registers have so many bits. A vector may be computed earlier if only pure ops compute
-    it from values that exist there."""
+    """The groups of the block as it is, each of two to four reductions, on a CPU whose registers have so many bits. A
+    vector may be computed earlier if only pure ops compute it from values that exist there."""
     order = {op: k for k, op in enumerate(block)}
     found: dict[object, list[Reduce]] = {}
     for op in order:
-        if not isinstance(op, Reduce) or not _is_wide(op.x.type) or not op.users:
+        if not isinstance(op, Reduce) or not op.users:
             continue
-        key = op.kind, op.x.type
+        key, most = (op.kind, op.x.type), _most(op.x.type, bits)
         group = found.setdefault(key, [])
-        if group and (
-            len(group) == min(_MOST, bits // op.type.bits) or not _exists(op.x, _first_use(group, order), order, group)
-        ):
+        if group and (len(group) >= most or not _exists(op.x, _first_use(group, order), order, group)):
             yield from _closed(found.pop(key), order)
             group = found.setdefault(key, [])
         group.append(op)
@@ -52,11 +51,14 @@ def groups_of(block: Block, bits: int) -> Iterator[Group]:
         yield from _closed(group, order)
 
 
-def _is_wide(type: object) -> bool:
-    """Vectors of numbers of 32 or 64 bits whose count is a power of two that fills a part of a register."""
+def _most(type: Type, bits: int) -> int:
+    """How many vectors of this type are reduced together. One: numbers of other sizes than 32 and 64 bits, and vectors
+    whose count is no power of two, or that do not fill a part of a register."""
     if not isinstance(type, Lanes) or not isinstance(type.elem, Prim) or type.elem.bits not in (32, 64):
-        return False
-    return type.count & (type.count - 1) == 0 and type.count * type.elem.bits >= _PART
+        return 1
+    if type.count & (type.count - 1) or type.count * type.elem.bits < _PART:
+        return 1
+    return min(_MOST, type.count, bits // type.elem.bits)
 
 
 def _closed(group: Sequence[Reduce], order: dict[Op, int]) -> Iterator[Group]:
@@ -116,8 +118,8 @@ class Plan:
         sizes = _sizes(lanes, bits)
         while len(vectors) > 1:
             region, piece = next(sizes)
-            pairs = [vectors[k : k + 2] for k in range(0, len(vectors), 2)]
-            vectors = [self._joined(*pair, region, piece) if len(pair) > 1 else self._folded(*pair) for pair in pairs]
+            pairs = zip_longest(vectors[::2], vectors[1::2])
+            vectors = [self._folded(a) if b is None else self._joined(a, b, region, piece) for a, b in pairs]
         (last,) = vectors
         while any(part != (1 << lanes) - 1 for part in last.parts):
             last = self._folded(last)

@@ -64,6 +64,15 @@ def sums(*values: str, kind: str = "add", between: str = "") -> str:
     return between.join(SUM.format(f"s{k}", kind, k % 2, value) for k, value in enumerate(values))
 
 
+def test_no_more_vectors_are_joined_than_have_lanes() -> None:
+    """Vectors of two numbers of 64 bits: the results of a third one would have no lane."""
+    wide = sums("%i", "%k", "%i").replace("&y.0[zero]", "%n64").replace("&y.1[zero]", "%n64").replace("i32", "i64")
+    body = '%n64 = address %base_n, indices=[], strides=[], offset=0, scope="field:n" : *i64\n' + wide
+    together = joined(vectorized(body, "lanes=2"))
+    assert reductions(together) == (1, 2)
+    agree(vectorized(body, "lanes=2"), together)
+
+
 BEHIND = "%r = load &y.0[zero] : i32\n%q = binary mul %r, %i32 : i32\n"
 CASES = {
     "one": (sums("%i32"), (1, 0)),
