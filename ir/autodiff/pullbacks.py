@@ -16,6 +16,7 @@ from weft.ir.autodiff.adjoints import Frame, accumulate, clear, filled, part_of
 from weft.ir.autodiff.companions import carries, partials_of
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand, values_in
 from weft.ir.autodiff.functions import arrays_in, name_in, parts_of, together
+from weft.ir.autodiff.powers import power_of
 from weft.ir.autodiff.products import pull_factor
 from weft.ir.autodiff.rules import apply_partial
 from weft.ir.core import Builder, Op, Value
@@ -70,7 +71,7 @@ def _operator(demand: Demand, frame: Frame, op: ops.Unary | ops.Binary) -> None:
     adjoint = _adjoint(frame, op)
     if adjoint is None:
         return
-    parts, (base, power) = partials_of(op), _power(op)
+    parts, (base, power) = partials_of(op), power_of(op)
     if power == 2:  # 2 v a for each v: parts of a norm share 2 a
         parts, adjoint = parts[:1], _times(frame, adjoint, 2.0)
     elif power > 2:  # n v^(n - 1) a, and no adjoint of the other factor
@@ -91,20 +92,6 @@ def _operator(demand: Demand, frame: Frame, op: ops.Unary | ops.Binary) -> None:
 
 def _times(frame: Frame, value: Value, factor: float) -> Value:
     return frame.build.add(ops.Binary("mul", value, constant(frame.build, factor, value.type)))
-
-
-def _power(value: Value) -> tuple[Value | None, int]:
-    """The factor of a product whose factors are all the same value, and how many there are. (None, 0): the value is no
-    such product."""
-    if not isinstance(value, ops.Binary) or value.kind != "mul":
-        return None, 0
-    if value.lhs is value.rhs:
-        return value.lhs, 2
-    for one, others in ((value.rhs, value.lhs), (value.lhs, value.rhs)):
-        base, count = _power(others)
-        if base is one:
-            return one, count + 1
-    return None, 0
 
 
 @pullbacks(ops.Select)

@@ -16,6 +16,7 @@ from weft.ir.autodiff.boxes import use_boxes
 from weft.ir.autodiff.companions import Companions, carries
 from weft.ir.autodiff.forward import Forward
 from weft.ir.autodiff.hoisting import hoist_loads
+from weft.ir.autodiff.powers import multiply_by_inverse_roots
 from weft.ir.autodiff.recording import record
 from weft.ir.autodiff.records import record_param
 from weft.ir.autodiff.reverse import Reverse
@@ -59,6 +60,7 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
                 sink_into_branches(root)
                 if config.fast_math:
                     split_extremes(root)
+                    multiply_by_inverse_roots(root)
             _reverse(root, config.fast_math)
         else:
             Forward(root).run()

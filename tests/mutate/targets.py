@@ -251,6 +251,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.joint": ("tests/ir/test_joint.py", "tests/lang/behaviour/test_joint_calls.py"),
     "weft.ir.autodiff.keeping": (*_REVERSE, "tests/ir/test_keeping.py"),
     "weft.ir.autodiff.leaves": ("tests/lang/behaviour/test_long_loops.py", *_REVERSE),
+    "weft.ir.autodiff.powers": ("tests/ir/test_powers.py", *_REVERSE),
     "weft.ir.autodiff.promotion": _REVERSE,
     "weft.ir.autodiff.pullbacks": _REVERSE,
     "weft.ir.autodiff.records": _RECORDS,
