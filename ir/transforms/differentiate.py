@@ -4,7 +4,7 @@
 `check_arithmetic`, so that the checks are those of what the user wrote, and before all instrumentation, so that the
 accesses to derivatives are checked as all others are. It simplifies the kernel first: differentiating simple code is
 cheaper than simplifying derivatives. Reverse mode begins with `autodiff/tensors.py`, `autodiff/hoisting.py`,
-`autodiff/sinking.py` and `autodiff/winners.py`, which make the adjoints simpler.
+`autodiff/sinking.py`, `autodiff/winners.py` and `autodiff/powers.py`, which make the adjoints simpler.
 """
 
 from __future__ import annotations
