@@ -441,7 +441,7 @@ PROFIT: dict[str, tuple[str, ...]] = {
             "_interleaved",
         ),
         "lane_decision: _is_long(task)",
-        "lane_decision: 'avx",
+        "vector_bits: 'avx",
         "lane_decision: asked",
     ),
     "weft.ir.mapping.vectorize.control": ("_masked_if: block is op.orelse", "_masked_if: is_masked(op)"),
