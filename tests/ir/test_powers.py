@@ -113,14 +113,15 @@ QUOTIENT = "%s = unary sqrt %x : f64  %q = binary div %y, %s : f64  "
         ("%b = binary lt %q, %x : u1  %r = select %b, %q, %y : f64", True),
         ("%f = unary floor %q : f64  %r = binary mul %f, %q : f64", True),
         ("%n = cast %q : i32  %m = binary and %n, %c1 : i32  %e = field_ptr @x[%m] : *f64  %r = load %e : f64", True),
+        ("%n = cast %q : i32  %g = cast %n : f64  %r = binary mul %g, %q : f64", True),
         (
-            """%l = alloca : *f64  store %l, %q  %t = load %l : f64  %u = binary sub %t, %y : f64
-            %b = binary lt %u, %x : u1  %k = alloca : *f64  store %k, %q  if %b then { store %k, %y }
-            %w = load %k : f64  %r = binary mul %w, %w : f64""",
+            """%l = alloca : *f64  store %l, %x  for %c0, %c4, %c1 (%n: i32) { %t = load %l : f64
+            %u = binary add %t, %q : f64  store %l, %u }  %w = load %l : f64
+            %b = binary lt %w, %y : u1  %r = select %b, %q, %w : f64""",
             True,
         ),
     ],
-    ids=["product", "larger one", "local", "comparison", "floor", "index", "branch on what a local holds"],
+    ids=["product", "larger one", "local", "comparison", "floor", "index", "whole number", "what a local holds"],
 )
 def test_quotients_that_decide_stay(inside: str, stays: bool) -> None:
     """The product may have other bits, and the gradient would be that of another branch or element."""
