@@ -54,6 +54,7 @@ TO_TASKS: tuple[str, ...] = (
     "collapse",
     "full_simplify",
     "mask_accesses",
+    "count_appends",
     "activate_ahead",
     "peel_cells",
     "lower_sparse",

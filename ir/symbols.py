@@ -209,6 +209,7 @@ class NodeSymbol:
     limit: int = 0
     axis: int = 0
     chunk: int = 0
+    ordered: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -272,7 +273,7 @@ class NodeSymbol:
         if self.has_pool:
             entries = self._entries()
             found |= {} if entries is None else {"entries": replace(entries, hidden="sparse")}
-            rows = book_fields(self.capacity, len(self.shape), self.pieces, self._tables(), self.hashed)
+            rows = book_fields(self.capacity, len(self.shape), self.pieces, self._tables(), self.hashed, self.lists)
             for role, (dtype, shape, start) in rows.items():
                 name = f"{self.name}.{role}"
                 made = FieldSymbol.dense(name, dtype, shape, self.book, (start,), _rows(shape, dtype.size))
@@ -291,6 +292,12 @@ class NodeSymbol:
             return self.shape
         inside = dict(next(block for above, block in self.table.above() if above is home))
         return tuple(inside.get(axis, extent) for axis, extent in enumerate(self.shape))
+
+    @property
+    def lists(self) -> int:
+        """How many lists a dynamic node has: those in all cells of the pool in which their lengths lie."""
+        tables, entries = self._tables()
+        return tables * (entries // self.shape[self.axis]) if self.length is not None else 0
 
     def _tables(self) -> tuple[int, int]:
         """How many tables there may be, and the entries of each."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from weft.ir.storage.book import GROUPS, PIECE
+from weft.ir.storage.book import GROUPS, PIECE, ROWS
 
 __all__ = ["ADDS_VECTORS", "CPU", "CUDA", "GPU", "Target", "Traits"]
 
@@ -34,12 +34,22 @@ class Traits:
     piece: int = 1024  # elements of an array that an iteration looks at, if a few can occupy all threads
     groups: int = 1  # iterations that add up the sums of many pieces: as many as threads begin at no cost
     interrupts: bool = True  # whether an interrupt, such as Ctrl-C, ends a launch before its end
+    rows: int = 64  # the most pieces of a loop that count what they append to lists
+    counts_appends: bool = True  # whether such counts are faster than atomics on the lengths of the lists
     stops: bool = True  # whether a failed assertion of a serial task keeps later tasks from running
     stack_option: str = ""  # the option of `init` that sets the stack of a thread in bytes; "": there is none
 
 
 CPU = Traits()
 GPU = Traits(
-    joins_iterations=False, vectorizes_sums=False, lanes=1, piece=PIECE, groups=GROUPS, interrupts=False, stops=False
+    joins_iterations=False,
+    vectorizes_sums=False,
+    lanes=1,
+    piece=PIECE,
+    groups=GROUPS,
+    interrupts=False,
+    rows=ROWS,
+    counts_appends=False,
+    stops=False,
 )
 CUDA = replace(GPU, approximates=True, stack_option="cuda_stack_limit")

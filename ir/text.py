@@ -206,6 +206,7 @@ class _Printer:
         numbers = ("cell_bytes", "pool", "book", "capacity", "pieces", "limit", "axis", "chunk")
         usual = {one.name: one.default for one in fields(NodeSymbol)}
         facts = "".join(f" {one}={getattr(node, one)}" for one in numbers if getattr(node, one) != usual[one])
+        facts += " ordered=true" if node.ordered else ""
         name = self.fields.of[node] = symbol(self.fields.unique(node.name))
         self.line(f"{indent}  node {name}: {node.kind}{facts}", None)
         for role, part in node.parts.items():

@@ -89,6 +89,7 @@ SLOW = {
     "fuzz/test_programs.py::test_random_programs_as_python": 4,
     "fuzz/test_runner.py": 2,
     "ir/test_activate_ahead.py": 5,
+    "ir/test_count_appends.py": 4,
     "ir/test_peel_cells.py": 4,
     "ir/test_adversary.py::test_every_level_of_the_ir": 0,
     "ir/test_archive.py::test_other_descriptions": 0,

@@ -16,7 +16,7 @@ from weft.ir.symbols import NodeSymbol
 
 __all__ = ["PIECE_TEXT", "groups_text", "own_names", "sums_text"]
 
-_SHARED = "zero|one|none|no_mark|chunks|piece|local|all|each|pieces|groups|last|old|behind_slots"
+_SHARED = "zero|one|none|no_mark|chunks|piece|local|all|each|pieces|groups|last|old|behind_slots|lists|rows"
 
 
 def own_names(text: str, number: int) -> str:

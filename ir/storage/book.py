@@ -13,12 +13,14 @@ __all__ = [
     "BOOK",
     "GROUPS",
     "HASH_BOOK",
+    "LIST_BOOK",
     "LOCKS",
     "PIECE",
     "SLOTS_OF_PIECE",
     "book_fields",
     "book_size",
     "bucket_groups",
+    "count_size",
     "hash_entries",
 ]
 
@@ -26,6 +28,8 @@ LOCKS = 1 << 16  # cells share locks; a GPU has this many threads that activate 
 PIECE = 32  # entries of a table: the fewest that one iteration counts when a list of cells is made
 SLOTS_OF_PIECE = 64  # slots that one iteration counts when freed slots are listed: a power of 2
 GROUPS = 1024  # groups of pieces, at most: their sums are added up by an iteration each
+ROWS = 1 << 12  # the most rows of counts of appends
+_COUNTS = 1 << 24  # the most counts of appends, unless there are more lists
 _LINE = 64  # bytes: each field begins on a cache line of its own
 
 # Each field: its type, its shape (numbers, or names of numbers that depend on the node), and what is in it.
@@ -69,6 +73,19 @@ HASH_BOOK: dict[str, tuple[Prim, tuple[int | str, ...], str]] = {
     "begins": (i32, ("buckets",), "where the part of each bucket in the list begins, then where it ends"),
 }
 
+# What the book of a dynamic node has besides, see `append_counts`.
+LIST_BOOK: dict[str, tuple[Prim, tuple[int | str, ...], str]] = {
+    "rows": (i32, (), "how many pieces of a loop count their appends"),
+    "too_long": (i32, (), "not 0: a list has no room for them; the number of lists less that of the first such list"),
+    "counts": (i32, ("counts",), "a row for each piece: how many elements it appends to each list"),
+    "starts": (i32, ("lists",), "the slot of the chunk with the first element, less the number of the chunk"),
+}
+
+
+def count_size(lists: int) -> int:
+    """How many counts of appends there are for that many lists: two rows at least."""
+    return min(max(2 * lists, _COUNTS), (ROWS + 1) * lists)
+
 
 def hash_entries(slots: int) -> int:
     """How many entries a hash table for that many slots has: a power of 2, at least twice as many. At most half of them
@@ -82,24 +99,26 @@ def bucket_groups(slots: int) -> int:
 
 
 def book_fields(
-    slots: int, axes: int, pieces: int, tables: tuple[int, int], hashed: bool = False
+    slots: int, axes: int, pieces: int, tables: tuple[int, int], hashed: bool = False, lists: int = 0
 ) -> dict[str, tuple[Prim, tuple[int, ...], int]]:
     """The type, the shape and the first byte of each field, for a node with that many slots and axes, whose tables have
-    that many pieces. `tables`: how many tables there are, and the entries of each. `hashed`: it is a hash node."""
+    that many pieces. `tables`: how many tables there are, and the entries of each. `hashed`: it is a hash node.
+    `lists`: how many lists a dynamic node has."""
     groups = bucket_groups(slots)
     numbers = {"slots": slots, "axes": axes, "pieces": pieces, "tables": tables[0], "row": tables[1]}
     numbers["slot_pieces"] = slots // SLOTS_OF_PIECE + 2
     numbers |= {"entries": hash_entries(slots), "groups": groups, "buckets": groups**2}
+    numbers |= {"counts": count_size(lists), "lists": lists}
     found: dict[str, tuple[Prim, tuple[int, ...], int]] = {}
-    cursor = 0
-    for name, (dtype, row, _) in (BOOK | HASH_BOOK if hashed else BOOK).items():
+    rows, cursor = BOOK | (HASH_BOOK if hashed else {}) | (LIST_BOOK if lists else {}), 0
+    for name, (dtype, row, _) in rows.items():
         shape = tuple(numbers[extent] if isinstance(extent, str) else extent for extent in row)
         found[name] = dtype, shape, cursor
         cursor += -(-dtype.size * prod(shape) // _LINE) * _LINE
     return found
 
 
-def book_size(slots: int, axes: int, pieces: int, tables: tuple[int, int], hashed: bool = False) -> int:
+def book_size(slots: int, axes: int, pieces: int, tables: tuple[int, int], hashed: bool = False, lists: int = 0) -> int:
     """The bytes of a book."""
-    dtype, shape, start = [*book_fields(slots, axes, pieces, tables, hashed).values()][-1]
+    dtype, shape, start = [*book_fields(slots, axes, pieces, tables, hashed, lists).values()][-1]
     return start + dtype.size * prod(shape)

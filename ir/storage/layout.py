@@ -55,7 +55,8 @@ class NodeLayout:
     `length`: the lengths of lists (i32), an element for each list. `seen`: what its marks, or lengths, were when a loop
     over them began. `body`: the first byte of each cell, if all cells have memory. `pool` and `book`: the numbers of
     these memories, or -1. `capacity`: how many slots the pool has, including slot 0, which is not used. `pieces`: of
-    all its tables, for `book.py`. `limit`: the longest length of a list, whose axis is number `axis` of the node."""
+    all its tables, for `book.py`. `limit`: the longest length of a list, whose axis is number `axis` of the node.
+    `ordered`: the order of its lists does not depend on threads."""
 
     table: PlaceLayout
     cell_bytes: int
@@ -69,6 +70,7 @@ class NodeLayout:
     limit: int = 0
     axis: int = 0
     chunk: int = 0
+    ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -233,15 +235,15 @@ class _Laid:
         capacity = max(min(most + 1, self.most // slot, _HASHED if hashed else _SLOTS), 2)
         pieces = (0 if hashed else parents * -(-local // PIECE)) + 1  # and the sum of all
         tables = (0, 0) if hashed else (parents, local)
-        self.memories += [capacity * bytes, book_size(capacity, len(shape), pieces, tables, hashed)]
+        lists = parents * (local // node.counts[0]) if node.kind == "dynamic" else 0
+        self.memories += [capacity * bytes, book_size(capacity, len(shape), pieces, tables, hashed, lists)]
         number = len(self.memories)
         table = self.place(node, [*levels, _digits(node.axes, node.counts, 4, start)], u32, 0, shape)
         if hashed:  # it is not stored as such: the run-time library finds slots
             table = PlaceLayout(shape, Path((), Cell(u32, (0,))), table.order, memory=number - 1)
         limit, axis = (node.extents[0], _axes(node).index(node.axes[0])) if node.kind == "dynamic" else (0, 0)
-        return NodeLayout(
-            table, bytes, length, lengths, None, number - 2, number - 1, capacity, pieces, limit, axis, node.chunk
-        )
+        numbers = number - 2, number - 1, capacity, pieces, limit, axis, node.chunk
+        return NodeLayout(table, bytes, length, lengths, None, *numbers, node.ordered)
 
     def place(self, node: SNode, levels: list[_Digits], dtype: Prim, start: int, shape: tuple[int, ...]) -> PlaceLayout:
         """The path to an element: axes are numbered from 0, and each axis' last digit varies fastest."""

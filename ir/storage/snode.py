@@ -34,11 +34,12 @@ class SNode:
 
     `kind` is "root", "dense", "place" or a row of SPARSE. A node with cells has `axes` (numbers 0..7, slowest first)
     and an extent for each. A dynamic node has one axis, whose extent is the longest length of its lists, and a `chunk`:
-    how many elements each allocation holds. A hash node is declared with the extents of a box that has as many cells as
-    can be active at once (`room`). Its `extents` are as many cells as indices of 30 bits allow, and become fewer as
-    nodes are added below it: cell number extents / 2 is the one at index 0. A place has a `dtype`, a name and the field
-    that it is a component of. Children are consecutive in the parent's cell, each aligned to its scalar size.
-    `root.dense(i, n).place(x, y)` is therefore an array of structures."""
+    how many elements each allocation holds. `ordered`: the order of its lists does not depend on threads. A hash node
+    is declared with the extents of a box that has as many cells as can be active at once (`room`). Its `extents` are as
+    many cells as indices of 30 bits allow, and become fewer as nodes are added below it: cell number extents / 2 is the
+    one at index 0. A place has a `dtype`, a name and the field that it is a component of. Children are consecutive in
+    the parent's cell, each aligned to its scalar size. `root.dense(i, n).place(x, y)` is therefore an array of
+    structures."""
 
     kind: str
     axes: tuple[int, ...] = ()
@@ -48,6 +49,7 @@ class SNode:
     name: str = ""
     whole: object = None  # the same for all components of a field
     chunk: int = 0
+    ordered: bool = False
     children: list[SNode] = field(default_factory=list["SNode"])
     room: int = 0
 

@@ -7,42 +7,32 @@ from dataclasses import dataclass
 from math import prod
 
 from weft.ir.addresses import root_of
-from weft.ir.alias import is_access, space_of, spaces_meet
+from weft.ir.alias import is_access
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder, Op, Value, ops_of
 from weft.ir.intervals import interval
 from weft.ir.ops import (
     Activate,
-    Alloca,
     Assert,
     AtomicLoad,
     Binary,
-    Break,
     Cast,
     Const,
-    Continue,
     Deactivate,
     FieldPtr,
-    For,
     If,
     Invoke,
     IsActive,
     Kernel,
-    Load,
     Shared,
     Simt,
     Task,
-    TempPtr,
-    While,
-    Yield,
 )
 from weft.ir.passes import pass_
-from weft.ir.pipeline import run_passes
 from weft.ir.runtime_library.claims import claim, claims_text, forget_text, room_text
-from weft.ir.runtime_library.sparse_cells import written_on
 from weft.ir.symbols import NodeSymbol
 from weft.ir.tasks import box_of, parallel_tasks
-from weft.ir.transforms.die import drop_dead
+from weft.ir.transforms.early_copies import insert_tasks, is_harmless, reduce_task, roots_written
 from weft.ir.transforms.lower_sparse import check_cell, from_zero, own_cell
 from weft.ir.transforms.near_cells import cell_of
 from weft.ir.types import u1
@@ -50,7 +40,6 @@ from weft.ir.types import u1
 __all__ = ["activate_ahead"]
 
 _FEW = 1024  # iterations: as many activate their cells themselves
-_REST = ("offload", "collapse", "full_simplify")  # what the tasks of the kernel have behind them
 
 
 @pass_("activate_ahead")
@@ -104,7 +93,7 @@ class _Wanted:
 class _Task:
     def __init__(self, kernel: Kernel, task: Task, config: CompileConfig) -> None:
         self.kernel, self.task, self.config = kernel, task, config
-        self.written = [root_of(op.ptr) for op in ops_of(*task.regions) if is_access(op) and op.writes]
+        self.written = roots_written(task)
 
     def run(self) -> bool:
         """Activate cells ahead of the task, if that is legal. Gives whether it is."""
@@ -194,8 +183,8 @@ class _Task:
                 assert isinstance(op, Op)
                 self.ask(op, one.nodes[level])
         made = set(ops_of(*copy.regions)) - given
-        _reduce(copy, made)
-        if not all(op in made or self.is_harmless(op) for op in ops_of(*copy.regions)):
+        reduce_task(copy, made)
+        if not all(op in made or is_harmless(op, self.written) for op in ops_of(*copy.regions)):
             copy.erase()
             return None
         _narrow(copy)
@@ -214,32 +203,11 @@ class _Task:
                 build = Builder(inside.then, None, op.span)
         claim(build, node, at, self.config.traits)
 
-    def is_harmless(self, op: Op) -> bool:
-        """Whether an op of the copy depends on nothing that the task changes, and changes nothing."""
-        if op.pure or isinstance(op, (Alloca, If, For, While, Break, Continue, Yield)):
-            return True
-        if not is_access(op) or op.orders():
-            return False
-        root = root_of(op.ptr)
-        if isinstance(root, Alloca):
-            return True
-        return isinstance(op, Load) and not any(_meet(root, other) for other in self.written)
-
     # ---- the tasks after it ----
 
     def make(self, text: str) -> None:
         """Insert the tasks of a text, which make cells that were asked for."""
-        kernel = written_on(self.kernel.nodes, "@made() -> ()", text)
-        run_passes(kernel, _REST, self.config)
-        for place in kernel.all_of(TempPtr):
-            assert isinstance(place, TempPtr)
-            place.offset += self.kernel.temp_bytes
-        for task in list(kernel.body):
-            for op in task.walk():
-                op.span = self.task.span
-            task.unlink()
-            self.kernel.body.insert(task, self.task)
-        self.kernel.temp_bytes += kernel.temp_bytes
+        insert_tasks(self.kernel, text, self.task, self.config, self.task.span)
 
     def rest(self, op: Op) -> None:
         """The op in the task: its cell is active."""
@@ -258,24 +226,6 @@ class _Task:
 def _has_table(node: NodeSymbol) -> bool:
     """Whether its cells have slots in tables whose entries lie side by side, and are counted in 32 bits."""
     return node.kind == "pointer" and "entries" in node.parts and prod(node.local) < 2**31
-
-
-def _meet(a: Value, b: Value) -> bool:
-    """Whether these roots of addresses may be in the same memory, in any two iterations."""
-    if isinstance(a, TempPtr) and isinstance(b, TempPtr):
-        return a.offset == b.offset
-    shared = isinstance(a, FieldPtr) and isinstance(b, FieldPtr) and a.field.shares_with(b.field)
-    return shared or spaces_meet(space_of(a), space_of(b))
-
-
-def _reduce(task: Task, kept: set[Op]) -> None:
-    """Leave only those ops of a task, and what they depend on."""
-    for op in reversed(ops_of(task.body, task.epilogue)):
-        if op not in kept and not op.users and not op.region_names and not isinstance(op, (Break, Continue)):
-            local = is_access(op) and isinstance(root_of(op.ptr), Alloca)
-            if not local:
-                op.erase()
-    drop_dead(ops_of(*task.regions))
 
 
 def _narrow(task: Task) -> None:

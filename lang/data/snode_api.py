@@ -138,18 +138,20 @@ class SNode:
         the active cells only. Arguments and errors as for `dense`."""
         return self._add("bitmasked", axes, dimensions)
 
-    def dynamic(self, axis: Any, dimension: int, chunk_size: int | None = None) -> SNode:
+    def dynamic(self, axis: Any, dimension: int, chunk_size: int | None = None, *, ordered: bool = False) -> SNode:
         """Add a list of up to `dimension` cells along one axis, for each cell of this node. It takes memory for
         `chunk_size` cells at a time (None: a quarter of the dimension, but at most 1024 and at least 1).
 
-        A write to element j makes the list at least j + 1 long; `ti.append` makes it longer by one. Raises
+        A write to element j makes the list at least j + 1 long; `ti.append` makes it longer by one. With
+        `ordered=True`, the elements that a parallel loop appends are in the order in which one thread would append
+        them, on every run; a loop for which that is not possible raises CompilationError at the append. Raises
         CompilationError for several axes, for an axis that nodes above have, and for numbers that are not positive."""
         if isinstance(dimension, Iterable):
             raise CompilationError(f"dynamic takes the longest length of a list, not {dimension!r}")
         size: Any = max(min(dimension // 4, _CHUNK), 1) if chunk_size is None else chunk_size
         if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
             raise CompilationError(f"chunk_size must be a positive integer, not {chunk_size!r}")
-        return self._add("dynamic", axis, dimension, int(min(size, dimension)))
+        return self._add("dynamic", axis, dimension, int(min(size, dimension)), ordered)
 
     def hash(self, axes: Any, dimensions: int | Iterable[int]) -> SNode:
         """Add a node whose cells have no bounds: their indices may be negative, and large. It has as many cells as a
@@ -171,7 +173,9 @@ class SNode:
             )
         return self._add("hash", axes, dimensions)
 
-    def _add(self, kind: str, axes: Any, dimensions: int | Iterable[int], chunk: int = 0) -> SNode:
+    def _add(
+        self, kind: str, axes: Any, dimensions: int | Iterable[int], chunk: int = 0, ordered: bool = False
+    ) -> SNode:
         """Add a node of that kind to the cell of this one."""
         self.tree.check_open()
         numbers: tuple[Any, ...] = tuple(axes) if isinstance(axes, Iterable) else (axes,)
@@ -187,7 +191,7 @@ class SNode:
                 f"{kind} takes one extent for each axis, but there are {len(numbers)} axes and {len(extents)} extents"
             )
         self._check_lists(kind, numbers)
-        return SNode(self.node.add(Node(kind, numbers, extents, chunk=chunk)), self.tree)
+        return SNode(self.node.add(Node(kind, numbers, extents, chunk=chunk, ordered=bool(ordered))), self.tree)
 
     def _check_lists(self, kind: str, axes: tuple[int, ...]) -> None:
         """Raise CompilationError if a list would not be alone on its axis, or if there would be a sparse node below
@@ -310,9 +314,9 @@ class FieldsBuilder:
         """Add a hash node at the root, as `SNode.hash` does."""
         return self.node.hash(axes, dimensions)
 
-    def dynamic(self, axis: Any, dimension: int, chunk_size: int | None = None) -> SNode:
+    def dynamic(self, axis: Any, dimension: int, chunk_size: int | None = None, *, ordered: bool = False) -> SNode:
         """Add a dynamic node at the root, as `SNode.dynamic` does."""
-        return self.node.dynamic(axis, dimension, chunk_size)
+        return self.node.dynamic(axis, dimension, chunk_size, ordered=ordered)
 
     def deactivate_all(self) -> None:
         """Deactivate all cells of the tree, as `SNode.deactivate_all` does for a node."""

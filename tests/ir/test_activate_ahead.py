@@ -18,7 +18,7 @@ from weft.ir.pipeline import TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
 from weft.ir.target import CPU
 from weft.ir.tasks import box_of, parallel_tasks
-from weft.ir.transforms import activate_ahead
+from weft.ir.transforms import activate_ahead, early_copies
 from weft.ir.types import i32
 
 QUICK = replace(PLAIN, verify=False, threads=3)
@@ -156,7 +156,7 @@ def test_what_is_not_activated_ahead(case: str) -> None:
 
 @pytest.mark.parametrize("case", [name for name in ILLEGAL if "has changed" in name])
 def test_without_the_condition_cells_are_missing(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(activate_ahead, "_meet", lambda a, b: False)
+    monkeypatch.setattr(early_copies, "_meet", lambda a, b: False)
     body = LOOP.format(ILLEGAL[case])
     assert asking(body) == 1
     with pytest.raises(AssertionError):

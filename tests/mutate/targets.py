@@ -192,6 +192,8 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.codegen.cpu.privatization": ("tests/codegen/test_parts.py", "tests/lang/behaviour/test_scatters.py", *_RUN),
     "weft.ir.transforms.mapping.choose_axes": _GPU,
     "weft.ir.transforms.activate_ahead": ("tests/ir/test_activate_ahead.py", "tests/ir/test_activate_ahead_visits.py"),
+    "weft.ir.transforms.count_appends": ("tests/ir/test_count_appends.py",),
+    "weft.ir.transforms.early_copies": ("tests/ir/test_count_appends.py", "tests/ir/test_activate_ahead.py"),
     "weft.ir.mapping.early_boxes": ("tests/ir/test_early_boxes.py",),
     "weft.ir.transforms.peel_cells": ("tests/ir/test_peel_cells.py",),
     "weft.ir.cell_places": ("tests/ir/test_sparse_conditions.py", "tests/ir/test_activate_ahead.py"),

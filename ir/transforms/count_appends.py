@@ -1,0 +1,334 @@
+"""Counts what a task appends to lists before the task runs, so that it appends in the order of its iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.ir.addresses import root_of
+from weft.ir.alias import is_access
+from weft.ir.config import CompileConfig
+from weft.ir.core import Builder, Op, Value, ops_of
+from weft.ir.errors import CompilationError
+from weft.ir.ops import (
+    Alloca,
+    Append,
+    Assert,
+    AtomicLoad,
+    Binary,
+    Cast,
+    Const,
+    Deactivate,
+    FieldPtr,
+    For,
+    If,
+    Invoke,
+    IsActive,
+    Kernel,
+    Length,
+    Load,
+    Shared,
+    Simt,
+    Store,
+    Task,
+    While,
+)
+from weft.ir.passes import pass_
+from weft.ir.runtime_library.append_counts import (
+    SCATTERED,
+    counts_fit_text,
+    forget_counts_text,
+    lists_inside,
+    places_text,
+    stored_parts,
+)
+from weft.ir.symbols import NodeSymbol
+from weft.ir.tasks import parallel_tasks
+from weft.ir.transforms.early_copies import insert_tasks, is_harmless, reduce_task, roots_written
+from weft.ir.transforms.loop_pieces import LoopPieces
+from weft.ir.transforms.lower_sparse import check_cell, from_zero
+from weft.ir.transforms.near_cells import cell_and_place
+from weft.ir.types import i32, i64, pointer, u1, u32
+
+__all__ = ["count_appends"]
+
+_FEW = 1024  # iterations: as many append to unordered lists themselves
+_SMALL = 100  # ops: a larger copy costs more than the atomics that it saves
+_MOST_LISTS = 1 << 29
+_ASKING = (IsActive, Length)  # ops whose results depend on what was appended
+
+
+@pass_("count_appends")
+def count_appends(root: Kernel, config: CompileConfig) -> bool:
+    """For a field in lists below a node D:
+
+        task range_for body (%i) {          task range_for body (%p) {
+            %k = load @key[%i]                  for the iterations %i of piece %p { counts[%p, load @key[%i]] += 1 }
+            %j = append @D[%k]              }
+            store @x[%k, %j], %v      ->    (tasks that turn counts into places, and make the lists longer)
+        }                                   task range_for body (%p) {
+                                                for the iterations %i of piece %p {
+                                                    %k = load @key[%i]
+                                                    %j = counts[%p, %k]
+                                                    counts[%p, %k] = %j + 1
+                                                    store (the place of element %j in its chunk), %v
+                                                }
+                                            }
+
+    So the elements of a list are in the order of the iterations, whatever the number of threads and pieces; nothing is
+    locked, and no two threads change the same number. If a list would be too long, or there are too few chunks, nothing
+    was appended yet.
+
+    The copy that counts keeps only what the lists, and the conditions and loops around the appends, depend on. These
+    must not read memory that the task writes, order memory, draw random numbers, or need the result of an atomic or of
+    an append. Assertions stay in the copy, so they must not either. The task must not deactivate cells, call functions,
+    or synchronize threads, and must not ask how long a list is to which it appends, or write elements of it that are
+    neither those that it appends nor those that it visits. The lists must not lie below other sparse nodes.
+
+    If a list is `ordered`, appends in a task for which this is not legal are an error. Other lists are counted where
+    that is fast: on a CPU, if the copy is short, and iterations are not much fewer than lists."""
+    if not root.nodes:
+        return False
+    if root.called:
+        for op in root.all_of(Append):
+            assert isinstance(op, Append)
+            _refuse(op.node, op, "a real function does not know the loop that calls it")
+        return False
+    changed = False
+    for task in parallel_tasks(root):
+        changed |= _Task(root, task, config).run()
+    if changed:
+        root.fields = tuple(dict.fromkeys([*root.fields, *(op.field for op in root.all_of(FieldPtr))]))
+    return changed
+
+
+def _refuse(node: NodeSymbol, op: Op, why: str) -> None:
+    """Raise CompilationError if the order of the lists of a node must not depend on threads."""
+    if node.ordered:
+        hint = "append in a loop with ti.loop_config(serialize=True), or to a list without ordered=True"
+        raise CompilationError(f"the order of '{node.name}' would depend on threads: {why}. {hint}", op.span)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Why something is not legal: the op, and what it does."""
+
+    op: Op
+    why: str
+
+
+class _Task:
+    def __init__(self, kernel: Kernel, task: Task, config: CompileConfig) -> None:
+        self.kernel, self.task, self.config = kernel, task, config
+        self.appends = [op for op in ops_of(task.body) if isinstance(op, Append)]
+        self.written = roots_written(task)
+
+    def run(self) -> bool:
+        """Count the appends of the task where that is legal, and fast or asked for. Gives whether any are counted."""
+        nodes: list[NodeSymbol] = []
+        for node in dict.fromkeys(op.node for op in self.appends):
+            found = self.obstacle(node)
+            if found is not None:
+                _refuse(node, found.op, found.why)
+            elif node.ordered or self.pays(node):
+                nodes.append(node)
+        if not nodes:
+            return False
+        spans = {node: next(op.span for op in self.appends if op.node is node) for node in nodes}
+        pieces = LoopPieces(self.kernel, self.task, nodes, self.config.traits)
+        copy = self.counting(nodes, pieces)
+        assert isinstance(copy, Task)
+        pieces.plan()
+        traits = self.config.traits
+        for node in nodes:
+            insert_tasks(self.kernel, forget_counts_text(node), self.task, self.config, spans[node])
+        copy.unlink()
+        self.kernel.body.insert(copy, self.task)
+        for text in (places_text, counts_fit_text):
+            for node in nodes:
+                given = text(node, traits) if text is places_text else counts_fit_text(node)
+                insert_tasks(self.kernel, given, self.task, self.config, spans[node], stored_parts(node))
+        self.filling(nodes, pieces)
+        return True
+
+    # ---- when it is legal ----
+
+    def obstacle(self, node: NodeSymbol) -> _Found | None:
+        """Why the appends to a node cannot be counted before the task."""
+        for op in ops_of(*self.task.regions):
+            if isinstance(op, Deactivate):
+                return _Found(op, "the loop also deactivates cells")
+            if isinstance(op, Invoke):
+                return _Found(op, "the loop also calls a real function")
+            if isinstance(op, (Simt, Shared)):
+                return _Found(op, "iterations of the loop work together")
+            if isinstance(op, _ASKING) and op.node is node:
+                return _Found(op, "the loop also asks how long its lists are")
+            if self.changes(op, node):
+                return _Found(op, "the loop also writes elements of it that it does not append")
+        first = next(op for op in self.appends if op.node is node)
+        if node.home is not None or node.parent is not None:
+            return _Found(first, "it lies below another sparse node")
+        if node.lists > _MOST_LISTS:
+            return _Found(first, f"it has more than {_MOST_LISTS} lists")
+        found = self.counting([node], LoopPieces(self.kernel, self.task, [node], self.config.traits))
+        if isinstance(found, _Found):
+            return found
+        found.erase()
+        return None
+
+    def changes(self, op: Op, node: NodeSymbol) -> bool:
+        """Whether an op may write an element of a list that it neither appends nor visits."""
+        if not is_access(op) or not op.writes or isinstance(op, AtomicLoad):
+            return False
+        root = root_of(op.ptr)
+        if not isinstance(root, FieldPtr) or root.field.node is not node or root.active:
+            return False
+        return _appended(root) is None
+
+    def pays(self, node: NodeSymbol) -> bool:
+        """Whether counting is likely to be faster than atomics, on lists whose order does not matter."""
+        pieces = LoopPieces(self.kernel, self.task, [node], self.config.traits)
+        copy, known = self.counting([node], pieces), pieces.known_total
+        assert isinstance(copy, Task)
+        ops = ops_of(copy.body)
+        loops = sum(isinstance(op, (For, While)) for op in ops)
+        copy.erase()
+        if not self.config.traits.counts_appends or loops > 1 or len(ops) > _SMALL:
+            return False
+        return node.lists <= 1 << 16 if known is None else known > _FEW and known >= node.lists
+
+    # ---- the tasks ----
+
+    def counting(self, nodes: Sequence[NodeSymbol], pieces: LoopPieces) -> Task | _Found:
+        """A copy of the task that counts its appends to these nodes. If that is not legal, the reason."""
+        copies: dict[Value, Value] = {}
+        copy = self.task.clone(copies)
+        assert isinstance(copy, Task)
+        self.kernel.body.insert(copy, self.task)
+        given = set(ops_of(*copy.regions))
+        piece = pieces.cut(copy)
+        for op in self.appends:
+            if op.node in nodes:
+                made = copies[op]
+                assert isinstance(made, Append)
+                build, place = Builder.at(made), self.count(made, piece)
+                build.add(Store(place, _plus_one(build, build.add(Load(place)))))
+        kept = {op for op in ops_of(*copy.regions) if op not in given or isinstance(op, Assert)}
+        reduce_task(copy, kept)
+        for op in ops_of(*copy.regions):
+            if op not in kept and not is_harmless(op, self.written):
+                copy.erase()
+                return _Found(self.original(op, copies), self.reason(op))
+        return copy
+
+    def original(self, op: Op, copies: dict[Value, Value]) -> Op:
+        """The op of the task of which this one is a copy."""
+        return next((one for one, copy in copies.items() if copy is op and isinstance(one, Op)), self.appends[0])
+
+    def reason(self, op: Op) -> str:
+        what = "memory that the loop writes" if isinstance(op, Load) else f"the result of '{op.opname}'"
+        return f"to which list it appends, or whether, depends on {what}"
+
+    def filling(self, nodes: Sequence[NodeSymbol], pieces: LoopPieces) -> None:
+        """Let the task put its elements where they belong."""
+        piece = pieces.cut(self.task, ready=[node.part("full") for node in nodes])
+        for op in self.appends:
+            if op.node not in nodes:
+                continue
+            roots = [root for user in op.users for root in _roots(user) if _appended(root) is op]
+            build, place = Builder.at(op), self.count(op, piece)
+            number = build.add(Load(place))
+            build.add(Store(place, _plus_one(build, number)))
+            slot = self.slot(build, op, number)
+            op.replace_uses(number)
+            op.erase()
+            for root in dict.fromkeys(roots):
+                root.replace(_stored(root, slot))
+
+    def slot(self, build: Builder, op: Append, number: Value) -> Value:
+        """The slot of the chunk with an element."""
+        node = op.node
+        start = build.add(Load(build.add(FieldPtr(node.part("starts"), [self.list(build, op)]))))
+        chunk = build.add(Binary("raw_div", number, build.add(Const(node.chunk, type=i32))))
+        place = build.add(Alloca(type=pointer(u32)))
+        build.add(Store(place, build.add(Cast(build.add(Binary("add", start, chunk)), type=u32))))
+        scattered = build.add(Binary("eq", start, build.add(Const(SCATTERED, type=i32)), type=u1))
+        inside = Builder(build.add(If(scattered)).then, None, build.span)
+        at = list(op.indices)
+        at.insert(node.axis, chunk)
+        inside.add(Store(place, inside.add(Load(inside.add(FieldPtr(node.table, at))))))
+        return build.add(Load(place))
+
+    def count(self, op: Append, piece: Value) -> FieldPtr:
+        """The place of the count of a piece for the list to which an op appends."""
+        build, node = Builder.at(op), op.node
+        check_cell(build, op, list(op.indices), node.units)
+        at = build.add(Binary("add", _times(build, piece, node.lists), self.list(build, op)))
+        return build.add(FieldPtr(node.part("counts"), [at]))
+
+    def list(self, build: Builder, op: Append) -> Value:
+        """The number of the list to which an op appends."""
+        number: Value = build.add(Const(0, type=i32))
+        for index, extent in zip(op.indices, lists_inside(op.node), strict=True):
+            own = index if index.type is i32 else build.add(Cast(index, type=i32))
+            number = build.add(Binary("add", _times(build, number, extent), own))
+        return number
+
+
+def _times(build: Builder, value: Value, number: int) -> Value:
+    return build.add(Binary("mul", value, build.add(Const(number, type=i32))))
+
+
+def _plus_one(build: Builder, value: Value) -> Value:
+    return build.add(Binary("add", value, build.add(Const(1, type=i32))))
+
+
+def _stored(root: FieldPtr, slot: Value) -> FieldPtr:
+    """The address of an element in the cells of the pool, in that slot."""
+    build, symbol = Builder.at(root), root.field
+    spans, inside = dict(symbol.block), list[Value]()
+    for axis, value in enumerate(from_zero(build, root)):
+        inside.append(cell_and_place(build, value, spans[axis])[1] if axis in spans else value)
+    made = build.add(FieldPtr(symbol.stored, [slot, *inside]))
+    made.name = root.name
+    return made
+
+
+def _roots(user: Op) -> list[FieldPtr]:
+    """The addresses that use a value, directly or after a sum with a constant or a conversion."""
+    if isinstance(user, FieldPtr):
+        return [user]
+    if isinstance(user, (Binary, Cast)):
+        return [root for further in user.users for root in _roots(further)]
+    return []
+
+
+def _appended(root: FieldPtr) -> Append | None:
+    """The append that made the element at that address. None if it is another element."""
+    symbol = root.field
+    node = symbol.node
+    if node is None or node.length is None or len(node.length.shape) + 1 != len(symbol.shape):
+        return None
+    first = symbol.offset or (0,) * len(symbol.shape)
+    index = [_less(value, start) for value, start in zip(root.indices, first, strict=True)]
+    axis = symbol.block[node.axis][0]
+    op = index.pop(axis)
+    if isinstance(op, Append) and op.node is node and index == [_narrow(one) for one in op.indices]:
+        return op
+    return None
+
+
+def _less(value: Value, first: int) -> Value | None:
+    """A value less a number, if it is the sum of that value and the number. It may be wider than that value."""
+    value = _narrow(value)
+    if not first:
+        return value
+    if not isinstance(value, Binary) or value.kind != "add" or not isinstance(value.rhs, Const):
+        return None
+    return _narrow(value.lhs) if value.rhs.value == first else None
+
+
+def _narrow(value: Value) -> Value:
+    """The i32 of which a value is a copy."""
+    return value.x if isinstance(value, Cast) and value.type is i64 and value.x.type is i32 else value

@@ -1,0 +1,87 @@
+"""Copies of tasks that run before them, and keep only what some of their ops depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from weft.ir.addresses import root_of
+from weft.ir.alias import is_access, space_of, spaces_meet
+from weft.ir.config import CompileConfig
+from weft.ir.core import Op, Value, ops_of
+from weft.ir.ops import (
+    Alloca,
+    Break,
+    Continue,
+    FieldPtr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Task,
+    TempPtr,
+    While,
+    Yield,
+)
+from weft.ir.pipeline import run_passes
+from weft.ir.runtime_library.sparse_cells import written_on
+from weft.ir.symbols import FieldSymbol
+from weft.ir.transforms.die import drop_dead
+
+__all__ = ["insert_tasks", "is_harmless", "reduce_task", "roots_written"]
+
+_REST = ("offload", "collapse", "full_simplify")  # what the tasks of the kernel have behind them
+
+
+def roots_written(task: Task) -> list[Value]:
+    """The roots of all addresses that a task writes."""
+    return [root_of(op.ptr) for op in ops_of(*task.regions) if is_access(op) and op.writes]
+
+
+def reduce_task(task: Task, kept: Collection[Op]) -> None:
+    """Leave only those ops of a task, and what they depend on."""
+    before = 0
+    while before != (before := len(ops_of(*task.regions))):
+        for op in reversed(ops_of(task.body, task.epilogue)):
+            if op not in kept and not op.users and not op.region_names and not isinstance(op, (Break, Continue)):
+                local = is_access(op) and isinstance(root_of(op.ptr), Alloca)
+                if not local:
+                    op.erase()
+        drop_dead(ops_of(*task.regions))  # conditions lose their last users
+
+
+def is_harmless(op: Op, written: Sequence[Value]) -> bool:
+    """Whether an op of a copy depends on nothing that the task changes, and changes nothing. `written`: the roots of
+    the addresses that the task writes."""
+    if op.pure or isinstance(op, (Alloca, If, For, While, Break, Continue, Yield)):
+        return True
+    if not is_access(op) or op.orders():
+        return False
+    root = root_of(op.ptr)
+    if isinstance(root, Alloca):
+        return True
+    return isinstance(op, Load) and not any(_meet(root, other) for other in written)
+
+
+def _meet(a: Value, b: Value) -> bool:
+    """Whether these roots of addresses may be in the same memory, in any two iterations."""
+    if isinstance(a, TempPtr) and isinstance(b, TempPtr):
+        return a.offset == b.offset
+    shared = isinstance(a, FieldPtr) and isinstance(b, FieldPtr) and a.field.shares_with(b.field)
+    return shared or spaces_meet(space_of(a), space_of(b))
+
+
+def insert_tasks(
+    kernel: Kernel, text: str, before: Task, config: CompileConfig, span: object, fields: Sequence[FieldSymbol] = ()
+) -> None:
+    """Insert the tasks of a text on the nodes of a kernel. It may name these fields, too."""
+    made = written_on(kernel.nodes, "@made() -> ()", text, fields)
+    run_passes(made, _REST, config)
+    for place in made.all_of(TempPtr):
+        assert isinstance(place, TempPtr)
+        place.offset += kernel.temp_bytes
+    for task in list(made.body):
+        for op in task.walk():
+            op.span = span  # type: ignore[assignment]
+        task.unlink()
+        kernel.body.insert(task, before)
+    kernel.temp_bytes += made.temp_bytes

@@ -1,0 +1,306 @@
+"""Appends that are counted before the task that does them: when that is legal, and the order that it gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.ir.test_sparse_lowering import PLAIN, agree, kernel_of
+from tests.sampling import draws, every
+from tests.sparse_trees import Declared, I, J, K, branch, declare, lower, place, slots
+from weft.ir.config import CompileConfig
+from weft.ir.errors import CompilationError
+from weft.ir.evaluate import Fault, Memory, evaluate
+from weft.ir.interleaving import Schedule
+from weft.ir.ops import FieldPtr
+from weft.ir.pipeline import TO_TASKS, run_passes
+from weft.ir.storage.snode import SNode
+from weft.ir.target import CPU
+from weft.ir.tasks import parallel_tasks
+from weft.ir.transforms import count_appends, early_copies
+from weft.ir.types import i32
+
+QUICK = replace(PLAIN, verify=False, threads=3)
+
+
+def tree(ordered: bool = True, limit: int = 60, most: int = 1 << 40) -> Declared:
+    """`x` and `y` in 3 lists of pairs, `z` in lists of two axes around that of the lists, `s` in lists below a pointer
+    node. `k`, `f` and `sum` are dense."""
+    root = SNode("root")
+    place(root, "sum", i32)
+    place(branch(root, "dense", (I, 10)), "k", i32)
+    place(branch(root, "dense", (I, 10)), "f", i32)
+    for kind, axes, inner, names in (
+        ("dense", ((I, 3),), (J, limit), "xy"),
+        ("dense", ((I, 2), (K, 2)), (J, limit), "z"),
+        ("pointer", ((I, 3),), (J, limit), "s"),
+    ):
+        node = branch(branch(root, kind, *axes), "dynamic", inner, chunk=3)
+        node.ordered = ordered
+        for name in names:
+            place(node, name, i32)
+    return declare(root, most=most)
+
+
+KEYS = """
+%ten = const 10 : i32
+parallel_for begins=[%0], ends=[%ten] (%key_a: i32) {
+  %key_b = binary mul %key_a, %7 : i32
+  %key_e = binary shr %key_b, %2 : i32
+  %key_c = binary raw_mod %key_e, %3 : i32
+  %key_p = field_ptr @k[%key_a] : *i32
+  store %key_p, %key_c
+  %key_d = binary and %key_a, %1 : i32
+  %key_q = field_ptr @f[%key_a] : *i32
+  store %key_q, %key_d
+}"""
+LOOP = """
+%count = const 10 : i32
+parallel_for begins=[%0], ends=[%count] (%i: i32) {{
+  %kp = field_ptr @k[%i] : *i32
+  %fp = field_ptr @f[%i] : *i32
+  {}
+}}"""
+KEY = "%j = load %kp : i32\n"
+ADD = "%n = append @D0[%j]\n%p = field_ptr @x[%j, %n] : *i32\nstore %p, %i\n"
+AGAIN = ADD.replace("%n", "%n2").replace("%p", "%p2").replace("%i", "%7")
+OTHER = "%a = binary raw_mod %i, %2 : i32\n%b = binary raw_mod %i, %9 : i32\n%b1 = binary shr %b, %3 : i32\n"
+OTHER += "%n3 = append @D1[%a, %b1]\n"
+OTHER += "%p3 = field_ptr @z[%a, %n3, %b1] : *i32\nstore %p3, %i\n"
+
+LEGAL = {
+    "a list from memory": KEY + ADD,
+    "one list": ADD.replace("%j", "%2"),
+    "a condition on memory": KEY + f"%w = load %fp\n%c = binary eq %w, %1 : u1\nif %c then {{ {ADD} }}",
+    "a trip count from memory": f"{KEY}%w = load %fp\nfor %0, %w, %1 (%e: i32) {{ {ADD} }}",
+    "a value that the task changes": KEY
+    + "%w = load %fp\n%w1 = binary add %w, %1 : i32\nstore %fp, %w1\n"
+    + ADD.replace("%p, %i", "%p, %w"),
+    "two appends to a list": KEY + ADD + AGAIN,
+    "two nodes": KEY + ADD + OTHER,
+    "two elements": KEY + ADD + "%q = field_ptr @y[%j, %n] : *i32\n%t = binary add %i, %9 : i32\nstore %q, %t",
+    "a value that is read again": KEY + ADD + "%r = load %p\n%r1 = binary mul %r, %3 : i32\nstore %p, %r1",
+    "the number of the element": KEY + ADD + "store %fp, %n",
+    "a sum beside it": KEY + ADD + "%s = field_ptr @sum[] : *i32\n%s1 = atomic add %s, %n : i32",
+    "an iteration that ends early": f"{KEY}%w = load %fp\n%c = binary eq %w, %1 : u1\nif %c then {{ continue }}\n{ADD}",
+    "a loop that is left": f"{KEY}for %0, %9, %1 (%e: i32) {{ %w = load %fp\n%c = binary eq %w, %e : u1\n"
+    f"if %c then {{ break }}\n{ADD} }}",
+    "an assertion": KEY + '%c = binary lt %j, %9 : u1\nassert %c, [%j], message="{} is large"\n' + ADD,
+}
+ILLEGAL = {
+    "a list that the task changes": (KEY + "%j1 = binary xor %j, %1 : i32\nstore %kp, %j1\n" + ADD, "memory that"),
+    "a list that another iteration changes": (
+        "%other = field_ptr @k[%0] : *i32\n%j = load %other\n"
+        + ADD
+        + "%first = binary eq %i, %0 : u1\nif %first then { store %kp, %4 }",
+        "memory that the loop writes",
+    ),
+    "a condition on what the task changes": (
+        KEY + f"%w = load %fp\n%c = binary eq %w, %1 : u1\nif %c then {{ {ADD} }}\nstore %fp, %0",
+        "memory that the loop writes",
+    ),
+    "the result of an atomic": (
+        "%s = field_ptr @sum[] : *i32\n%j0 = atomic add %s, %1 : i32\n%j = binary raw_mod %j0, %3 : i32\n" + ADD,
+        "the result of 'atomic'",
+    ),
+    "the result of an append": (
+        KEY + ADD + AGAIN.replace("[%j", "[%j2").replace("%n2 =", "%j2 = binary raw_mod %n, %3 : i32\n%n2 ="),
+        "the result of 'append'",
+    ),
+    "an element of a list": (
+        f"{KEY}%lp = field_ptr @x[%j, %0] : *i32\n%w = load %lp\n%c = binary lt %w, %3 : u1\nif %c then {{ {ADD} }}",
+        "memory that the loop writes",
+    ),
+    "a random number": ("%j0 = random : i32\n%j = binary and %j0, %1 : i32\n" + ADD, "the result of 'random'"),
+    "a task that deactivates": (KEY + ADD + "deactivate @D1[%0, %0]", "deactivates cells"),
+    "a task that asks": (KEY + ADD + "%is = length @D0[%j]\nstore %fp, %is", "asks how long"),
+    "a task that asks for an element": (
+        KEY + ADD + "%is = is_active @D0[%j, %i]\n%is1 = cast %is : i32\nstore %fp, %is1",
+        "asks how long",
+    ),
+    "a write behind the end": (KEY + ADD + "%q = field_ptr @x[%j, %9] : *i32\nstore %q, %i", "does not append"),
+    "a write that depends on the length": (
+        KEY + ADD + "%q = field_ptr @x[%j, %9], activates=false : *i32\nstore %q, %i",
+        "does not append",
+    ),
+    "a list below a pointer node": (KEY + ADD.replace("@D0", "@D3").replace("@x", "@s"), "below another sparse node"),
+    "a function": (f"invoke function=change, [%i], touched=(k)\n{KEY}{ADD}", "calls a real function"),
+    "an assertion on what the task changes": (
+        KEY + '%w = load %fp\n%c = binary lt %w, %9 : u1\nassert %c, [], message="no"\nstore %fp, %1\n' + ADD,
+        "memory that the loop writes",
+    ),
+}
+
+
+def run(made: Declared, body: str, config: CompileConfig, *memories: Memory) -> None:
+    """Run a lowered kernel on these memories, in another order of iterations on each."""
+    kernel, functions = lower(kernel_of(made, body), config)
+    for seed, memory in enumerate(memories):
+        schedule = Schedule(seed, seed % 2 == 0) if seed else None
+        evaluate(kernel, [], memory, config, functions=functions, schedule=schedule)
+
+
+def check(body: str, config: CompileConfig, made: Declared | None = None, runs: int = 2) -> None:
+    """Run a loop three times, in several orders. It leaves what one thread leaves that appends by itself."""
+    made = made or tree()
+    meant = Memory.of(made.fields, made.nodes)
+    stored = [Memory.of(made.fields, made.nodes) for _ in range(runs)]
+    for text in (KEYS, body, body, EMPTY, body):
+        evaluate(kernel_of(made, text), [], meant, config)
+        run(made, text, config, *stored)
+    for memory in stored:
+        agree(made, meant, memory)
+
+
+EMPTY = "deactivate @D0[%2]\ndeactivate @D0[%0]\ndeactivate @D1[%1, %0]"
+
+
+def counting(made: Declared, body: str, **traits: Any) -> int:
+    """How many tasks count appends."""
+    kernel = kernel_of(made, body)
+    run_passes(kernel, TO_TASKS[: TO_TASKS.index("lower_sparse")], replace(QUICK, traits=replace(CPU, **traits)))
+    parts = [[op.field.name.split(".")[-1] for op in task.all_of(FieldPtr)] for task in parallel_tasks(kernel)]
+    return sum("counts" in names and "news" not in names for names in parts)
+
+
+@pytest.fixture
+def many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of a few iterations and lists."""
+    monkeypatch.setattr("weft.ir.storage.layout.PIECE", 1)
+    monkeypatch.setattr("weft.ir.transforms.loop_pieces.LoopPieces.share", 3)
+
+
+@pytest.mark.usefixtures("many_pieces")
+@pytest.mark.parametrize("stops", [True, False])
+@pytest.mark.parametrize("case", every(3, LEGAL))
+def test_the_order_is_that_of_one_thread(case: str, stops: bool) -> None:
+    body = LOOP.format(LEGAL[case])
+    assert counting(tree(), body) == (4 if "@D1" in body else 3)  # two runs of the loop, and what sets counts to 0
+    traits = replace(CPU, stops=stops, piece=2, groups=1 + 2 * (not stops), rows=5, counts_appends=stops)
+    check(body, replace(QUICK, traits=traits, verify=case == "two nodes"))
+
+
+@pytest.mark.parametrize("case", every(3, ILLEGAL))
+def test_what_would_depend_on_threads_is_refused(case: str) -> None:
+    body, why = ILLEGAL[case]
+    with pytest.raises(CompilationError, match="the order of 'D[03]' would depend on threads: .*" + why):
+        counting(tree(), LOOP.format(body))
+    assert counting(tree(ordered=False), LOOP.format(body), counts_appends=True) == 0
+
+
+REMOVED = {
+    "a list that another iteration changes": (early_copies, "_meet", lambda a, b: False),
+    "a write behind the end": (count_appends._Task, "changes", lambda self, op, node: False),
+    "a task that asks": (count_appends, "_ASKING", ()),
+}
+
+
+@pytest.mark.usefixtures("many_pieces")
+@pytest.mark.parametrize("case", REMOVED)
+def test_without_the_condition_something_else_is_left(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    where, name, made = REMOVED[case]
+    monkeypatch.setattr(where, name, made)
+    body = LOOP.format(ILLEGAL[case][0])
+    assert counting(tree(), body) == 3
+    with pytest.raises((AssertionError, Fault)):
+        check(body, replace(QUICK, traits=replace(CPU, piece=2, rows=5)), runs=6)
+
+
+def test_a_serial_loop_and_one_with_a_wrong_list() -> None:
+    serial = "for %0, %9, %1 (%i: i32) { %j = binary raw_mod %i, %3 : i32\n" + ADD + "}"
+    assert counting(tree(), serial) == 0
+    made = tree()
+    memory = Memory.of(made.fields, made.nodes)
+    for stops in (True, False):
+        config = replace(QUICK, traits=replace(CPU, stops=stops))
+        with pytest.raises(Fault, match=r"index \[3\] is out of bounds for the cells of 'D0': their shape is \(3,\)"):
+            run(made, LOOP.format("%j = binary sub %i, %0 : i32\n" + ADD), config, memory)
+        assert not memory.read(made.nodes[0].length).any() or not stops
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_nothing_is_appended_if_a_list_is_too_long_or_there_are_too_few_chunks(stops: bool) -> None:
+    config = replace(QUICK, traits=replace(CPU, stops=stops))
+    body = LOOP.format(KEY + ADD)
+    for made, message in (
+        (tree(limit=3), r"list \[0\] of 'D0' is full: it has 3 elements"),
+        (tree(most=400), r"no memory for \d+ new cells of 'D0': its pool has \d cells of 24 bytes"),
+    ):
+        memory = Memory.of(made.fields, made.nodes)
+        run(made, KEYS, config, memory)
+        one = "%n = append @D0[%2]\n%p = field_ptr @x[%2, %n] : *i32\nstore %p, %9"
+        run(made, one, config, memory)
+        before, node = memory.read(made.nodes[0].length).tolist(), made.nodes[0]
+        for _ in range(2):
+            with pytest.raises(Fault, match=message):
+                run(made, body, config, memory)
+            assert memory.read(node.length).tolist() == before
+            assert slots(memory, node) == (1, 0)
+        run(made, one, config, memory)
+        assert memory.read(node.length).tolist() == [0, 0, 2]
+
+
+def test_unordered_lists_are_counted_where_that_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = LOOP.format(KEY + ADD)
+    made = tree(ordered=False)
+    assert counting(made, body) == 0  # 10 iterations
+    monkeypatch.setattr(count_appends, "_FEW", 9)
+    assert counting(made, body) == 3
+    assert counting(made, body, counts_appends=False) == 0
+    loop = f"{KEY}%w = load %fp\nfor %0, %w, %1 (%e: i32) {{ {ADD} }}"
+    assert counting(made, LOOP.format(loop)) == 0
+    unknown = body.replace("%count = const 10 : i32", "%cp = field_ptr @sum[] : *i32\n%count = load %cp")
+    assert counting(made, unknown) == 6  # the task has two versions, one of which has an empty box
+
+
+@pytest.mark.usefixtures("many_pieces")
+@pytest.mark.parametrize("seed", range(draws(48)))
+def test_random_loops(seed: int) -> None:
+    """Boxes of one or two axes, nests of conditions and loops, lists of two nodes."""
+    rng = Random(f"appends {seed}")
+    made = tree(limit=400)
+    traits = replace(CPU, piece=rng.choice((1, 2, 5)), groups=rng.choice((1, 3)), rows=rng.choice((1, 2, 7, 64)))
+    traits = replace(traits, stops=rng.random() < 0.5, counts_appends=rng.random() < 0.5)
+    config = replace(QUICK, traits=traits, verify=seed % 8 == 7)
+    check(_drawn(rng), config, made)
+
+
+def _drawn(rng: Random) -> str:
+    names = iter(range(1000))
+
+    def statements(depth: int, index: str) -> str:
+        return "".join(statement(depth, index) for _ in range(rng.randint(1, 2)))
+
+    def statement(depth: int, index: str) -> str:
+        n = next(names)
+        kind = rng.choice(("if", "for", "x", "z", "x") if depth else ("x", "z"))
+        number = f"%k{n} = const {rng.randint(1, 12)} : i32\n%m{n} = binary mul {index}, %k{n} : i32\n"
+        number += f"%v{n} = binary add %m{n}, %{rng.randint(0, 9)} : i32\n"
+        if kind == "if":
+            test = f"%r{n} = binary raw_mod %v{n}, %3 : i32\n%c{n} = binary lt %r{n}, %{rng.randint(1, 3)} : u1\n"
+            orelse = f" orelse {{ {statements(depth - 1, index)} }}" if rng.random() < 0.5 else ""
+            return f"{number}{test}if %c{n} then {{ {statements(depth - 1, index)} }}{orelse}\n"
+        if kind == "for":
+            inner = statements(depth - 1, f"%e{n}")
+            end = f"%r{n} = binary raw_mod %v{n}, %{rng.randint(2, 4)} : i32\n"
+            return f"{number}{end}for %0, %r{n}, %1 (%e{n}: i32) {{ {inner} }}\n"
+        if kind == "x":
+            text = f"%a{n} = binary raw_mod %v{n}, %9 : i32\n%q{n} = field_ptr @k[%a{n}] : *i32\n"
+            text += f"%j{n} = load %q{n}\n%n{n} = append @D0[%j{n}]\n%p{n} = field_ptr @x[%j{n}, %n{n}] : *i32\n"
+            return f"{number}{text}store %p{n}, %v{n}\n"
+        text = f"%a{n} = binary raw_mod %v{n}, %2 : i32\n%b{n} = binary raw_mod %m{n}, %2 : i32\n"
+        text += f"%n{n} = append @D1[%a{n}, %b{n}]\n%p{n} = field_ptr @z[%a{n}, %n{n}, %b{n}] : *i32\n"
+        return f"{number}{text}store %p{n}, %v{n}\n"
+
+    if rng.random() < 0.5:
+        inside = "%one_i = binary mul %i, %7 : i32\n%i2 = binary add %one_i, %other : i32\n"
+        begin, end, other = rng.choice((0, 1, 3)), rng.choice((3, 5, 9)), rng.choice((1, 4, 7))
+        return (
+            f"parallel_for begins=[%{begin}, %0], ends=[%{end}, %{other}] (%i: i32, %other: i32) {{\n"
+            f"{inside}{statements(2, '%i2')} }}"
+        )
+    box = f"begins=[%{rng.choice((0, 2))}], ends=[%{rng.choice((0, 4, 9))}]"
+    return f"parallel_for {box} (%i: i32) {{\n{statements(2, '%i')} }}"

@@ -1,0 +1,184 @@
+"""Lists whose order does not depend on threads, on every arch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weft
+from weft.ir.errors import CompilationError
+from weft.lang.program.init import program
+from weft.runtime.errors import CapacityFault
+
+
+@pytest.fixture(autouse=True)
+def compiled(ti):
+    if program().backend.interprets:
+        pytest.skip("arch=python has no sparse fields")
+
+
+def listed(keys, values, count):
+    """The values of each list, in the order of the loop."""
+    return [[int(v) for k, v in zip(keys, values, strict=True) if k == number] for number in range(count)]
+
+
+def held(x, lengths):
+    array = x.to_numpy()
+    return [array[number, :length].tolist() for number, length in enumerate(lengths)]
+
+
+def test_the_order_is_that_of_the_loop(ti):
+    n, lists = 1500, 7
+    x, y = ti.field(ti.i32), ti.field(ti.f32)
+    ti.root.dense(ti.i, lists).dynamic(ti.j, 4096, chunk_size=16, ordered=True).place(x, offset=(0, -5))
+    ti.root.dense(ti.i, lists).dynamic(ti.j, 4096, ordered=True).place(y)
+    keys, got = ti.field(ti.i32, n), ti.field(ti.i32, n)
+    lengths = ti.field(ti.i32, lists)
+    rng = np.random.default_rng(0)
+
+    @ti.kernel
+    def append(start: ti.i32):
+        for k in keys:
+            if k % 5 < 4:
+                got[k] = x[keys[k]].append(k + start)
+            for r in range(k % 3):
+                y[keys[(k + r) % n]].append(k + 0.25 * r)
+
+    @ti.kernel
+    def measure():
+        for i in lengths:
+            lengths[i] = x[i].length()
+
+    wanted = [[] for _ in range(lists)]
+    for start in (0, 10000):
+        numbers = rng.integers(0, lists, n).astype(np.int32)
+        keys.from_numpy(numbers)
+        append(start)
+        kept = np.arange(n) % 5 < 4
+        before = [len(one) for one in wanted]
+        fresh = listed(numbers[kept], np.arange(n)[kept] + start, lists)
+        wanted = [one + more for one, more in zip(wanted, fresh, strict=True)]
+        measure()
+        assert held(x, lengths.to_numpy()) == wanted
+        places = got.to_numpy()
+        for number in range(lists):
+            own = places[kept & (numbers == number)]
+            assert own.tolist() == list(range(before[number], before[number] + len(own)))
+    reals = [(numbers[(k + r) % n], k + 0.25 * r) for k in range(n) for r in range(k % 3)]
+    last = [[value for key, value in reals if key == number] for number in range(lists)]
+    array = y.to_numpy()
+    for number, values in enumerate(last):
+        whole = array[number, : y_length(ti, y, number)].tolist()
+        assert whole[-len(values) :] == values
+
+
+def y_length(ti, y, number):
+    @ti.kernel
+    def length(i: ti.i32) -> ti.i32:
+        return y[i].length()
+
+    return length(number)
+
+
+def test_loops_over_fields_and_structs(ti):
+    point = ti.types.struct(a=ti.i32, v=ti.types.vector(2, ti.f32))
+    x, source = point.field(), ti.field(ti.i32)
+    ti.root.dense(ti.ij, (2, 3)).dynamic(ti.k, 256, chunk_size=4, ordered=True).place(x)
+    ti.root.pointer(ti.ij, 4).dense(ti.ij, 8).place(source)
+    rng = np.random.default_rng(1)
+    places = np.unique(rng.integers(0, 32, (200, 2)), axis=0)
+    source.from_active(places, np.arange(1, len(places) + 1).astype(np.int32))
+
+    @ti.kernel
+    def append():
+        for i, j in source:
+            x[i % 2, j % 3].append(point(i * 100 + j, [source[i, j], j]))
+
+    append()
+    indices, values = source.active()
+    array = x.to_numpy()
+    for a in range(2):
+        for b in range(3):
+            inside = [(i, j) for i, j in indices.tolist() if (i % 2, j % 3) == (a, b)]
+            # a loop over cells visits one cell after another
+            inside.sort(key=lambda at: (at[0] // 8, at[1] // 8, at))
+            assert array["a"][a, b, : len(inside)].tolist() == [i * 100 + j for i, j in inside]
+            assert array["v"][a, b, : len(inside), 1].tolist() == [j for _, j in inside]
+    assert len(values)
+
+
+def test_what_is_refused_says_why(ti):
+    x, flag = ti.field(ti.i32, name="x"), ti.field(ti.i32, 2000)
+    ti.root.dense(ti.i, 4).dynamic(ti.j, 4000, ordered=True).place(x)
+
+    @ti.kernel
+    def append():
+        for k in range(2000):
+            if flag[(k * 7) % 2000] == 0:
+                flag[k] = 1
+                x[k % 4].append(k)
+
+    @ti.kernel
+    def alone():
+        ti.loop_config(serialize=True)
+        for k in range(2000):
+            if flag[(k * 7) % 2000] == 0:
+                flag[k] = 1
+                x[k % 4].append(k)
+
+    with pytest.raises(CompilationError, match=r"the order of 'x.dynamic' would depend on threads: .*memory") as caught:
+        append()
+    assert "flag[(k * 7) % 2000] == 0" in str(caught.value)
+    assert "serialize=True" in str(caught.value)
+    alone()
+    taken = np.zeros(2000, np.int32)
+    wanted = [[] for _ in range(4)]
+    for k in range(2000):
+        if taken[k * 7 % 2000] == 0:
+            taken[k] = 1
+            wanted[k % 4].append(k)
+    assert held(x, [len(one) for one in wanted]) == wanted
+
+
+def test_a_full_list_is_known_before_anything_is_appended(ti):
+    x = ti.field(ti.i32, name="x")
+    ti.root.dense(ti.i, 3).dynamic(ti.j, 100, chunk_size=8, ordered=True).place(x)
+
+    @ti.kernel
+    def fill(n: ti.i32):
+        for k in range(n):
+            x[1 + k % 2].append(k)
+
+    fill(150)
+
+    def more():
+        fill(60)
+        ti.sync()
+
+    with pytest.raises(CapacityFault, match=r"list \[1\] of 'x\.dynamic' is full: it has 100 elements") as caught:
+        more()
+    assert "x[1 + k % 2].append(k)" in str(caught.value)
+    assert x.to_numpy()[1:, 74:77].tolist() == [[148, 0, 0], [149, 0, 0]]
+
+
+def test_the_same_for_any_number_of_threads(ti):
+    if ti.cfg.arch != ti.cpu:
+        pytest.skip("threads are those of a CPU")
+    found = []
+    for threads in (1, 2, 4, 8):
+        weft.init(arch=weft.cpu, cpu_max_num_threads=threads, offline_cache=False)
+        x = weft.field(weft.i32)
+        weft.root.dense(weft.i, 50).dynamic(weft.j, 4000, chunk_size=4, ordered=True).place(x)
+
+        @weft.kernel
+        def append():
+            for k in range(6000):
+                x[(k * k) % 50].append(k)  # noqa: B023 - called in this round
+
+        append()
+        append()
+        indices, values = x.active()
+        found.append((indices.tolist(), values.tolist()))
+    assert found[0] == found[1] == found[2] == found[3]
+    lists = [[k for k in range(6000) if k * k % 50 == number] * 2 for number in range(50)]
+    assert found[0][1] == [k for one in lists for k in one]
