@@ -34,7 +34,7 @@ __all__ = ["collect_text", "list_text", "tables_of"]
 def list_text(node: NodeSymbol, traits: Traits) -> str:
     """The loops that make the list of a node. They run over nothing if it is up to date."""
     if node.hashed:
-        return hash_list_text(node)
+        return hash_list_text(node, traits)
     home, local = node.home, node.local
     count = prod(local)
     entry, cell = _entry(node, local), "\n".join(_cell(node, local))

@@ -6,7 +6,7 @@ bucket bounds the time then. What is sorted has no equal elements, so the list d
 
     1. the box of all active cells            in pieces of the slots that were ever used
     2. how many cells are in each bucket      one iteration for each slot
-    3. where each bucket begins               in groups, as many as a group has buckets
+    3. where each bucket begins               by the prefix sum of `piece_sums`
     4. the slots, bucket by bucket            one iteration for each slot
     5. the order in each bucket               one iteration for each bucket
 
@@ -19,9 +19,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.ir.ops import Invoke, Kernel
+from weft.ir.runtime_library.piece_sums import groups_text, sums_text
 from weft.ir.runtime_library.sparse_cells import written_on
-from weft.ir.storage.book import bucket_groups, hash_entries
+from weft.ir.storage.book import bucket_count, hash_entries
 from weft.ir.symbols import NodeSymbol
+from weft.ir.target import Traits
 
 __all__ = ["hash_list_text", "order_functions", "refill_text"]
 
@@ -33,7 +35,7 @@ _HEAD = """
 %one = const 1 : i32
 %slice = const {slice} : i32
 %buckets = const {buckets} : i32
-%group_count = const {groups} : i32
+%all = const {buckets} : i32
 %changed = field_ptr @{name}.changed[] : *i32
 %is_changed = atomic_load %changed : i32
 %old = binary ne %is_changed, %zero : u1
@@ -42,8 +44,7 @@ _HEAD = """
 %rounded = binary add %used, %slice : i32
 %less = binary sub %rounded, %one : i32
 %slices = binary raw_div %less, %slice : i32
-%all_groups = select %old, %group_count, %zero : i32
-%all_buckets = select %old, %buckets, %zero : i32
+%pieces = select %old, %buckets, %zero : i32
 if %old then {{
   {reset}
   for %zero, %buckets, %one (%z: i32) {{
@@ -53,7 +54,7 @@ if %old then {{
 }}
 """
 
-_LOOPS = """
+_TALLY_LOOPS = """
 parallel_for begins=[%zero], ends=[%slices], config={{simd=1}} (%a: i32) {{
   %from = binary mul %a, %slice : i32
   %most = binary add %from, %slice : i32
@@ -69,25 +70,22 @@ parallel_for begins=[%zero], ends=[%used], config={{simd=1}} (%b: i32) {{
     %b_more = atomic add %b_tally, %one : i32
   }}
 }}
-parallel_for begins=[%zero], ends=[%all_groups], config={{simd=1}} (%c: i32) {{
-  invoke function={name}_sum, [%c], touched=({touched})
-}}
-parallel_for begins=[%zero], ends=[%all_groups], config={{simd=1}} (%d: i32) {{
-  invoke function={name}_begin, [%d], touched=({touched})
-}}
+"""
+
+_SORT_LOOPS = """
 parallel_for begins=[%zero], ends=[%used], config={{simd=1}} (%e: i32) {{
   %e_slot = binary add %e, %one : i32
   %e_bucket = invoke function={name}_bucket, [%e_slot], touched=({touched}) : i32
   %e_there = binary ge %e_bucket, %zero : u1
   if %e_there then {{
-    %e_begin = field_ptr @{name}.begins[%e_bucket] : *i32
+    %e_begin = field_ptr @{name}.tally[%e_bucket] : *i32
     %e_at = atomic add %e_begin, %one : i32
     %e_place = field_ptr @{name}.list[%e_at] : *u32
     %e_stored = cast %e_slot : u32
     store %e_place, %e_stored
   }}
 }}
-parallel_for begins=[%zero], ends=[%all_buckets], config={{simd=1}} (%f: i32) {{
+parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%f: i32) {{
   invoke function={name}_sort, [%f], touched=({touched})
 }}
 if %old then {{ atomic_store %changed, %zero }}
@@ -97,10 +95,10 @@ if %old then {{ atomic_store %changed, %zero }}
 _EVER = """
 %fresh = field_ptr @{name}.fresh[] : *i64
 %first = field_ptr @{name}.first[] : *i64
-%last = field_ptr @{name}.last[] : *i64
+%ring_last = field_ptr @{name}.last[] : *i64
 %known_used = atomic_load %fresh : i64
 %taken = atomic_load %first : i64
-%given = atomic_load %last : i64
+%given = atomic_load %ring_last : i64
 %past = binary sub %taken, %given : i64
 %no_more = const 0 : i64
 %new = binary max %past, %no_more : i64
@@ -138,67 +136,18 @@ _BUCKET = """
   return [%bucket]
 """
 
-_SUM = """
-  %size = const {groups} : i32
-  %first = binary mul %group, %size : i32
-  %last = binary add %first, %size : i32
-  %sum = alloca : *i32
-  store %sum, %zero
-  for %first, %last, %one (%k: i32) {{
-    %tally = field_ptr @{name}.tally[%k] : *i32
-    %here = load %tally : i32
-    %before = load %sum : i32
-    %after = binary add %before, %here : i32
-    store %sum, %after
-  }}
-  %to = field_ptr @{name}.totals[%group] : *i32
-  %whole = load %sum : i32
-  store %to, %whole
-"""
-
-_BEGIN = """
-  %size = const {groups} : i32
-  %sum = alloca : *i32
-  store %sum, %zero
-  for %zero, %group, %one (%g: i32) {{
-    %other = field_ptr @{name}.totals[%g] : *i32
-    %there = load %other : i32
-    %so_far = load %sum : i32
-    %more = binary add %so_far, %there : i32
-    store %sum, %more
-  }}
-  %first = binary mul %group, %size : i32
-  %last = binary add %first, %size : i32
-  for %first, %last, %one (%k: i32) {{
-    %tally = field_ptr @{name}.tally[%k] : *i32
-    %here = load %tally : i32
-    %before = load %sum : i32
-    %begin = field_ptr @{name}.begins[%k] : *i32
-    store %begin, %before
-    %after = binary add %before, %here : i32
-    store %sum, %after
-  }}
-  %ahead = binary add %group, %one : i32
-  %is_last = binary eq %ahead, %size : u1
-  if %is_last then {{
-    %count = field_ptr @{name}.count[] : *i32
-    %whole = load %sum : i32
-    store %count, %whole
-  }}
-"""
-
 _SORT = """
   %start = alloca : *i32
   store %start, %zero
   %later = binary gt %bucket, %zero : u1
   if %later then {{
     %previous = binary sub %bucket, %one : i32
-    %end_before = field_ptr @{name}.begins[%previous] : *i32
+    %end_before = field_ptr @{name}.tally[%previous] : *i32
     %known = load %end_before : i32
     store %start, %known
   }}
   %begin = load %start : i32
-  %behind = field_ptr @{name}.begins[%bucket] : *i32
+  %behind = field_ptr @{name}.tally[%bucket] : *i32
   %end = load %behind : i32
   %count = binary sub %end, %begin : i32
   %two = const 2 : i32
@@ -295,16 +244,18 @@ if %too_many then {{
 """
 
 
-def hash_list_text(node: NodeSymbol) -> str:
+def hash_list_text(node: NodeSymbol, traits: Traits) -> str:
     """The loops that make the list of a hash node. They run over nothing if it is up to date."""
-    groups, reset = bucket_groups(node.capacity), list[str]()
+    reset = list[str]()
     for k in range(len(node.shape)):
         reset.append(f"%axis{k} = const {k} : i32")
         for side in ("low", "high"):
             reset.append(f"%{side}{k} = field_ptr @{node.name}.{side}[%axis{k}] : *i32\nstore %{side}{k}, %zero")
-    numbers = {"slice": _SLICE, "groups": groups, "buckets": groups**2}
+    numbers = {"slice": _SLICE, "buckets": bucket_count(node.capacity)}
     head = _HEAD.format(name=node.name, ever=_ever(node), reset="\n".join(reset), **numbers)
-    return head + _LOOPS.format(name=node.name, touched=", ".join(_touched(node)))
+    sums = groups_text(traits.groups) + sums_text(node, "tally", "count", "", traits.groups)
+    names = {"name": node.name, "touched": ", ".join(_touched(node))}
+    return head + _TALLY_LOOPS.format(**names) + sums + _SORT_LOOPS.format(**names)
 
 
 def refill_text(node: NodeSymbol) -> str:
@@ -324,8 +275,8 @@ def _touched(node: NodeSymbol) -> list[str]:
 
 def order_functions(node: NodeSymbol, nodes: Sequence[NodeSymbol]) -> list[Kernel]:
     """The functions that the loops call: they are not those of programs."""
-    groups, axes = bucket_groups(node.capacity), range(len(node.shape))
-    numbers = {"groups": groups, "buckets": groups**2, "buckets_less": groups**2 - 1}
+    buckets, axes = bucket_count(node.capacity), range(len(node.shape))
+    numbers = {"buckets": buckets, "buckets_less": buckets - 1}
 
     def made(signature: str, body: str, **given: object) -> Kernel:
         params = [part.split(": ") for part in signature[signature.index("(") + 1 : signature.index(")")].split(", ")]
@@ -340,8 +291,6 @@ def order_functions(node: NodeSymbol, nodes: Sequence[NodeSymbol]) -> list[Kerne
     return [
         made("box(from: i32, to: i32) -> ()", _BOX_OF, **_box_lines(node)),
         made("bucket(slot: i32) -> (i32)", _BUCKET, key="\n".join(_key_lines(node))),
-        made("sum(group: i32) -> ()", _SUM),
-        made("begin(group: i32) -> ()", _BEGIN),
         made("sort(bucket: i32) -> ()", _SORT, stores="\n".join(line for k in axes for line in _where_lines(node, k))),
         made("sift(begin: i32, root: i32, count: i32) -> ()", _SIFT),
         made("precedes(a: u32, b: u32) -> (u1)", "\n".join(_order_lines(node)).replace("{", "{{").replace("}", "}}")),

@@ -19,7 +19,7 @@ __all__ = [
     "SLOTS_OF_PIECE",
     "book_fields",
     "book_size",
-    "bucket_groups",
+    "bucket_count",
     "count_size",
     "hash_entries",
 ]
@@ -68,9 +68,7 @@ HASH_BOOK: dict[str, tuple[Prim, tuple[int | str, ...], str]] = {
     "gone": (i64, (), "how many entries are those of cells that were deactivated"),
     "low": (i32, ("axes",), "how far active cells lie below the index 0"),
     "high": (i32, ("axes",), "how far active cells lie above the index 0"),
-    "tally": (i32, ("buckets",), "how many active cells belong into each bucket"),
-    "totals": (i32, ("groups",), "how many active cells belong into each group of buckets"),
-    "begins": (i32, ("buckets",), "where the part of each bucket in the list begins, then where it ends"),
+    "tally": (i32, ("tally",), "how many active cells belong into each bucket, then where its part of the list begins"),
 }
 
 # What the book of a dynamic node has besides, see `append_counts`.
@@ -93,9 +91,9 @@ def hash_entries(slots: int) -> int:
     return 1 << (2 * slots - 1).bit_length()
 
 
-def bucket_groups(slots: int) -> int:
-    """The square root of the number of buckets in which the cells of a hash node are sorted."""
-    return 8 if slots <= 4096 else 64
+def bucket_count(slots: int) -> int:
+    """The number of buckets in which the cells of a hash node are sorted."""
+    return 64 if slots <= 4096 else 4096
 
 
 def book_fields(
@@ -104,10 +102,9 @@ def book_fields(
     """The type, the shape and the first byte of each field, for a node with that many slots and axes, whose tables have
     that many pieces. `tables`: how many tables there are, and the entries of each. `hashed`: it is a hash node.
     `lists`: how many lists a dynamic node has."""
-    groups = bucket_groups(slots)
     numbers = {"slots": slots, "axes": axes, "pieces": pieces, "tables": tables[0], "row": tables[1]}
     numbers["slot_pieces"] = slots // SLOTS_OF_PIECE + 2
-    numbers |= {"entries": hash_entries(slots), "groups": groups, "buckets": groups**2}
+    numbers |= {"entries": hash_entries(slots), "tally": bucket_count(slots) + 1}
     numbers |= {"counts": count_size(lists), "lists": lists}
     found: dict[str, tuple[Prim, tuple[int, ...], int]] = {}
     rows, cursor = BOOK | (HASH_BOOK if hashed else {}) | (LIST_BOOK if lists else {}), 0

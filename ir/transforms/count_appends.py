@@ -144,10 +144,9 @@ class _Task:
             insert_tasks(self.kernel, forget_counts_text(node), self.task, self.config, spans[node])
         copy.unlink()
         self.kernel.body.insert(copy, self.task)
-        for text in (places_text, counts_fit_text):
-            for node in nodes:
-                given = text(node, traits) if text is places_text else counts_fit_text(node)
-                insert_tasks(self.kernel, given, self.task, self.config, spans[node], stored_parts(node))
+        for made in ([places_text(node, traits) for node in nodes], [counts_fit_text(node) for node in nodes]):
+            for node, text in zip(nodes, made, strict=True):
+                insert_tasks(self.kernel, text, self.task, self.config, spans[node], stored_parts(node))
         self.filling(nodes, pieces)
         return True
 
@@ -208,9 +207,9 @@ class _Task:
         self.kernel.body.insert(copy, self.task)
         given = set(ops_of(*copy.regions))
         piece = pieces.cut(copy)
-        for op in self.appends:
-            if op.node in nodes:
-                made = copies[op]
+        for append in self.appends:
+            if append.node in nodes:
+                made = copies[append]
                 assert isinstance(made, Append)
                 build, place = Builder.at(made), self.count(made, piece)
                 build.add(Store(place, _plus_one(build, build.add(Load(place)))))

@@ -120,7 +120,9 @@ class LoopPieces:
         args, axes = list(body.args), range(len(self.axes))
         begins = [self._number(build, begin, 2 + 2 * k) for k, (begin, _) in enumerate(self.axes)]
         if len(args) == 1:
-            limits = [build.add(Binary("add", begins[0], _as(build, end, args[0].type))) for end in ends]
+            limits: list[Value] = []
+            for end in ends:
+                limits.append(build.add(Binary("add", begins[0], _as(build, end, args[0].type))))
         else:
             known = self.known_total
             number = BlockArg(i32 if known is not None and known < 2**31 else i64)

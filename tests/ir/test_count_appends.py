@@ -67,9 +67,10 @@ parallel_for begins=[%0], ends=[%count] (%i: i32) {{
 KEY = "%j = load %kp : i32\n"
 ADD = "%n = append @D0[%j]\n%p = field_ptr @x[%j, %n] : *i32\nstore %p, %i\n"
 AGAIN = ADD.replace("%n", "%n2").replace("%p", "%p2").replace("%i", "%7")
-OTHER = "%a = binary raw_mod %i, %2 : i32\n%b = binary raw_mod %i, %9 : i32\n%b1 = binary shr %b, %3 : i32\n"
-OTHER += "%n3 = append @D1[%a, %b1]\n"
-OTHER += "%p3 = field_ptr @z[%a, %n3, %b1] : *i32\nstore %p3, %i\n"
+OTHER = (
+    "%a = binary raw_mod %i, %2 : i32\n%b = binary raw_mod %i, %9 : i32\n%b1 = binary shr %b, %3 : i32\n"
+    "%n3 = append @D1[%a, %b1]\n%p3 = field_ptr @z[%a, %n3, %b1] : *i32\nstore %p3, %i\n"
+)
 
 LEGAL = {
     "a list from memory": KEY + ADD,
@@ -158,6 +159,13 @@ def check(body: str, config: CompileConfig, made: Declared | None = None, runs: 
 EMPTY = "deactivate @D0[%2]\ndeactivate @D0[%0]\ndeactivate @D1[%1, %0]"
 
 
+def lengths(made: Declared, memory: Memory) -> Any:
+    """The lengths of the lists of `x`."""
+    part = made.nodes[0].length
+    assert part is not None
+    return memory.read(part)
+
+
 def counting(made: Declared, body: str, **traits: Any) -> int:
     """How many tasks count appends."""
     kernel = kernel_of(made, body)
@@ -218,7 +226,7 @@ def test_a_serial_loop_and_one_with_a_wrong_list() -> None:
         config = replace(QUICK, traits=replace(CPU, stops=stops))
         with pytest.raises(Fault, match=r"index \[3\] is out of bounds for the cells of 'D0': their shape is \(3,\)"):
             run(made, LOOP.format("%j = binary sub %i, %0 : i32\n" + ADD), config, memory)
-        assert not memory.read(made.nodes[0].length).any() or not stops
+        assert not lengths(made, memory).any() or not stops
 
 
 @pytest.mark.parametrize("stops", [True, False])
@@ -233,14 +241,14 @@ def test_nothing_is_appended_if_a_list_is_too_long_or_there_are_too_few_chunks(s
         run(made, KEYS, config, memory)
         one = "%n = append @D0[%2]\n%p = field_ptr @x[%2, %n] : *i32\nstore %p, %9"
         run(made, one, config, memory)
-        before, node = memory.read(made.nodes[0].length).tolist(), made.nodes[0]
+        before, node = lengths(made, memory).tolist(), made.nodes[0]
         for _ in range(2):
             with pytest.raises(Fault, match=message):
                 run(made, body, config, memory)
-            assert memory.read(node.length).tolist() == before
+            assert lengths(made, memory).tolist() == before
             assert slots(memory, node) == (1, 0)
         run(made, one, config, memory)
-        assert memory.read(node.length).tolist() == [0, 0, 2]
+        assert lengths(made, memory).tolist() == [0, 0, 2]
 
 
 def test_unordered_lists_are_counted_where_that_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:
