@@ -23,13 +23,18 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx_copybutton",
     "sphinx_design",
+    "building.films",
+    "building.formulas",
+    "building.reference",
 ]
+html_math_renderer = "mathml"  # of `building/formulas.py`
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 default_role = "code"  # docstrings quote names in single backticks
 suppress_warnings = ["myst.xref_missing"]  # links to files of the repository; `tests/docs` checks every link
 
-autodoc_typehints = "none"  # the signatures show them
+autodoc_typehints = "none"  # `building/reference.py` writes the signatures
+python_maximum_signature_line_length = 88
 autodoc_member_order = "bysource"
 autodoc_default_options = {"undoc-members": False}
 add_module_names = True
@@ -61,22 +66,6 @@ def _show_programs(_app: Any, _what: str, _name: str, _one: Any, _options: Any, 
     lines[:] = shown
 
 
-# Classes that programs do not call: they get objects from elsewhere. Pages show no parameters for them.
-_MADE_ELSEWHERE = {
-    *("Array", "Array1", "Array2", "Array3", "Array4", "types.NDArray", "types.CompoundType", "types.Template"),
-    *("Field", "ScalarField", "MatrixField", "StructField", "FieldTree", "SNode", "Layout", "extension"),
-    *("ad.Check", "ad.Custom", "graph.ArgKind", "graph.Graph", "graph.Sequential", "testing.Mark"),
-    *("ui.Canvas", "ui.Gui", "ui.ProjectionMode"),
-}
-
-
-def _hide_parameters(
-    _app: Any, what: str, name: str, _one: Any, _options: Any, parameters: str | None, result: str | None
-) -> tuple[str, None] | None:
-    hidden = parameters is not None and (what == "exception" or name.removeprefix("ti.") in _MADE_ELSEWHERE)
-    return ("", None) if hidden else None
-
-
 def _offer_notebook(_app: Any, page: str, source: list[str]) -> None:
     """Below the title of a tutorial, a link to its notebook."""
     folder, _, name = page.rpartition("/")
@@ -96,7 +85,6 @@ def setup(app: Any) -> None:
     app.connect("source-read", _offer_notebook)
     app.connect("build-finished", _write_notebooks)
     app.connect("autodoc-process-docstring", _show_programs)
-    app.connect("autodoc-process-signature", _hide_parameters)
 
 
 html_theme = "furo"

@@ -408,7 +408,7 @@ def field(
     offset: Shape | None = None,
     needs_grad: bool = False,
     needs_dual: bool = False,
-    layout: Layout = ...,
+    layout: Layout = Layout.AOS,
 ) -> ScalarField[Number]: ...
 @overload
 def field(
@@ -420,7 +420,7 @@ def field(
     offset: Shape | None = None,
     needs_grad: bool = False,
     needs_dual: bool = False,
-    layout: Layout = ...,
+    layout: Layout = Layout.AOS,
 ) -> MatrixField[Several]: ...
 @overload
 def field(
@@ -432,7 +432,7 @@ def field(
     offset: Shape | None = None,
     needs_grad: bool = False,
     needs_dual: bool = False,
-    layout: Layout = ...,
+    layout: Layout = Layout.AOS,
 ) -> StructField[E]:
     """Make a field. `dtype` is a primitive, `int`, `float`, or a vector, matrix or struct type.
 

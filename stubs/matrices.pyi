@@ -302,7 +302,7 @@ class Matrix(Tensor[T_co]):
         offset: Shape | None = None,
         needs_grad: bool = False,
         needs_dual: bool = False,
-        layout: Layout = ...,
+        layout: Layout = Layout.AOS,
     ) -> MatrixField[Matrix[T]]:
         """Make a field of n x m matrices. The keywords are those of `ti.field`."""
     @overload
@@ -316,7 +316,7 @@ class Matrix(Tensor[T_co]):
         offset: Shape | None = None,
         needs_grad: bool = False,
         needs_dual: bool = False,
-        layout: Layout = ...,
+        layout: Layout = Layout.AOS,
     ) -> MatrixField[Self]:
         """Make a field with elements of this type. The keywords are those of `ti.field`."""
     @overload
@@ -466,7 +466,7 @@ class Vector(Tensor[T_co]):
         offset: Shape | None = None,
         needs_grad: bool = False,
         needs_dual: bool = False,
-        layout: Layout = ...,
+        layout: Layout = Layout.AOS,
     ) -> MatrixField[Vector[T]]:
         """Make a field of vectors of n elements. The keywords are those of `ti.field`."""
     @overload
@@ -480,7 +480,7 @@ class Vector(Tensor[T_co]):
         offset: Shape | None = None,
         needs_grad: bool = False,
         needs_dual: bool = False,
-        layout: Layout = ...,
+        layout: Layout = Layout.AOS,
     ) -> MatrixField[Self]:
         """Make a field with elements of this type. The keywords are those of `ti.field`."""
     @overload

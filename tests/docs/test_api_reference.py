@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 from collections import Counter
@@ -35,19 +34,6 @@ def test_each_constant_is_named() -> None:
     named = set(re.findall(r"`ti\.([\w.]+)`", text)) | {entry.name for entry in ENTRIES}
     missing = [name for name, one in PUBLIC.items() if is_constant(one) and name.removeprefix("types.") not in named]
     assert not missing, f"docs/api does not name {missing}"
-
-
-def test_the_signature_that_is_written_by_hand() -> None:
-    """`ti.field` passes its keywords on, so a page writes them."""
-    page, stub = (ROOT / name for name in ("docs/api/fields.md", "stubs/fields.pyi"))
-    written = re.search(r"autofunction:: ti\.field\((.*)\)", page.read_text(encoding="utf-8"))
-    overloads = [
-        node for node in ast.parse(stub.read_text(encoding="utf-8")).body if getattr(node, "name", "") == "field"
-    ]
-    args = getattr(overloads[-1], "args")  # noqa: B009 - they are functions
-    assert written
-    names = [re.match(r"\w*", part.strip())[0] for part in written[1].split(",")]  # type: ignore[index]
-    assert [name for name in names if name] == [one.arg for one in (*args.args, *args.kwonlyargs)]
 
 
 def test_nothing_else_is_documented() -> None:
