@@ -1,6 +1,6 @@
 """Snowballs: two meet in the air and break, on a grid that exists only where snow is (material points, hash grid).
 
-Snow is a solid that yields: F = R S is kept near a rotation, its singular values within 1 - 0.02 and 1 + 0.004, and
+Snow is a solid that yields: F = R S is kept near a rotation, its singular values within 1 - 0.025 and 1 + 0.0075, and
 what is pressed together for good hardens. tau = h (2 mu (F - R) F^T + lambda (J - 1) J I), J = det F.
 
 The grid has no walls and no size: a hash node has blocks of 4^3 cells at any index, negative ones too. Each substep
@@ -14,11 +14,11 @@ from weft import mat3
 from weft.demos.balls import Balls
 from weft.demos.runner import play
 
-FRAMES = 64
+FRAMES = 110
 COUNT, RADIUS, DX, SUBSTEPS, DT, GRAVITY, FRICTION = 3500, 0.16, 1 / 32, 10, 5e-4, 9.8, 0.6  # COUNT: for each ball
-STIFF, POISSON, HARDENING = 400.0, 0.2, 8.0
+STIFF, POISSON, HARDENING = 400.0, 0.2, 10.0
 BLOCK, BLOCKS = 4, 24  # cells along each axis of a block; up to BLOCKS^3 blocks exist at once
-BALLS = (((-1.0, 0.36, 0.03), (9.0, 1.0, 0.0)), ((1.0, 0.52, -0.06), (-9.0, 0.8, 0.3)))  # where, how fast
+BALLS = (((-0.7, 0.36, 0.03), (5.0, 1.5, 0.0)), ((0.7, 0.52, -0.06), (-5.0, 1.2, 0.1)))  # where, how fast
 
 
 @ti.data_oriented
@@ -47,7 +47,7 @@ class Snow:
                     away = RADIUS * ti.random() ** (1 / 3)  # uniform in the ball
                     side = ti.Vector([ti.randn(), ti.randn(), ti.randn()]).normalized()
                     self.x[p], self.v[p] = ti.Vector(BALLS[m][0]) + away * side, ti.Vector(BALLS[m][1])
-                    self.color[p] = ti.Vector([0.86 - 0.16 * m, 0.89 - 0.06 * m, 0.94]) * (0.9 + 0.1 * ti.random())
+                    self.color[p] = ti.Vector([0.9 - 0.62 * m, 0.92 - 0.42 * m, 0.95]) * (0.9 + 0.1 * ti.random())
             self.F[p], self.pressed[p], self.C[p] = ti.Matrix.identity(ti.f32, 3), 1.0, mat3(0)
 
     @ti.func
@@ -64,7 +64,7 @@ class Snow:
         U, S, V = ti.svd(G)
         held = mat3(0)
         for d in ti.static(range(3)):
-            held[d, d] = ti.math.clamp(S[d, d], 1 - 0.02, 1 + 0.004)
+            held[d, d] = ti.math.clamp(S[d, d], 1 - 0.025, 1 + 0.0075)
         kept = held.determinant()
         self.pressed[p] = ti.math.clamp(self.pressed[p] * G.determinant() / kept, 0.6, 20.0)
         self.F[p] = U @ held @ V.transpose()

@@ -273,6 +273,7 @@ class CpuKernel:
         self._raised = self._print.raised
         self.heard = self._print.heard  # who is told what it prints
         self._table = services(self._print.address)
+        self._owners: list[Any] = []  # of services that were replaced
         watch()
         memory = DEVICE_LOCK if refused is not None else memory_of(slots, self._print.prints)
         self._overlap = code[artifact.check] if artifact.check else 0
@@ -290,6 +291,18 @@ class CpuKernel:
         self._launch = launcher.function(*place, kinds) if len(kinds) == len(direct) else None
         self._spread = [_spreader(param.type) for param in slots.params]
         self._halves = [k for k, prim in enumerate(_flatten(slots.results)) if prim is f16]
+
+    def address(self, function: str) -> int:
+        """The address of a function that the code exports."""
+        return self._code[function]
+
+    def replace_service(self, name: str, address: int, owner: Any) -> int:
+        """Let launches call the function at that address in the place of a service. `owner`, which keeps the function,
+        lives as long as the kernel. Returns the address that was there."""
+        place = SERVICES.index(name)
+        before, self._table[place] = int(self._table[place]), address
+        self._owners.append(owner)
+        return before
 
     @property
     def drawn(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,12 @@ from weft.lang.translate.entry import Argument, Translation, translate_kernel
 
 if TYPE_CHECKING:
     from weft.ir.config import CompileConfig
+    from weft.lang.calls.compile import Instance
 
 __all__ = ["ON_COMPILED", "Recipe"]
 
 # Called with every instance of a kernel as soon as it is compiled.
-ON_COMPILED: ContextVar[Callable[[Recipe], None] | None] = ContextVar("ON_COMPILED", default=None)
+ON_COMPILED: ContextVar[Callable[[Instance], None] | None] = ContextVar("ON_COMPILED", default=None)
 
 
 class Recipe:
@@ -54,6 +56,12 @@ class Recipe:
             raise WeftError(f"kernel '{self.function.__name__}' was compiled before the last `init` or `reset`")
         arguments = [self._again(*one) for one in self._arguments]
         return translate_kernel(self.function, arguments, self.results, self.config, self.mode, self.piece)
+
+    def with_config(self, **changes: Any) -> Recipe:
+        """The same recipe, to be compiled with other options."""
+        changed = copy(self)
+        changed.config = replace(self.config, **changes)
+        return changed
 
     def machine(self, backend: Backend) -> Any:
         """The machine to compile for on this arch: the program's device, if it has that arch."""

@@ -7,11 +7,18 @@ import importlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from weft.ir.errors import WeftError
 from weft.lang.calls.recipe import ON_COMPILED, Recipe
 from weft.lang.cli.programs import run_program
 from weft.lang.stages import Stages
+from weft.lang.stages.variants import OF_COMPILER, parse_variant
+from weft.runtime.launch import CpuKernel
+from weft.runtime.task_clock import TaskClock
+
+if TYPE_CHECKING:
+    from weft.lang.calls.compile import Instance
 
 __all__ = ["add_commands"]
 
@@ -32,6 +39,19 @@ def add_commands(commands: Any) -> None:
         default="",
         help="compile for this target, even if this machine does not have it",
     )
+    explore.add_argument(
+        "--beside",
+        action="append",
+        default=[],
+        metavar="VARIANT",
+        help="compile each kernel in this way too, to look at both side by side: an arch, options as name=value, or "
+        f"both between commas, such as cuda or fast_math=False,opt_level=1 (options: {', '.join(OF_COMPILER)})",
+    )
+    explore.add_argument(
+        "--time",
+        action="store_true",
+        help="run the program to its end (a demo: some frames), and show the time of each parallel loop on the CPU",
+    )
     explore.add_argument("-o", "--out", default="", metavar="FILE", help="the file to write (default: PROGRAM.html)")
     explore.set_defaults(action=_explore)
 
@@ -42,47 +62,88 @@ class _Enough(SystemExit):
 
 def _explore(given: argparse.Namespace) -> int:
     program, wanted = _split(given.program)
-    run = _program(program)
+    run = _program(program, 10 if given.time else 1)
     if run is None:
         print(f"weft: there is no file and no demo '{program}'", file=sys.stderr)
         return 2
-    found: list[Stages] = []
-    met: dict[str, None] = {}
-
-    def told(recipe: Recipe) -> None:
-        names = [name + recipe.suffix for name in (recipe.function.__name__, recipe.function.__qualname__)]
-        met[names[0]] = None
-        if wanted in ("", *names):
-            found.append(_compiled(recipe, given.arch))
-            if wanted:
-                raise _Enough(0)
-
-    token = ON_COMPILED.set(told)
+    try:
+        search = _Search(wanted, given.arch, [parse_variant(text) for text in given.beside], given.time)
+    except (WeftError, ValueError) as error:
+        print(f"weft: --beside: {error}", file=sys.stderr)
+        return 2
+    token = ON_COMPILED.set(search)
     try:
         run()
     except (_Enough, KeyboardInterrupt):
         pass  # show what was found so far
     finally:
         ON_COMPILED.reset(token)
-    if not found:
-        known = f"; it compiled {', '.join(met)}" if met else ""
+    if not search.found:
+        known = f"; it compiled {', '.join(search.met)}" if search.met else ""
         print(f"weft: the program did not compile a kernel{f' {wanted!r}' if wanted else ''}{known}", file=sys.stderr)
         return 1
+    search.read_clocks()
     from weft.lang.explore import write_page
 
     out = given.out or f"{Path(program).stem}.html"
-    write_page(out, found)
-    print(f"wrote {out}: {', '.join(dict.fromkeys(one.name for one in found))}", flush=True)
+    write_page(out, search.found)
+    print(f"wrote {out}: {', '.join(dict.fromkeys(one.name for one in search.found))}", flush=True)
     return 0
 
 
-def _program(program: str) -> Callable[[], object] | None:
-    """Return a function that runs the program: a file as Python would, or one frame of a demo. None if neither
+class _Search:
+    """Collects the stages of the kernels that the program compiles. It is called with each, and ends the program at the
+    one that is wanted, unless its launches are timed."""
+
+    def __init__(self, wanted: str, arch: str, variants: list[tuple[str, dict[str, Any]]], timed: bool) -> None:
+        self.wanted, self.arch, self.variants, self.timed = wanted, arch, variants, timed
+        self.found: list[Stages] = []
+        self.met: dict[str, None] = {}
+        self._clocks: list[tuple[Stages, TaskClock]] = []
+
+    def __call__(self, instance: Instance) -> None:
+        recipe: Recipe = instance.recipe
+        names = [name + recipe.suffix for name in (recipe.function.__name__, recipe.function.__qualname__)]
+        self.met[names[0]] = None
+        if self.wanted not in ("", *names):
+            return
+        first = Stages(recipe, self.arch)
+        self.found.extend(_compiled(one) for one in (first, *(_variant(first, *way) for way in self.variants)))
+        if self.timed:
+            self._time(first, instance)
+        elif self.wanted:
+            raise _Enough(0)
+
+    def _time(self, stages: Stages, instance: Instance) -> None:
+        if not isinstance(instance.loaded, CpuKernel) or stages.arch != "cpu":
+            print(f"weft: the tasks of {stages.name} are not timed: that works on the CPU only", file=sys.stderr)
+            return
+        try:
+            self._clocks.append((stages, TaskClock(instance.loaded)))
+        except WeftError as error:
+            print(f"weft: {error}", file=sys.stderr)
+
+    def read_clocks(self) -> None:
+        """Give the stages the times that were measured."""
+        for stages, clock in self._clocks:
+            stages.task_times = clock.tasks()
+
+
+def _program(program: str, frames: int) -> Callable[[], object] | None:
+    """Return a function that runs the program: a file as Python would, or so many frames of a demo. None if neither
     exists."""
     if Path(program).is_file():
         return lambda: run_program(program, [])
     runner: Any = importlib.import_module("weft.demos.runner")
-    return (lambda: runner.start(program)(0)) if program in runner.NAMES else None
+    if program not in runner.NAMES:
+        return None
+
+    def play() -> None:
+        frame = runner.start(program)
+        for number in range(frames):
+            frame(number)
+
+    return play
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -94,8 +155,13 @@ def _split(text: str) -> tuple[str, str]:
     )
 
 
-def _compiled(recipe: Recipe, arch: str) -> Stages:
-    """Return the stages, computed now: the fields may no longer exist when the program has ended."""
-    stages = Stages(recipe, arch)
+def _variant(stages: Stages, arch: str, options: dict[str, Any]) -> Stages:
+    """The same kernel, compiled for another arch or with other options."""
+    changed = stages.with_options(**options) if options else stages
+    return changed.on(arch) if arch else changed
+
+
+def _compiled(stages: Stages) -> Stages:
+    """The stages, computed now: the fields may no longer exist when the program has ended."""
     _ = stages.passes, stages.artifact
     return stages

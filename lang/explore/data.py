@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -39,6 +40,10 @@ _LEVELS: tuple[tuple[str, str], ...] = (
 )
 
 
+_UNTIMED = "no time: it did not run, or the calling thread ran it alone"
+_TASK = re.compile(r"weft_task(\d+)")  # the function of a task in the assembly
+
+
 def kernel_data(stages: Stages) -> dict[str, Any]:
     """Return everything that the page shows of one kernel, for JSON."""
     texts = _Texts()
@@ -54,16 +59,20 @@ def kernel_data(stages: Stages) -> dict[str, Any]:
     shown, places = {spots[spot][0] for spot in source.spots}, {place for chain in spots for place in chain}
     files = sorted({file for file, _ in places}, key=lambda file: (file != min(shown)[0], file))
     numbers = {file: number for number, file in enumerate(files)}
+    facts = task_facts(cast(Compiled, stages))  # pyright rejects a cached_property for a property
+    _add_times(stages, facts)
     return {
         "name": stages.name,
         "arch": stages.arch,
+        "variant": stages.variant,
         "files": files,
         "source": [[numbers[file], first, lines] for file, first, lines in _blocks(source, shown, places)],
         "spots": [[[numbers[file], line] for file, line in chain] for chain in spots],
         "levels": levels,
         "passes": passes,
         "times": [[name, round(ms, 3)] for name, ms in stages.times.items()],
-        "facts": task_facts(cast(Compiled, stages)),  # pyright rejects a cached_property for a property
+        "costs": _simulate(stages, facts),
+        "facts": facts,
         "lines": texts.lines,
         "instructions": _instructions(stages, levels, texts),
     }
@@ -74,6 +83,33 @@ def _instructions(stages: Stages, levels: list[dict[str, Any]], texts: _Texts) -
     shown = {level["name"]: getattr(stages, level["name"]).splitlines() for level in levels if level["text"]}
     found = {name: explained(name, lines) for name, lines in shown.items()}
     return {**found, "passes": explained("passes", [line for line, _ in texts.lines])}
+
+
+def _add_times(stages: Stages, facts: list[dict[str, Any]]) -> None:
+    """Add the measured times to the facts of the tasks, if there are any."""
+    for number, card in enumerate(facts if stages.task_times is not None else ()):
+        seconds, launches = (stages.task_times or {}).get(number, (0.0, 0))
+        said = f"{1e3 * seconds:.3g} ms, the least of {launches} launches" if launches else _UNTIMED
+        card["rows"].append(("measured", said))
+
+
+def _simulate(stages: Stages, facts: list[dict[str, Any]]) -> dict[int, tuple[int, float]]:
+    """Add what `llvm-mca` says of loops to the facts of their tasks. Returns the costs of instructions by their line of
+    the assembly, from 0 on."""
+    try:
+        found = stages.throughput
+    except WeftError as error:
+        for card in facts[:1]:
+            card["rows"].append(("simulated", str(error)))
+        return {}
+    costs: dict[int, tuple[int, float]] = {}
+    for loop in found.loops if found is not None else ():
+        task = _TASK.match(loop.function)
+        if found is not None and task is not None and int(task[1]) < len(facts):
+            said = f"line {loop.first + 1} of the assembly: {loop} ({found.model})"
+            facts[int(task[1])]["rows"].append(("simulated", said))
+            costs |= loop.costs
+    return costs
 
 
 def _level(stages: Stages, name: str, title: str, texts: _Texts) -> dict[str, Any] | None:

@@ -19,6 +19,9 @@ const LEGEND = {
   block: "how many threads a block of the GPU has",
   registers: "registers of a thread: with many, fewer threads run at once",
   "shared memory": "bytes of the fast memory that a block uses",
+  measured: "the time of the loop in a launch, by the clock: the least of several launches with all threads",
+  simulated: "cycles of one pass of an innermost loop, by llvm-mca: it runs the instructions over and over on a model " +
+    "of a processor that finds all data in its first cache. A loop that waits for memory takes longer",
 };
 
 /** The meanings of the rows that the cards have, to be opened by a click. */
@@ -30,6 +33,15 @@ function legendOf(cards) {
     if (names.has(name)) list.append(make("dt", "", name), make("dd", "", LEGEND[name]));
   }
   return made;
+}
+
+/** What the instruction of a row does, and what it costs where that is known. */
+function explainRow(row, kernel, level) {
+  if (row.sign === "...") return "";
+  const what = explain(row.text, kernel.instructions[level] || {});
+  const cost = level === "asm" && kernel.costs[row.number - 1];
+  if (!cost) return what;
+  return `${what || row.text.trim().split(/\s/)[0]}; result after ${cost[0]} cycles, another one every ${cost[1]}`;
 }
 
 /** What the instruction of a line does; "" for lines without one. `OPCODE` is that of `instructions.py`. */

@@ -19,6 +19,26 @@ function fromSpot(spot) {
   return { spots: new Set([spot]), lines };
 }
 
+function fromChain(chain) {
+  const spot = spotOf(state.kernel, chain);
+  return spot ? fromSpot(spot) : null;
+}
+
+/** The chains of places that are lit: for the other pane. */
+function litChains() {
+  const what = state.pointed || state.held, { kernel } = state;
+  const chains = new Set(what ? [...what.spots].map((spot) => chainText(kernel, spot)) : []);
+  if (what && what.lines.size === 1 && beside.kernel) {
+    const [file, line] = [...what.lines.keys()][0].split(":").map(Number);
+    const wanted = `${kernel.files[file]}:${line}`;
+    beside.kernel.spots.forEach((_, spot) => {
+      const chain = chainText(beside.kernel, spot);
+      if (chain.split(" < ").includes(wanted)) chains.add(chain);
+    });
+  }
+  return chains;
+}
+
 const lineOf = (spot) => state.kernel.spots[spot][0][1];
 
 const events = {
@@ -27,7 +47,7 @@ const events = {
     point(row && row.spot ? fromSpot(row.spot) : null);
     tell();
   },
-  explain: (row) => (row.sign === "..." ? "" : explain(row.text, state.kernel.instructions[state.tab] || {})),
+  explain: (row) => explainRow(row, state.kernel, state.tab),
   found: (place) => search.has(place),
   hold: (row) => hold(row.spot ? fromSpot(row.spot) : null, "text"),
   unfold: (row) => passes.unfold(row.fold),
@@ -51,6 +71,20 @@ const search = new Search(byId("search"), byId("found"), {
     text.draw();
   },
   draw: () => text.draw(),
+});
+const beside = new Beside(kernels, {
+  current: () => state.kernel,
+  changed() {
+    drawFacts();
+    showTab(state.tab);
+  },
+  point(chain, said) {
+    state.instruction = said;
+    point(fromChain(chain));
+    tell();
+  },
+  hold: (chain) => hold(fromChain(chain), "text"),
+  explain: (row, kernel, level) => explainRow(row, kernel, level),
 });
 const passes = new Passes(expand, (keep) => showPass(keep));
 
@@ -82,6 +116,7 @@ function hold(what, from) {
   if (!what) return;
   if (from === "source") nextLit(-1);
   else source.reveal([...what.lines.keys()][0]);
+  beside.reveal();
 }
 
 /** Scroll to the next row of what is lit, behind the row `after`. */
@@ -99,6 +134,7 @@ function light() {
   for (const key of state.held ? state.held.lines.keys() : []) lines.set(key, "held");
   source.light(lines);
   text.draw();
+  beside.light(litChains(), !state.pointed && Boolean(state.held));
   tell();
 }
 
@@ -126,12 +162,16 @@ function showTab(name) {
   for (const tab of byId("tabs").children) tab.setAttribute("aria-selected", String(tab.dataset.name === name));
   byId("passes").hidden = byId("list").hidden = name !== "passes";
   if (name === "passes") {
+    beside.show(name, []);
     showPass(false);
     return;
   }
   const level = state.kernel.levels.find((one) => one.name === name);
   const rows = expand(level.text).map((line, k) => rowOf(line, "", line, k + 1));
-  text.show(rows, false, level.missing || "Nothing is here.", false);
+  beside.show(name, rows).forEach((sign, k) => {
+    rows[k].sign = sign;
+  });
+  text.show(rows, rows.some((row) => row.sign), level.missing || "Nothing is here.", false);
   countLines();
   if (state.held) nextLit(-1);
 }
@@ -152,7 +192,8 @@ function showPass(keep) {
 function countLines() {
   search.update();
   const bySpot = new Map(), counts = new Map();
-  for (const row of text.rows) if (row.spot && row.sign !== "-") bySpot.set(row.spot, (bySpot.get(row.spot) || 0) + 1);
+  const gone = state.tab === "passes" ? "-" : null; // what a pass removed; beside another kernel, "-" is only here
+  for (const row of text.rows) if (row.spot && row.sign !== gone) bySpot.set(row.spot, (bySpot.get(row.spot) || 0) + 1);
   for (const [spot, count] of bySpot) {
     for (const place of state.kernel.spots[spot]) {
       const key = place.join(":");
@@ -166,7 +207,7 @@ function countLines() {
 function showKernel(number, tab) {
   Object.assign(state, { kernel: kernels[number], pointed: null, held: null, tab: "", instruction: "" });
   byId("kernels").value = String(number);
-  byId("arch").textContent = state.kernel.arch;
+  byId("arch").textContent = [state.kernel.arch, state.kernel.variant].filter(Boolean).join(", ");
   const titles = [...state.kernel.levels.map((one) => [one.name, one.title]), ["passes", "Passes"]];
   byId("tabs").replaceChildren(...titles.map(([name, title], k) => {
     const made = make("button", "", title);
@@ -177,9 +218,14 @@ function showKernel(number, tab) {
     return made;
   }));
   source.show(state.kernel);
-  showFacts(byId("facts"), state.kernel.facts, lineOf, (spot) => point(spot ? fromSpot(spot) : null));
+  drawFacts();
   passes.show(state.kernel);
   showTab(titles.some(([name]) => name === tab) ? tab : titles[0][0]);
+}
+
+function drawFacts() {
+  const other = beside.kernel && beside.kernel !== state.kernel ? beside.kernel : null;
+  showFacts(byId("facts"), state.kernel, other, lineOf, (spot) => point(spot ? fromSpot(spot) : null));
 }
 
 // ---- keys, theme, start
@@ -202,6 +248,7 @@ const KEYS = {
   "/": () => byId("search").focus(),
   n: () => nextLit(text.cursor),
   p: () => showTab("passes"),
+  b: () => beside.choose(beside.kernel ? "" : String((kernels.indexOf(state.kernel) + 1) % kernels.length)),
   Escape: () => {
     byId("help").hidden = true;
     hold(null);
@@ -222,7 +269,7 @@ byId("theme").addEventListener("click", turnTheme);
 byId("keys").addEventListener("click", turnHelp);
 byId("kernels").addEventListener("change", (event) => showKernel(Number(event.target.value), state.tab));
 
-/** `#tab=asm&line=19&pass=5&theme=dark&kernel=1`: what to begin with. */
+/** `#tab=asm&line=19&pass=5&theme=dark&kernel=1&beside=2`: what to begin with. */
 function begin() {
   const asked = new URLSearchParams(location.hash.slice(1));
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -232,6 +279,7 @@ function begin() {
   byId("kernels").disabled = kernels.length < 2;
   const number = Number(asked.get("kernel") || 0);
   showKernel(number < kernels.length ? number : 0, asked.get("tab"));
+  if (asked.has("beside")) beside.choose(asked.get("beside"));
   if (asked.has("pass")) passes.go(Number(asked.get("pass")));
   if (asked.has("line")) hold(fromLine(`${state.kernel.source[0][0]}:${asked.get("line")}`), "source");
 }

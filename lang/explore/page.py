@@ -26,6 +26,7 @@ _SCRIPTS = (
     "source.js",
     "passes.js",
     "search.js",
+    "beside.js",
     "page.js",
 )  # in the order of execution
 
@@ -61,10 +62,12 @@ def page_with(kernels: list[dict[str, Any]]) -> str:
 
 
 def _number(names: list[str], shown: list[dict[str, Any]]) -> None:
-    """Number kernels that have the same name, or several compilations of one kernel."""
-    for k, (name, one) in enumerate(zip(names, shown, strict=True)):
-        if names.count(name) > 1:
-            one["name"] = f"{name} ({names[: k + 1].count(name)})"
+    """Distinguish kernels that have the same name: by their arch and options, or else by a number."""
+    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+        alike = [one for one in shown if one["name"] == name]
+        ways = [", ".join(filter(None, (one["arch"], one["variant"]))) for one in alike]
+        for k, (one, way) in enumerate(zip(alike, ways, strict=True), 1):
+            one["name"] = f"{name} ({way})" if len({*ways}) == len(ways) else f"{name} ({k})"
 
 
 def _part(name: str) -> str:

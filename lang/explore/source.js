@@ -69,18 +69,28 @@ class Source {
   }
 }
 
-/** The cards of the tasks. `place(spot)` gives a line's number; `point(spot)` lights it. */
-function showFacts(frame, cards, place, point) {
-  frame.replaceChildren(...cards.map((card) => {
+/** The cards of the tasks of a kernel. Where those of the kernel beside it say something else, that too. `place(spot)`
+ * gives a line's number; `point(spot)` lights it. */
+function showFacts(frame, kernel, beside, place, point) {
+  const cards = kernel.facts;
+  frame.replaceChildren(...cards.map((card, number) => {
+    const other = beside && beside.facts[number] ? factsOf(beside.facts[number]) : null;
     const made = make("div", "card"), heading = make("h2", "", `task ${card.title}`);
     if (card.spot) heading.append(make("span", "", `  line ${place(card.spot)}`));
     heading.addEventListener("mouseenter", () => point(card.spot));
     heading.addEventListener("mouseleave", () => point(0));
     const list = make("dl");
-    for (const [name, what] of card.rows) {
-      const term = make("dt", "", name);
+    for (const [name, what] of factsOf(card)) {
+      const term = make("dt", "", name), told = make("dd", "", what);
       term.title = LEGEND[name] || "";
-      list.append(term, make("dd", "", what));
+      if (other && other.get(name) !== what) told.append(make("em", "than", `beside: ${other.get(name) || "-"}`));
+      list.append(term, told);
+    }
+    for (const [name, what] of other || []) {
+      if (factsOf(card).has(name)) continue;
+      const told = make("dd", "", "-");
+      told.append(make("em", "than", `beside: ${what}`));
+      list.append(make("dt", "", name), told);
     }
     made.append(heading, list);
     for (const [spot, text, hint] of card.notes) {
@@ -93,4 +103,11 @@ function showFacts(frame, cards, place, point) {
     }
     return made;
   }), legendOf(cards));
+}
+
+/** The rows of a card: name -> value. Rows of one name are joined. */
+function factsOf(card) {
+  const rows = new Map();
+  for (const [name, what] of card.rows) rows.set(name, rows.has(name) ? `${rows.get(name)}; ${what}` : what);
+  return rows;
 }

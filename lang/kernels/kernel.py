@@ -446,7 +446,7 @@ class Kernel(DirectCallable, Shown):
         instance.program = ref(program)
         instance.recipe = Recipe(program, self.function, arguments, self.results, self.mode, self.piece)
         if (told := ON_COMPILED.get()) is not None:
-            told(instance.recipe)
+            told(instance)
         return instance
 
     def __reduce__(self) -> str:

@@ -30,9 +30,11 @@ from weft.lang.errors import ArgumentError
 from weft.lang.functions.source import source_lines, source_of
 from weft.lang.program.backends import BACKENDS, Request
 from weft.lang.stages.listing import Listing, Spots, of_assembly, of_llvm, with_places
+from weft.lang.stages.variants import checked_options
 
 if TYPE_CHECKING:
     from weft.lang.stages.disassembly import Cubin
+    from weft.lang.stages.throughput import Throughput
 
 __all__ = ["PassRecord", "Stages"]
 
@@ -75,7 +77,8 @@ class Stages:
     The stages are `source` (Python), `tree`, `chi` (simplified, before it is cut into tasks), `tasks`, `lowered`,
     `passes` (a list of `PassRecord`), `llvm` (as Weft writes it), `llvm_optimized`, and the machine code: `asm`, or
     `ptx` and `sass` on NVIDIA's GPUs. `object` is the object file. A stage that the arch does not have is None. `sass`
-    raises WeftError if a tool of NVIDIA's is missing, and names the tool. `facts` describes how each task runs."""
+    raises WeftError if a tool of NVIDIA's is missing, and names the tool. `facts` describes how each task runs.
+    `throughput` has the cycles of loops, and raises WeftError without LLVM's `llvm-mca`."""
 
     def __init__(self, recipe: Recipe, arch: str = "", processor: str = "") -> None:
         self._recipe = recipe
@@ -84,15 +87,28 @@ class Stages:
         if self.arch not in BACKENDS:
             raise ArgumentError(f"arch must be one of {', '.join(BACKENDS)}, not {arch!r}")
         self._backend = BACKENDS[self.arch]
+        self.variant: str = processor  # what distinguishes these stages from those of the program: options, a processor
         if processor and self._backend.processor is None:
             raise ArgumentError(f"arch={self.arch} has no choice of processors")
+        self.task_times: dict[int, tuple[float, int]] | None = None  # what a `TaskClock` measured, once it did
         self._chosen = self._backend.processor(processor) if processor and self._backend.processor else None
+
+    def with_options(self, **options: Any) -> Stages:
+        """Return the stages of the same kernel with other options of the compiler: `fast_math`, `opt_level`,
+        `advanced_optimization`, `mask_out_of_bounds` or `cpu_features`, as `ti.init` takes them. Raises ArgumentError
+        for another name, and for a value that `ti.init` refuses."""
+        changed = Stages(self._recipe.with_config(**checked_options(options)), self.arch)
+        changed._chosen = self._chosen
+        changed.variant = ", ".join(filter(None, (self.variant, *(f"{name}={v}" for name, v in options.items()))))
+        return changed
 
     def on(self, arch: str, processor: str = "") -> Stages:
         """Return the stages of the same kernel for another arch: "cpu", "cuda", "python", "amdgcn" or "wasm32". The
         arch need not be available on this machine. `processor` is a processor of the arch, such as "sm_90" or
         "gfx1100"."""
-        return Stages(self._recipe, arch, processor)
+        other = Stages(self._recipe, arch, processor)
+        other.variant = ", ".join(filter(None, (self.variant, processor)))
+        return other
 
     @cached_property
     def config(self) -> CompileConfig:
@@ -249,6 +265,21 @@ class Stages:
         if self.artifact is None or write is None:
             return None
         return of_assembly(write(self.artifact, self._optimized, self.config))
+
+    @cached_property
+    def throughput(self) -> Throughput | None:
+        """How many cycles the innermost loops take, as LLVM's `llvm-mca` simulates them; None on other arches than the
+        CPU. Raises WeftError if the program is missing, or has no model of a processor like this one."""
+        if self.asm is None or self.arch != "cpu":
+            return None
+        from weft.codegen.llvm.machine import host_cpu
+
+        host = host_cpu()
+        target = str(host.machine.triple).partition("-")[0]
+        made: Throughput = import_module("weft.lang.stages.throughput").throughput_of(
+            self.asm, target, host.name, host.features
+        )
+        return made
 
     @cached_property
     def ptx(self) -> Listing | None:
