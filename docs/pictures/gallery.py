@@ -20,7 +20,7 @@ from weft.demos import runner
 
 # Which frame of each demo is its picture; where in the frame it is, from 0 (left, top) to 1, if not in the middle.
 FRAMES = (
-    *(("mpm88", 110), ("mpm3d", 62), ("snow", 84), ("sph", 150), ("pbf", 32), ("stable_fluids", 60), ("smoke", 165)),
+    *(("mpm88", 110), ("mpm3d", 62), ("snow", 59), ("sph", 150), ("pbf", 32), ("stable_fluids", 60), ("smoke", 165)),
     ("plume", 100),
     *(("vortex_street", 210), ("fem", 60), ("cloth", 44), ("galaxy", 60), ("waves", 150), ("heat", 110)),
     *(("reaction", 150), ("physarum", 90), ("life", 120), ("cornell", 400), ("raymarch", 40), ("rasterizer", 8)),
