@@ -7,12 +7,16 @@ makes the films.
 from __future__ import annotations
 
 import shutil
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 
-_OPEN = '<picture><source media="(prefers-reduced-motion: no-preference)" type="image/webp" srcset="{film}">'
+_PICTURE = (
+    '<picture><source media="(prefers-reduced-motion: no-preference)" type="image/webp" srcset="{film}">'
+    '<img loading="lazy" class="{kinds}" alt="{alt}" src="{still}"></picture>'
+)
 _FOLDER = "_films"
 
 
@@ -21,16 +25,22 @@ def _films(source: Path) -> list[Path]:
 
 
 def show_films(app: Any, doctree: Any, page: str) -> None:
-    """Put each picture of a page that has a film into a `picture` element with both."""
+    """Put a `picture` element with both into the place of each picture of a page that has a film."""
     if app.builder.format != "html":
         return
     up = "../" * page.count("/")
     for image in list(doctree.findall(nodes.image)):
         film = Path(image["uri"]).with_suffix(".webp")
-        if (Path(app.srcdir) / film).is_file():
-            image["loading"] = "lazy"
-            before = nodes.raw("", _OPEN.format(film=f"{up}{_FOLDER}/{film.as_posix()}"), format="html")
-            image.replace_self([before, image.deepcopy(), nodes.raw("", "</picture>", format="html")])
+        if not (Path(app.srcdir) / film).is_file():
+            continue
+        name = app.builder.images[image["uri"]] = app.env.images[image["uri"]][1]  # the writer copies the picture
+        text = _PICTURE.format(
+            film=f"{up}{_FOLDER}/{film.as_posix()}",
+            kinds=" ".join(image["classes"]),
+            alt=escape(image.get("alt", ""), quote=True),
+            still=f"{up}{app.builder.imagedir}/{name}",
+        )
+        image.replace_self(nodes.raw("", text, format="html"))
 
 
 def copy_films(app: Any, error: Exception | None) -> None:

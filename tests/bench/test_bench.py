@@ -12,7 +12,7 @@ from time import perf_counter
 import pytest
 
 import weft as ti
-from tests.bench import checkpoints, report, sparse_cells, topology
+from tests.bench import checkpoints, matrix_product, report, sparse_cells, topology
 from tests.bench.__main__ import Measured, Worker, different, measure
 from weft.codegen.llvm.instruction_sets import levels_here
 
@@ -148,3 +148,22 @@ def test_topology() -> None:
     found = topology.measured(ti, "cpu", 2000)
     assert all(milliseconds > 0 for milliseconds in found.values())
     assert topology.table({"weft": found}).count("\n") == len(found)
+
+
+@pytest.mark.skipif("x86-64-v3" not in levels_here(), reason="needs AVX2")
+@pytest.mark.parametrize("way", ["weft", "blas"])
+def test_a_matrix_product_is_measured(way: str) -> None:
+    told = matrix_product.ask(sys.executable, way, "v3", 1, 0.01)
+    assert 0 < told["best"] < 60_000
+    assert told["apart"] < 1e-3
+    text = matrix_product.table({(way, "v3", 1): told}, [("v3", 1)])
+    assert text.splitlines()[0] == "| | AVX2, one core |"
+    assert text.count("| - |") == 4
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler here")
+@pytest.mark.parametrize("level", [name for name in ("v3", "v4") if f"x86-64-{name}" in levels_here()])
+def test_the_tiled_product_is_right(level: str) -> None:
+    told = matrix_product.ask(sys.executable, "tiled", level, 1, 0.01)
+    assert told["apart"] < 1e-3

@@ -52,15 +52,20 @@ def test_films_stand_in_for_their_pictures() -> None:
     film = next(iter(sorted(PICTURES.rglob("*.webp"))))
     still = film.with_suffix(".jpg").relative_to(ROOT / "docs").as_posix()
     document = new_document("page")
-    document += nodes.image(uri=still, alt="it moves")
+    document += nodes.image(uri=still, alt='it "moves"', classes=["card"])
     document += nodes.image(uri="pictures/tree.png")
-    app = SimpleNamespace(builder=SimpleNamespace(format="html"), srcdir=str(ROOT / "docs"))
+    builder = SimpleNamespace(format="html", images={}, imagedir="_images")
+    env = SimpleNamespace(images={still: ({"tutorials/page"}, "still1.jpg")})
+    app = SimpleNamespace(builder=builder, env=env, srcdir=str(ROOT / "docs"))
     films.show_films(app, document, "tutorials/page")
-    kinds = [type(node).__name__ for node in document.children]
-    assert kinds == ["raw", "image", "raw", "image"]
-    assert "prefers-reduced-motion: no-preference" in document[0].astext()
-    assert f'srcset="../_films/{Path(still).with_suffix(".webp").as_posix()}"' in document[0].astext()
-    assert document[1]["alt"] == "it moves"
+    assert [type(node).__name__ for node in document.children] == ["raw", "image"]
+    picture = ElementTree.fromstring(re.sub(r"<(source|img)([^>]*)>", r"<\1\2/>", document[0].astext()))
+    source, image = picture
+    assert picture.tag == "picture"
+    assert source.get("media") == "(prefers-reduced-motion: no-preference)"
+    assert source.get("srcset") == f"../_films/{Path(still).with_suffix('.webp').as_posix()}"
+    assert (image.get("src"), image.get("alt"), image.get("class")) == ("../_images/still1.jpg", 'it "moves"', "card")
+    assert builder.images == {still: "still1.jpg"}  # Sphinx copies it
 
 
 @pytest.mark.parametrize("film", sorted(PICTURES.rglob("*.webp")), ids=lambda film: film.stem)
