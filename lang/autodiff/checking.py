@@ -14,7 +14,7 @@ from weft.lang.autodiff.differences import DUAL_TOLERANCES, Check, compare_with_
 from weft.lang.autodiff.memory import Copy
 from weft.lang.autodiff.memory_use import Uses, uses_of
 from weft.lang.autodiff.tape import Tape
-from weft.lang.autodiff.variables import put_numbers, where_active
+from weft.lang.autodiff.variables import elements_of, numbers_in, places_of, put_numbers, where_active
 from weft.lang.errors import ArgumentError
 from weft.lang.kernels.draws import next_key, numbers_from
 from weft.lang.program.init import program
@@ -24,14 +24,17 @@ __all__ = ["Check", "check"]
 
 @dataclass
 class _Variable:
-    """Memory with a gradient that the kernel reads or writes, and a direction in it."""
+    """Memory with a gradient that the kernel reads or writes, and a direction in it. `places`, `ends`: which elements
+    stand for it before and after the kernel runs, see `numbers_in`."""
 
     name: str
     value: Any
+    places: Any
     start: Any
     weights: Any  # the gradient of the test's loss by what the kernel leaves there
     direction: Any
     gradient: Any = None
+    ends: Any = None
 
     @property
     def size(self) -> int:
@@ -77,16 +80,20 @@ def check(kernel: Any, *args: Any, seed: int = 0) -> Check:
                 f"kernel '{bound.__name__}' uses no memory that has a gradient: needs_grad=True makes it"
             )
         report = Check(bound.__name__)
-        kept = [(one, one.to_numpy()) for v in variables for one in (v.value, *v.value.companions.values())]
+        kept = [
+            (one, numbers_in(one, v.places), v.places)
+            for v in variables
+            for one in (v.value, *v.value.companions.values())
+        ]
         places = {one.place for uses in every for one in uses.writes}
         written = [Copy.of(every[0].memory(place, flat)) for place in places]
         try:
-            _test(report, bound, (*owner, *args), variables, written)
+            _test(report, bound, (*owner, *args), variables, written, seed)
         finally:
             for copy in written:
                 copy.put_back()
-            for one, numbers in kept:
-                put_numbers(one, numbers)
+            for one, numbers, places in kept:
+                put_numbers(one, numbers, places)
     print(report)
     return report
 
@@ -98,13 +105,14 @@ def _variables(every: Sequence[Uses], flat: Sequence[Any], random: np.random.Gen
         value = uses.memory(place, flat).owner
         if "grad" not in getattr(value, "companions", {}):
             raise ArgumentError(f"check takes fields and ndarrays, not {type(value).__name__}")
-        start = value.to_numpy()
+        places = places_of(value)
+        start = numbers_in(value)
         weights, direction = (random.uniform(-1.0, 1.0, start.shape).astype(start.dtype) for _ in range(2))
-        found.append(_Variable(uses.name(place), value, start, weights, direction))
+        found.append(_Variable(uses.name(place), value, places, start, weights, direction))
     return found
 
 
-def _test(report: Check, kernel: Any, args: Any, variables: list[_Variable], written: list[Copy]) -> None:
+def _test(report: Check, kernel: Any, args: Any, variables: list[_Variable], written: list[Copy], seed: int) -> None:
     present, key = program(), next_key(program())
 
     def run(one: Any) -> None:
@@ -116,23 +124,27 @@ def _test(report: Check, kernel: Any, args: Any, variables: list[_Variable], wri
         for copy in written:
             copy.put_back()
         for one in variables:
-            put_numbers(one.value, one.start)
+            put_numbers(one.value, one.start, one.places)
 
     def loss_at(moves: dict[int, Any]) -> float:
         restart()
         for k, move in moves.items():
-            put_numbers(variables[k].value, variables[k].start + move)
+            put_numbers(variables[k].value, variables[k].start + move, variables[k].places)
         run(kernel)
-        return float(sum((one.weights.astype(np.float64) * one.value.to_numpy()).sum() for one in variables))
+        return float(sum((one.weights.astype(np.float64) * numbers_in(one.value, one.ends)).sum() for one in variables))
 
     tape = Tape(clear_gradients=False)
     with tape:
         run(kernel)
     for one in variables:
+        one.ends = places_of(one.value)
+        if one.ends is not None:  # other elements than before
+            shape, random = elements_of(one.value), np.random.default_rng(seed)
+            one.weights = random.uniform(-1.0, 1.0, shape).astype(one.start.dtype)
         put_numbers(one.value.grad, one.weights)
     tape.grad()
     for one in variables:
-        one.gradient = one.value.grad.to_numpy()
+        one.gradient = numbers_in(one.value.grad, one.places)
     restart()
     for one in variables:  # what was not active has no derivative
         one.gradient = where_active(one.value, one.gradient)
@@ -151,9 +163,9 @@ def _dot_product(
         return
     restart()
     for one in variables:
-        put_numbers(one.value.dual, one.direction)
+        put_numbers(one.value.dual, one.direction, one.places)
     forward_mode()
-    duals = [one.value.dual.to_numpy().astype(np.float64) for one in variables]
+    duals = [numbers_in(one.value.dual, one.ends).astype(np.float64) for one in variables]
     forward = float(sum((one.weights * dual).sum() for one, dual in zip(variables, duals, strict=True)))
     terms = [one.gradient.astype(np.float64) * one.direction for one in variables]
     size = sum(np.abs(term).sum() for term in terms)

@@ -41,9 +41,9 @@ class Context(Listener, Protocol):
     def consume(self, values: Sequence[Any]) -> None:
         """A function in the block has used these values, which kernels have returned."""
 
-    def note(self, value: Any, box: Any, memory: Any, told: str) -> None:
+    def note(self, value: Any, box: Any, memory: Any, told: str, places: Any) -> None:
         """A function in the block has given Python a value from memory. It is in a box, too, which is an ndarray.
-        `told`: a warning, if it is no output of the function."""
+        `told`: a warning, if it is no output of the function. `places`: see `numbers_in`."""
 
     def plainly(self, launch: Any) -> AbstractContextManager[None]:
         """In the block, launches compute no duals: a function that computes those of `launch` runs, or with None a
@@ -110,7 +110,7 @@ class Block(Context):
     def consume(self, values: Sequence[Any]) -> None:
         """Nothing. (A `Context`.)"""
 
-    def note(self, value: Any, box: Any, memory: Any, told: str) -> None:
+    def note(self, value: Any, box: Any, memory: Any, told: str, places: Any) -> None:
         """Nothing. (A `Context`.)"""
 
     def operate(self, operation: Operation, run: Callable[[], Any]) -> Any:
@@ -266,7 +266,7 @@ class _Beside:
         del launch
         return run()
 
-    def note(self, value: Any, box: Any, memory: Any, told: str) -> None:
+    def note(self, value: Any, box: Any, memory: Any, told: str, places: Any) -> None:
         """Nothing. (A `Context`.)"""
 
 

@@ -19,6 +19,8 @@ from weft.lang.autodiff.recording import Recording
 from weft.lang.autodiff.selection import Call, Number, Selection, is_memory, shape_of_memory
 from weft.lang.autodiff.sparsity import Tracing
 from weft.lang.autodiff.transforms import Outputs, alone, named
+from weft.lang.autodiff.variables import called, places_of
+from weft.lang.errors import ArgumentError
 from weft.lang.kernels.draws import next_key, numbers_from
 from weft.lang.program.init import program
 
@@ -111,6 +113,12 @@ class _Jacobian:
             returned = self._run()
         self.memories = list(self.outputs.listed(returned))
         self.outputs.of(returned, lambda number: number, self.call.function)  # raises an error for what is no output
+        for one in (*self.variables, *self.memories):
+            if is_memory(one) and places_of(one) is not None:
+                raise ArgumentError(
+                    f"{called(one)} lies below a hash node, so that a Jacobian matrix has no numbers of its rows or "
+                    "columns: ti.ad.jvp and ti.ad.vjp multiply by it"
+                )
         self.shapes = [shape_of_memory(one) if is_memory(one) else _array(one).shape for one in self.memories]
         colours = [self._colours(k) for k in range(len(self.variables))]
         forward, reverse = sum(one.count for one in colours), sum(map(math.prod, self.shapes))
@@ -200,8 +208,7 @@ class _Jacobian:
         self.tracing.restart()
         recording = Recording(self.call.kernel, [one.name for one in self.variables if isinstance(one, Number)])
         for one in self.variables:
-            if not isinstance(one, Number):
-                recording.meet(one)
+            recording.choose(one)
         with recording:
             returned = self._run()
         memories, _ = self.outputs.of(returned, recording.box_of_result, self.call.function)

@@ -20,7 +20,7 @@ from weft.ir.symbols import COMPANIONS
 from weft.lang.autodiff.contexts import Context, active
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import Touch, Uses
-from weft.lang.autodiff.variables import called
+from weft.lang.autodiff.variables import called, places_of
 from weft.lang.calls.companions import with_companions
 from weft.lang.data.derived import ir_mode, nested_mode
 from weft.lang.data.ndarray import Ndarray
@@ -126,16 +126,16 @@ def _saved(made: Launch, uses: Uses) -> set[Any]:
     return {uses.memory(place, made.flat).key for place in uses.saved}
 
 
-def hand_out(value: Any, memory: Any, told: str = "") -> Any:
+def hand_out(value: Any, memory: Any, told: str = "", places: Any = None) -> Any:
     """Give a value that was read from memory to Python. The blocks around know that the object carries its
-    derivative. `told`: a warning, if it is no output of the function."""
+    derivative. `told`: a warning, if it is no output of the function. `places`: see `numbers_in`."""
     contexts = active()
     if contexts:
         box = MAKERS.ndarray(memory.dtype, np.shape(value))
         with unheard():
             box.from_numpy(np.asarray(value))
         for one in contexts:
-            one.note(value, box, memory, told)
+            one.note(value, box, memory, told, places_of(memory) if places is None else places)
     return value
 
 

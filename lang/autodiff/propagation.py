@@ -22,7 +22,7 @@ from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import uses_of
 from weft.lang.autodiff.nesting import again, heard_by, memory_in, refuse_third, run_derivative
 from weft.lang.autodiff.selection import Number
-from weft.lang.autodiff.variables import clear_element, put_numbers
+from weft.lang.autodiff.variables import clear_element, numbers_in, put_numbers
 from weft.lang.calls.boxes import can_box
 from weft.lang.calls.results import results_of
 from weft.lang.data.derived import derived, is_derived, with_siblings
@@ -64,7 +64,7 @@ class Propagation(Block):
             self._own = "jvp2"
             with suspended():
                 for memory in self._known.values():
-                    derived(memory, self._kind).from_numpy(derived(memory, kind).to_numpy())
+                    put_numbers(derived(memory, self._kind), numbers_in(derived(memory, kind)))
 
     def seed(self, variable: Any, direction: Any) -> None:
         """Set the dual of a variable."""
@@ -151,9 +151,9 @@ class Propagation(Block):
             self._losses.follow(kernel.__name__, uses, partial(flow_of, uses, launch.flat))
         return self._split(results, given)
 
-    def note(self, value: Any, box: Any, memory: Any, told: str) -> None:
+    def note(self, value: Any, box: Any, memory: Any, told: str, places: Any) -> None:
         """A function in the block has given Python a value from memory. (A `Context`.)"""
-        dual = self.dual(memory).to_numpy()
+        dual = numbers_in(self.dual(memory), places)
         self.results.append((value, dual.item() if dual.ndim == 0 else dual))
 
     def _split(self, results: Sequence[Any], given: Any) -> Any:

@@ -39,7 +39,7 @@ from weft.lang.autodiff.nesting import (
 from weft.lang.autodiff.propagation import Again, Propagation, carries_floats, float_results, owners_of
 from weft.lang.autodiff.recorder import Recorder
 from weft.lang.autodiff.selection import Number
-from weft.lang.autodiff.variables import clear_element, hand_on, put_numbers
+from weft.lang.autodiff.variables import clear_element, hand_on, numbers_in, places_of, put_numbers
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.calls.gradient_warnings import warn_at
 from weft.lang.data.derived import at_path, derived, kinds_of, with_siblings
@@ -91,6 +91,7 @@ class Recording(Recorder):
             one.enclose(self._kind)
         self._owners: dict[Hashable, Any] = {}  # the memory whose gradients are used
         self._read: dict[Hashable, Memory] = {}  # what the gradients read
+        self._places: dict[Hashable, Any] = {}  # which elements stand for a variable, see `places_of`
 
     @property
     def _mode(self) -> str:
@@ -143,8 +144,7 @@ class Recording(Recorder):
         gradient = plan.gradient
         uses, name = uses_of(gradient.instance), f"kernel '{kernel.__name__}'"
         self._meet_all(gradient)
-        # the duals of all that a kernel reads may matter to the duals of its gradients
-        needed = uses.reads if self._duals is None else uses.every_read
+        needed = uses.reads if self._duals is None else uses.every_read  # duals of all may matter to those of gradients
         own = uses.touched(uses.writes, gradient.flat)
         writes, reads = self._touched(own), self._touched(uses.touched(needed, gradient.flat))
         again = plan.again if self._repeats and plan.again else self._repeated(self._bind(kernel), args, keywords)
@@ -230,11 +230,11 @@ class Recording(Recorder):
             if any(one.value is value for value in values):
                 one.site = None
 
-    def note(self, value: Any, box: Any, memory: Any, told: str) -> None:
+    def note(self, value: Any, box: Any, memory: Any, told: str, places: Any) -> None:
         """A function in the block has given Python a value from memory. (A `Context`.)"""
         self.meet(box)
         self.meet(memory)
-        self._append(Record(partial(self._hand_on, box, memory)))
+        self._append(Record(partial(self._hand_on, box, memory, places)))
         self._results.append(_Result(value, box, "", None, told))
 
     def _run(self, record: Record, kernel: Any, call: Callable[..., Any], args: Any, keywords: Any) -> Any:
@@ -291,6 +291,12 @@ class Recording(Recorder):
         reads = self._touched(reads)
         super()._will_read_again(name, reads)
         self._read.update({touch.memory.key: touch.memory for touch in reads})
+
+    def choose(self, variable: Any) -> None:
+        """Note what is differentiated by, before the function runs."""
+        if not isinstance(variable, Number):
+            self.meet(variable)
+            self._places[memory_of(variable).key] = places_of(variable)
 
     def meet(self, memory: Any) -> None:
         """Note memory whose gradient is used."""
@@ -428,12 +434,12 @@ class Recording(Recorder):
         for path in self._paths:
             clear_element(at_path(target, path), index, part)
 
-    def _hand_on(self, target: Any, source: Any) -> None:
-        """The gradient of writing `source` to all elements of `target`."""
+    def _hand_on(self, target: Any, source: Any, places: Any = None) -> None:
+        """The gradient of writing `source` to all elements of `target`. `places`: see `numbers_in`."""
         for path in self._paths:
             grad, into = at_path(target, path), None if source is None else at_path(source, path)
             if grad is not None:
-                hand_on(grad, into)
+                hand_on(grad, into, places)
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 
@@ -467,16 +473,17 @@ class Recording(Recorder):
                     with_siblings(at_path(memory, path)).fill(0)
             for memory, weights in outputs:
                 grad = derived(memory, self._kind)
-                put_numbers(grad, grad.to_numpy() + weights)
+                put_numbers(grad, numbers_in(grad) + weights)
             run_back(self._records)
 
     def gradient(self, variable: Any, path: str = "") -> Any:
         """The gradient of a variable, or the dual of it, after `pull`: a Python number or a numpy array."""
         found = [at_path(one, path or self._kind) for one in self._memory_of(variable)]
-        value = functools.reduce(operator.add, [one.to_numpy() for one in found])
+        places = None if isinstance(variable, Number) else self._places.get(memory_of(variable).key)
+        value = functools.reduce(operator.add, [numbers_in(one, places) for one in found])
         if len(found) == 1:
             told = "" if isinstance(variable, Number) else lost_in_python(variable, self._kind)
-            return hand_out(value.item() if value.ndim == 0 else value, found[0], told)
+            return hand_out(value.item() if value.ndim == 0 else value, found[0], told, places)
         return value.item() if value.ndim == 0 else value
 
     def _memory_of(self, variable: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.lang.autodiff.variables import called
+from weft.lang.autodiff.variables import called, elements_of, numbers_in
 from weft.lang.calls.boxes import can_box
 from weft.lang.calls.matching import matched
 from weft.lang.data.derived import derived
@@ -138,12 +138,12 @@ def check_memory(value: Any, what: str) -> None:
 
 def shape_of_memory(value: Any) -> tuple[int, ...]:
     """The shape of the numbers of a field, an ndarray or a Number."""
-    return value.shape if isinstance(value, Number) else (*value.shape, *value.element_shape)
+    return value.shape if isinstance(value, Number) else elements_of(value)
 
 
 def numbers_of(memory: Any) -> Any:
     """The numbers in memory: a Python number for 0-D memory, else a new numpy array."""
-    numbers = memory.to_numpy()
+    numbers = numbers_in(memory)
     return numbers.item() if numbers.ndim == 0 else numbers
 
 
@@ -151,7 +151,7 @@ def direction_of(given: Any, variable: Any, what: str) -> Any:
     """An array with a number for each number of the variable. Raises ArgumentError if it does not fit."""
     shape = shape_of_memory(variable)
     if is_memory(given):
-        given = given.to_numpy()
+        given = numbers_in(given)
     if isinstance(given, Matrix):
         given = given.values
     try:

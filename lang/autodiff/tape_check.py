@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.ir.errors import WeftError
 from weft.lang.autodiff.differences import Check, compare_with_differences
-from weft.lang.autodiff.variables import called, companion_of, put_numbers, where_active
+from weft.lang.autodiff.variables import called, companion_of, numbers_in, places_of, put_numbers, where_active
 from weft.lang.autodiff.versions import Latest, Record
 
 __all__ = ["WrongGradient", "check_records"]
@@ -25,11 +25,12 @@ def check_records(records: Sequence[Record], loss: Any, variables: Sequence[Any]
     that the calls have overwritten. Memory has its present values afterwards. Raises WrongGradient."""
     report = Check("the calls on the tape")
     copies = [copy for record in reversed(records) for copy in reversed([*record.before, *record.after])]
-    present = [(one, one.to_numpy()) for one in variables]
+    present = [(one, numbers_in(one), places_of(one)) for one in variables]
     latest = Latest()
     for copy in copies:
         latest.put_back(copy)
-    starts = [one.to_numpy() for one in variables]
+    places = [places_of(one) for one in variables]  # which elements stand for them, see `numbers_in`
+    starts = [numbers_in(one) for one in variables]
     directions = list[Any]()
     for k, one in enumerate(variables):
         random = np.random.default_rng(k).uniform(-1.0, 1.0, starts[k].shape).astype(starts[k].dtype)
@@ -38,9 +39,9 @@ def check_records(records: Sequence[Record], loss: Any, variables: Sequence[Any]
     def loss_at(k: int, move: Any) -> float:
         for copy in copies:
             copy.put_back()
-        for one, start in zip(variables, starts, strict=True):
-            put_numbers(one, start)
-        put_numbers(variables[k], starts[k] + move)
+        for one, start, at in zip(variables, starts, places, strict=True):
+            put_numbers(one, start, at)
+        put_numbers(variables[k], starts[k] + move, places[k])
         for record in records:
             if record.forward is not None:
                 record.forward()
@@ -48,7 +49,7 @@ def check_records(records: Sequence[Record], loss: Any, variables: Sequence[Any]
 
     try:
         for k, one in enumerate(variables):
-            gradient = companion_of(one, "grad", "the field to check").to_numpy()
+            gradient = numbers_in(companion_of(one, "grad", "the field to check"), places[k])
             compare_with_differences(
                 report,
                 called(one).strip("'"),
@@ -58,7 +59,7 @@ def check_records(records: Sequence[Record], loss: Any, variables: Sequence[Any]
             )
     finally:
         latest.restore()
-        for one, numbers in present:
-            put_numbers(one, numbers)
+        for one, numbers, at in present:
+            put_numbers(one, numbers, at)
     if not report:
         raise WrongGradient(str(report))

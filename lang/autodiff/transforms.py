@@ -136,7 +136,7 @@ def vjp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
             variables = chosen.variables(call)
             recording = Recording(call.kernel, [one.name for one in variables if isinstance(one, Number)])
             for one in variables:
-                _meet(recording, one)
+                recording.choose(one)
             with recording:
                 returned = call.run()
             memories, values = outputs.of(returned, recording.box_of_result, function)
@@ -147,11 +147,12 @@ def vjp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
 
         def pull(weights: Any) -> Any:
             with alone("vjp"):
-                given = [direction_of(w, m, "the weights") for w, m in zip(outputs.split(weights, returned), memories)]
+                every = outputs.split(weights, returned)
                 latest = Latest()
                 for copy in kept:
                     latest.put_back(copy)
                 try:
+                    given = [direction_of(w, m, "the weights") for w, m in zip(every, memories, strict=True)]
                     recording.pull(list(zip(memories, given, strict=True)))
                     return chosen.joined([recording.gradient(one) for one in variables])
                 finally:
@@ -270,14 +271,11 @@ def _prepared(
             duals.seed(loss, np.zeros(elements_of(loss)))
         loss.fill(0)
     recording = Recording(call.kernel, [one.name for one in variables if isinstance(one, Number)], duals)
-    for one in (*variables, *([] if loss is None else [loss])):
-        _meet(recording, one)
+    for one in variables:
+        recording.choose(one)
+    if loss is not None:
+        recording.meet(loss)
     return call, variables, recording
-
-
-def _meet(recording: Recording, variable: Any) -> None:
-    if not isinstance(variable, Number):
-        recording.meet(variable)
 
 
 def _forward(call: Call, chosen: Selection, direction: Any) -> Propagation:

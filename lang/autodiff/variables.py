@@ -22,6 +22,8 @@ __all__ = [
     "elements_of",
     "fill_all",
     "hand_on",
+    "numbers_in",
+    "places_of",
     "put_numbers",
     "where_active",
 ]
@@ -73,34 +75,55 @@ def fill_all(variable: Any, number: float) -> None:
         variable.fill(number)
 
 
-def put_numbers(variable: Any, numbers: Any) -> None:
-    """Set the numbers of a field or ndarray, but not those of elements that are not active: they stay 0."""
-    if isinstance(variable, Field) and variable.describe().node is not None:
+def places_of(variable: Any) -> Any:
+    """The indices of the elements that stand for a field below a hash node, which has no array of all elements: the
+    active ones, in order. None for other memory, for which all elements stand."""
+    if isinstance(variable, Field) and variable.snode.node.is_unbounded:
+        return SPARSE.active(variable)
+    return None
+
+
+def numbers_in(variable: Any, places: Any = None) -> Any:
+    """A new array of the numbers of a field or ndarray: of all elements, or of those that stand for it (`places_of`).
+    `places`: those that stood for it before."""
+    now = places_of(variable)
+    return variable.to_numpy() if now is None else SPARSE.read(variable, now if places is None else places)
+
+
+def put_numbers(variable: Any, numbers: Any, places: Any = None) -> None:
+    """Set the numbers of a field or ndarray, but not those of elements that are not active: they stay 0. `numbers` and
+    `places` are as `numbers_in` has them."""
+    now = places_of(variable)
+    if now is not None and places is not None:
+        here = SPARSE.among(places, now)
+        SPARSE.write(variable, places[here], numbers[here])
+    elif now is not None:
+        SPARSE.write(variable, now, numbers)
+    elif isinstance(variable, Field) and variable.describe().node is not None:
         SPARSE.put_active(variable, numbers)
     else:
         variable.from_numpy(numbers)
 
 
-def hand_on(grad: Any, into: Any) -> None:
+def hand_on(grad: Any, into: Any, places: Any = None) -> None:
     """The gradient of setting all elements of a field or ndarray to those of another one: `into`, the gradient of the
     source, takes what is in `grad`, which becomes 0. `into` is None for a source without a gradient. What is not active
-    in the source takes nothing."""
-    if into is None:
-        grad.fill(0)
-    elif isinstance(into, Field) and into.describe().node is not None:
+    in the source takes nothing. `places`: of an array that `numbers_in` gave."""
+    if into is not None and isinstance(grad, Field) and isinstance(into, Field) and into.describe().node is not None:
         indices = SPARSE.active(into)
         numbers = SPARSE.read(grad, indices + np.array(grad.offset, np.int64) - np.array(into.offset, np.int64))
         grad.fill(0)
         SPARSE.write(into, indices, SPARSE.read(into, indices) + numbers)
-    else:
-        numbers = grad.to_numpy()
-        grad.fill(0)
-        into.from_numpy(into.to_numpy() + numbers)
+        return
+    numbers = None if into is None else numbers_in(grad)
+    grad.fill(0)
+    if into is not None:
+        put_numbers(into, numbers_in(into, places) + numbers, places)
 
 
 def where_active(variable: Any, numbers: Any) -> Any:
     """These numbers, one for each number of a field or ndarray, with 0 for those that are not active."""
-    if not isinstance(variable, Field) or variable.describe().node is None:
+    if not isinstance(variable, Field) or variable.describe().node is None or places_of(variable) is not None:
         return numbers
     found, at = np.zeros_like(numbers), SPARSE.active(variable) - np.array(variable.offset, np.int64)
     found[tuple(at.T)] = numbers[tuple(at.T)]
@@ -118,7 +141,10 @@ def clear_element(derived: Any, index: tuple[int, ...], part: Any) -> None:
 
 
 def elements_of(variable: Any) -> tuple[int, ...]:
-    """The shape of all numbers of a field, an ndarray or a tensor: that of `variable.to_numpy()`."""
+    """The shape of all numbers of a field, an ndarray or a tensor: that of `numbers_in(variable)`."""
     if _is_tensor(variable):
         return tuple(variable.shape)
+    places = places_of(variable)
+    if places is not None:
+        return (len(places), *variable.element_shape)
     return (*variable.shape, *variable.element_shape)

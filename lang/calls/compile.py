@@ -23,6 +23,7 @@ from weft.lang.calls.exclusive import Exclusive, takes_turns
 from weft.lang.calls.parameters import ArrayParameter, Parameter
 from weft.lang.calls.results import giver, results_of
 from weft.lang.checks.tally import skipped
+from weft.lang.data.derived import Lacking
 from weft.lang.errors import ArgumentError
 from weft.lang.functions.captures import Captures
 from weft.lang.logs.compilations import trace_of
@@ -64,6 +65,7 @@ class Instance:
         self.run: Any = run
         self.results, self.captures = tuple(results), captures
         self.trees = [weakref.ref(one) for one in trees]
+        self._grown = [one.grown for one in trees]
         self._addresses: list[int] | None = None
         own = arguments[len(arguments) - len(parameters) :]  # without the object of a method
         self._packs = [(k, p.pack) for k, (p, a) in enumerate(zip(parameters, own, strict=True)) if a.type is not None]
@@ -91,7 +93,15 @@ class Instance:
         for ref in self.trees:
             if ref() is None:
                 return False
-        return not self.captures.changed()
+        return self.fits() and not self.captures.changed()
+
+    def fits(self) -> bool:
+        """Whether the layout of each field tree is the one that it was compiled for, see `FieldTree.grow`."""
+        for ref, grown in zip(self.trees, self._grown):
+            tree = ref()
+            if tree is not None and tree.grown != grown:
+                return False
+        return True
 
     def overlap(self, args: Sequence[Any], with_fields: bool = False) -> bool:
         """Whether some of these arguments overlap although the code assumes that they do not: with one another or, if
@@ -136,6 +146,8 @@ class Instance:
 
     def memory(self) -> list[tuple[int, Any]]:
         """The address of each tree, and the object that owns the memory. Raises an error if a tree was destroyed."""
+        if not self.fits():
+            raise FieldDropped("a field that this launch uses lies in other memory now: make the launch anew")
         if self._addresses is None:
             self._addresses = [_address(ref()) for ref in self.trees]
         return [(address, _buffer(ref())) for address, ref in zip(self._addresses, self.trees)]
@@ -213,7 +225,12 @@ def _translate(
     piece: int | None = None,
 ) -> Translation:
     with ScopedProfiler("translate", COMPILE), trace.stage("translate"):
-        translation = translate_kernel(function, arguments, tuple(results), program.config, mode, piece)
+        while True:
+            try:
+                translation = translate_kernel(function, arguments, tuple(results), program.config, mode, piece)
+                break
+            except Lacking as lacking:
+                lacking.supply()
     _refuse_writes(translation, arguments)
     return translation
 

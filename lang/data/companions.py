@@ -113,14 +113,14 @@ class Waiting:
                 for kind in kinds:
                     companion = getattr(made, kind) if offered else made.companions.get(kind)
                     if companion is not None and not companion.placed:
-                        companion.attach(self._twin(kind, node), tree, offset)
+                        companion.attach(self.twin(kind, node), tree, offset)
 
     def close(self, tree: Any) -> None:
         """Place what has no place yet, because the layout of the tree is computed."""
         self.place(tree)
         self._fields = []
 
-    def _twin(self, kind: str, node: Node) -> Node:
+    def twin(self, kind: str, node: Node) -> Node:
         """The dense node beside `node` that holds its companions of this kind. (The root has one cell, and no twin.)"""
         if node.parent is None or node.kind != "dense":
             return node

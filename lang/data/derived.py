@@ -2,7 +2,8 @@
 
 They differentiate by every field and ndarray of floats that a function uses, whether or not it was made with
 `needs_grad` or `needs_dual`. A gradient or dual that the program made is used as it is. One that is missing is made
-here, in a tree of its own, and stays with its field.
+here, and stays with its field. That of a dense field has a tree of its own. That of a sparse field must lie in its
+cells, so the tree of the field grows (`FieldTree.grow`): all of its fields get one then.
 
 A *mode* of a kernel ends with `*` in that case: "vjp*" for "vjp". A `-` in it says that a part of it uses only what the
 program made: "vjp-.vjp2*" is reverse mode of `kernel.grad`."""
@@ -10,11 +11,10 @@ program made: "vjp-.vjp2*" is reverse mode of `kernel.grad`."""
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
-from weft.ir.errors import WeftError
 from weft.ir.symbols import COMPANIONS
-from weft.lang.data.companions import KINDS
 from weft.lang.data.field import Field, MatrixField, ScalarField
 from weft.lang.data.field_tree import FieldTree
 from weft.lang.data.ndarray import Ndarray
@@ -22,6 +22,7 @@ from weft.lang.data.snode_api import shaped_node
 from weft.lang.values.makers import MAKERS
 
 __all__ = [
+    "Lacking",
     "at_path",
     "derived",
     "derived_fields",
@@ -30,6 +31,7 @@ __all__ = [
     "is_full",
     "kinds_of",
     "nested_mode",
+    "path_of",
     "suffix_of",
     "with_siblings",
 ]
@@ -72,8 +74,83 @@ def derived_fields(of: Any, mode: str) -> list[tuple[str, Any]]:
     kinds = [kind for kind in kinds_of(mode) if "." not in kind]
     if of.role in kinds:
         kinds = kinds[kinds.index(of.role) + 1 :]
-    found = [(kind, derived(of, kind) if is_full(mode, kind) else of.companions.get(kind)) for kind in kinds]
+    full = [kind for kind in kinds if is_full(mode, kind)]
+    if any(lacks(of, kind) for kind in full):
+        raise Lacking(of, mode)
+    found = [(kind, derived(of, kind) if kind in full else of.companions.get(kind)) for kind in kinds]
     return [(kind, one) for kind, one in found if one is not None]
+
+
+class Lacking(BaseException):
+    """A kernel in this mode needs companions of the fields of a sparse tree. While it is translated, the layout of the
+    tree must not change. (It is no error, so no code that handles errors catches it.)"""
+
+    def __init__(self, of: Any, mode: str) -> None:
+        super().__init__(of, mode)
+        self.of, self.mode = of, mode
+
+    def supply(self) -> None:
+        """Make the companions."""
+        grow(self.of.describe().tree, kinds_of(self.mode), self.mode)
+
+
+def lacks(of: Any, kind: str) -> bool:
+    """Whether a sparse field has no such companion, so that its tree must grow."""
+    if not of.dtype.is_float or kind in of.companions or of.describe().node is None:
+        return False
+    slot = of._slots[0]
+    return kind not in (slot.whole or slot).made
+
+
+def grow(tree: FieldTree, paths: Sequence[str], mode: str = "") -> None:
+    """Make the companions at these paths, of all sparse fields of floats of a tree that lack them. They lie in the
+    cells of the fields. A part of the `mode` may use only what the program made."""
+    whole = [with_siblings(one) for one in list(tree.fields.values())]
+    owners = {one._slots[0]: one for one in whole if not one.role and one.dtype.is_float}
+
+    def add() -> None:
+        for path in paths:
+            *above, kind = path.split(".")
+            for owner in owners.values() if not mode or is_full(mode, kind) else ():
+                of = owner
+                for step in above:
+                    of = None if of is None else _known(of, step)
+                if of is not None and _known(of, kind) is None and _is_inside(of, tree):
+                    _place_beside(of, kind, tree)
+
+    tree.grow(add)
+
+
+def _known(of: Any, kind: str) -> Any:
+    """The companion of a whole field. None if it has none yet."""
+    slot, own = of._slots[0], of.companions.get(kind)
+    return (slot.whole or slot).made.get(kind) if own is None else own
+
+
+def _is_inside(of: Any, tree: FieldTree) -> bool:
+    """Whether a field lies in cells of a tree that may be inactive."""
+    slot = of._slots[0]
+    return slot.tree is tree and slot.node.above() is not None
+
+
+def _place_beside(of: Any, kind: str, tree: FieldTree) -> None:
+    """Make a companion of a whole field, in the cell in which the field lies."""
+    whole, name = of._slots[0].whole, f"{of.name}.{kind}" if of.name else ""
+    made = ScalarField(of.dtype, name) if whole is None else MatrixField(whole.inner, of.dtype, name)
+    for mine, own in zip(made._slots, of._slots, strict=True):
+        mine.attach(tree.companions.twin(kind, own.node.parent), tree, own.offset)
+        assert mine.node is not None
+        tree.fields[mine.node] = made
+    (whole or of._slots[0]).made[kind] = _owned(made, kind, of)
+
+
+def path_of(of: Any) -> str:
+    """The path of a companion from the field that the program made: "grad.dual" of the dual of its gradient."""
+    found, owner = list[str](), of
+    while owner is not None and owner.role:
+        found.insert(0, owner.role)
+        owner = owner._owner()
+    return ".".join(found)
 
 
 def with_siblings(of: Any) -> Any:
@@ -132,16 +209,11 @@ def derived(of: Any, kind: str) -> Any:
 
 
 def _made(keeper: Any, kind: str, of: Any, make: Any) -> Any:
-    """The companion of what `keeper` stands for: a component, or all components of a field. Raises WeftError for a
-    sparse field, whose companions must lie in its cells."""
-    if of.describe().node is not None:
-        what = {"grad": "gradient", "dual": "dual"}.get(kind, "second derivative")
-        advice = f"make it with needs_{kind}=True" if kind in KINDS else "use dense nodes for it"
-        called = f"'{of.name}'" if of.name else "here"
-        raise WeftError(
-            f"the sparse field {called} has no {what}, and none can be made now, because that of a sparse field lies "
-            f"in its cells: {advice}"
-        )
+    """The companion of what `keeper` stands for: a component, or all components of a field. That of a sparse field lies
+    in its cells."""
+    if lacks(of, kind):
+        path = path_of(of)
+        grow(of.describe().tree, [f"{path}.{kind}" if path else kind])
     with of.describe().tree.program.lock:
         if kind not in keeper.made:
             made = make(f"{of.name}.{kind}" if of.name else "")

@@ -142,7 +142,7 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
     def describe(self) -> FieldSymbolParts:
         """Describe where the field lies in memory. This finalizes its tree. Raises FieldError if the field is not
         placed or was destroyed, or if its components are in different trees or in nodes of different layout."""
-        if self._parts is None:
+        if self._parts is None or self._parts.grown != self._parts.tree.grown:
             self._parts = self._measure()
         self._parts.tree.check(self._label())
         return self._parts
@@ -156,6 +156,7 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
             raise FieldError(f"the components of {self._label()} must all be placed in one SNode tree")
         from weft.lang.data.symbol_parts import FieldSymbolParts, path_of  # not needed to read elements
 
+        grown = tree.grown
         places: list[PlaceLayout] = [tree.layout.places[slot.node] for slot in self._slots if slot.node is not None]
         path = path_of(places, tensor(self._dtype, self._inner) if self._inner else self._dtype)
         if path is None:
@@ -163,7 +164,9 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
         if self._derives:
             tree.companions.used[self._derives].add(self)
         first = places[0]
-        return FieldSymbolParts(self.name, first.shape, path, self.offset, first.order, tree, first.node, first.memory)
+        return FieldSymbolParts(
+            self.name, first.shape, path, self.offset, first.order, tree, first.node, first.memory, grown
+        )
 
     def _node(self) -> Node:
         owner = None if self.placed or self._owner is None else self._owner()

@@ -21,7 +21,7 @@ from weft.lang.data.reserved import ReservedMemory
 from weft.lang.data.shadows import ShadowTree, shadows_kept
 from weft.lang.data.sparse_access import SPARSE
 from weft.lang.logs.topics import MEMORY
-from weft.lang.program.init import program
+from weft.lang.program.init import compiling, program
 from weft.runtime.epochs import keep
 from weft.runtime.live_objects import LiveObjects
 
@@ -67,6 +67,7 @@ class FieldTree:
         self._buffer: Any = None
         self._shadows: dict[str, ShadowTree] = {}
         self._reserved: list[ReservedMemory] = []  # the memories of the layout after the first one
+        self.grown = 0  # how often places were added after the layout was computed, see `grow`
         self.companions = Waiting()
         self.node = Node("root")
         self.of_root = False  # whether it was begun as `ti.root`
@@ -87,12 +88,15 @@ class FieldTree:
     def layout(self) -> TreeLayout:
         """The computed layout. This finalizes the tree."""
         if self._layout is None:
-            from weft.ir.storage.layout import layout_tree
-
             with self.program.lock:
                 self.companions.close(self)
-                self._layout = self._layout or layout_tree(self.node, self._most())
+                self._layout = self._layout or self._laid()
         return self._layout
+
+    def _laid(self) -> TreeLayout:
+        from weft.ir.storage.layout import layout_tree  # not needed to declare fields
+
+        return layout_tree(self.node, self._most())
 
     def _most(self) -> int:
         """The most bytes of address space that a pool and its book take together."""
@@ -196,6 +200,21 @@ class FieldTree:
                 made = ShadowTree(self.program, f"{kind} of {self._label()}", self.layout.size, self.layout.reach)
                 self._shadows.setdefault(kind, made)
         return self._shadows[kind]
+
+    def grow(self, add: Callable[[], None]) -> None:
+        """Add places to a sparse tree whose layout is computed, by `add`. Elements keep their values, and cells stay
+        active. Their memory is another one then, and kernels are compiled anew."""
+        with compiling, self.program.lock:
+            found = SPARSE.contents(self) if self.in_use else None
+            add()
+            self.grown += 1  # first, so that nothing uses the old memory any more
+            self._let_go()
+            self._shadows, self._reserved = {}, []
+            self._layout = self._laid()
+            for reader in self.readers:
+                reader.forget()
+            if found is not None:
+                SPARSE.put_contents(self, found)
 
     def destroy(self) -> None:
         """Free the memory. Every later use of its fields raises FieldError, and so does destroying it again."""

@@ -21,6 +21,12 @@ class ReservedMemory:
         self._buffer: Any = None
 
     @property
+    def grown(self) -> int:
+        """That of the tree; -1 if the tree is gone."""
+        tree = self._tree()
+        return -1 if tree is None else int(tree.grown)
+
+    @property
     def tree(self) -> Any:
         """The tree."""
         return self._tree()

@@ -42,9 +42,12 @@ class SparseAccess:
     count: Callable[[Any, Any], int]  # (tree, node): the number of active cells
     put_active: Callable[[Any, Any], None]  # (x, numpy array): sets the active elements to those of the array
     cells: Callable[[Any], Any]  # (tree): its `ActiveCells`
+    among: Callable[[Any, Any], Any]  # (indices, indices): which of the first ones are among the others
     set_cells: Callable[[Any, Any], None]  # (tree, ActiveCells): makes these active, and no others
     gradients: Callable[[Any], Any]  # (tree): the gradients that lie in its cells
     put_gradients: Callable[[Any], None]  # (what `gradients` has returned): sets those whose cells are active
+    contents: Callable[[Any], Any]  # (tree): which cells are active, and all elements
+    put_contents: Callable[[Any, Any], None]  # (tree, what `contents` has returned): the same again
     dropped: Callable[[Any, Any, str], Any]  # (tree, ActiveCells, kind): a field whose companions would be lost
 
 

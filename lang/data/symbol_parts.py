@@ -18,7 +18,8 @@ __all__ = ["FieldSymbolParts", "path_of"]
 @dataclass(frozen=True, eq=False)
 class FieldSymbolParts:
     """The parts of a kernel's FieldSymbol for this field. The FieldSymbol has a number in place of `tree`. `node` is
-    the nearest sparse node above the field, `memory` the number of the memory of the tree in which its elements lie."""
+    the nearest sparse node above the field, `memory` the number of the memory of the tree in which its elements lie,
+    `grown` that of the tree when this was described."""
 
     name: str
     shape: tuple[int, ...]
@@ -28,6 +29,7 @@ class FieldSymbolParts:
     tree: FieldTree
     node: Node | None = None
     memory: int = 0
+    grown: int = 0
 
     @property
     def dtype(self) -> Type:

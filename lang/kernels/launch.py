@@ -60,7 +60,17 @@ class Launch:
         if self._python is not None:
             return self._python()
         watching.launch_begins()
+        if not self.instance.fits():
+            self._find()
         return self.instance.launch(self._values)
+
+    def _find(self) -> None:
+        """Find the code again, because fields lie in other memory now."""
+        kernel, flat = self.kernel, self.flat
+        instance = kernel._instance(self.program, self.owner, flat)
+        overlap = instance.overlap(flat, True)
+        self.instance = kernel._careful(self.program, instance, self.owner, flat) if overlap else instance
+        self._values, self._trees = self.instance.packed(flat), [tree() for tree in self.instance.trees]
 
 
 class Target:

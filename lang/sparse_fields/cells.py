@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.storage.snode import SNode as Node
-from weft.lang.data.derived import with_siblings
+from weft.lang.data.derived import path_of, with_siblings
 from weft.lang.data.field_tree import FieldTree, nodes_below
 from weft.lang.data.snode_api import SNode
 from weft.lang.data.sparse_access import ActiveCells
@@ -19,7 +19,7 @@ from weft.lang.values.builtins import activate, deactivate, static
 from weft.lang.values.kinds import Constant, LongTable, i64
 from weft.lang.values.matrix import Vector
 
-__all__ = ["cells", "dropped", "gradients", "put_gradients", "set_cells"]
+__all__ = ["among", "cells", "contents", "dropped", "gradients", "put_contents", "put_gradients", "set_cells"]
 
 
 @func
@@ -54,9 +54,10 @@ def cells(tree: FieldTree) -> ActiveCells:
     return ActiveCells({node: _found(tree, node, field) for node, field in _nodes(tree)})
 
 
-def set_cells(tree: FieldTree, wanted: ActiveCells) -> None:
-    """Activate and deactivate cells so that these are active. What stays active keeps its values."""
-    if not tree.in_use:
+def set_cells(tree: FieldTree, wanted: ActiveCells, fresh: bool = False) -> None:
+    """Activate and deactivate cells so that these are active. What stays active keeps its values. `fresh`: nothing is
+    active yet."""
+    if not (tree.in_use or fresh):
         return
     for node, field in _nodes(tree):
         goal, now = wanted.of(node), _found(tree, node, field)
@@ -80,18 +81,42 @@ def dropped(tree: FieldTree, wanted: ActiveCells, kind: str) -> Any:
         for one in _fields_below(tree, node) if len(extra) else ():
             if one.role == kind:
                 indices = active(one)
-                gone = _isin(_cells_of(one, node, indices), extra)
+                gone = among(_cells_of(one, node, indices), extra)
                 if read(one, indices[gone]).any():
                     return one._owner()
     return None
 
 
+def contents(tree: FieldTree) -> tuple[ActiveCells, list[tuple[Any, Any, Any]]]:
+    """Return which cells are active, and of each field its elements: those that are active, or all, with their marks
+    (`data/marks.py`)."""
+    found = list[tuple[Any, Any, Any]]()
+    for one in _fields_below(tree, tree.node):
+        window = one._window()
+        marks = None if one._marks is None else np.array(one._marks)
+        found.append((one, np.array(window) if one.describe().node is None else window.saved(), marks))
+    return cells(tree), found
+
+
+def put_contents(tree: FieldTree, found: tuple[ActiveCells, list[tuple[Any, Any, Any]]]) -> None:
+    """Set such cells and elements in a tree that has no memory yet."""
+    set_cells(tree, found[0], fresh=True)
+    for one, numbers, marks in found[1]:
+        window = one._window()
+        if one.describe().node is None:
+            window[...] = numbers
+        elif len(numbers.indices):
+            write(one, numbers.indices, numbers.values)
+        if marks is not None:
+            one._marks[...] = marks
+
+
 def gradients(tree: FieldTree) -> list[tuple[Any, Any, Any]]:
-    """Return the gradients that lie in active cells of a tree: of each field the gradient, and the indices and values
-    of its elements."""
+    """Return the gradients, and the duals of gradients, that lie in active cells of a tree: of each field such a field,
+    and the indices and values of its elements."""
     found = list[tuple[Any, Any, Any]]()
     for one in _fields_below(tree, tree.node) if tree.in_use else ():
-        if one.role == "grad" and one.describe().node is not None:
+        if path_of(one).startswith("grad") and one.describe().node is not None:
             indices = active(one)
             found.append((one, indices, read(one, indices)))
     return found
@@ -100,7 +125,7 @@ def gradients(tree: FieldTree) -> list[tuple[Any, Any, Any]]:
 def put_gradients(found: list[tuple[Any, Any, Any]]) -> None:
     """Set such gradients again where their cells are active."""
     for one, indices, values in found:
-        here = _isin(indices, active(one))
+        here = among(indices, active(one))
         write(one, indices[here], values[here])
 
 
@@ -114,7 +139,7 @@ def _set_lists(tree: FieldTree, node: Node, field: Any, goal: Any, extra: Any, m
         kept = list[tuple[Any, Any, Any]]()
         for one in _fields_below(tree, node):
             indices = active(one)
-            indices = indices[_isin(_cells_of(one, node, indices), goal)]
+            indices = indices[among(_cells_of(one, node, indices), goal)]
             kept.append((one, indices, read(one, indices)))
         deactivate_all(tree, [node])
         for one, indices, values in kept:
@@ -170,8 +195,8 @@ def _keys(indices: Any) -> Any:
     return rows.view([("", np.int64)] * rows.shape[1]).reshape(-1)
 
 
-def _isin(indices: Any, others: Any) -> Any:
-    """Which rows are among others."""
+def among(indices: Any, others: Any) -> Any:
+    """Return which of these indices are among others."""
     if not len(others) or not len(indices):
         return np.zeros(len(indices), bool)
     return np.isin(_keys(indices), _keys(others))
@@ -179,4 +204,4 @@ def _isin(indices: Any, others: Any) -> Any:
 
 def _without(indices: Any, others: Any) -> Any:
     """The rows that are not among others."""
-    return np.ascontiguousarray(indices[~_isin(indices, others)])
+    return np.ascontiguousarray(indices[~among(indices, others)])

@@ -165,6 +165,36 @@ def test_random_series(ti):
             assert abs(slope - mine[place]) < 1e-6 * (1 + abs(slope)), (told, place, slope, mine[place])
 
 
+@pytest.mark.filterwarnings("ignore:.*lost where the block has deactivated")
+def test_random_hessians(ti):
+    """Second derivatives of such series against differences of gradients, in both orders of the two modes."""
+    made, rng = Program(ti), Random("sparse Hessians")
+    names = [name for name in made.acts if name != "append"]
+    for _ in range(draws(16)):
+        acts = ["total", *(rng.choice(names) for _ in range(rng.randint(2, 6))), "total", "lists"]
+        memory = rng.choice([None, "12 kB"])
+        x = {place: rng.uniform(0.2, 1.0) for place in rng.sample(range(N), 4)}
+        w, along = (np.array([rng.uniform(0.5, 1.5) for _ in range(4)]) for _ in range(2))
+
+        def f(acts=acts, memory=memory):
+            for k in range(len(acts)) if memory is None else ti.ad.steps(len(acts), memory=memory):
+                made.acts[acts[k]]()
+
+        def gradient(w, x=x, f=f):
+            made.start(x, w)
+            return ti.ad.grad(f, made.w, made.loss)()
+
+        made.start(x, w)
+        found = ti.ad.hvp(f, made.w, made.loss)(along)
+        far = 1e-5
+        slope = (gradient(w + far * along) - gradient(w - far * along)) / (2 * far)
+        np.testing.assert_allclose(found, slope, rtol=1e-6, atol=1e-6, err_msg=f"{acts} {memory}")
+        made.start(x, w)
+        first = ti.ad.grad(f, made.w, made.loss)() @ along
+        made.start(x, w)
+        assert ti.ad.jvp(f, made.w, made.loss)(along)[1] == pytest.approx(first, rel=1e-10), acts
+
+
 @pytest.mark.parametrize("kind", ["pointer", "hash", "list"])
 def test_gradients_in_cells_that_steps_make_again(ti, kind):
     """Steps are made again from a checkpoint at which the cells are not active in which gradients lie already."""
