@@ -20,7 +20,7 @@ from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.symbols import FieldSymbol
 from weft.ir.types import Prim, i32, i64
 
-__all__ = ["blocks_only", "elements_of", "run_serially", "visits_cells"]
+__all__ = ["blocks_only", "elements_of", "keep_random_numbers", "run_serially", "visits_cells"]
 
 
 def blocks_only(loop: Op) -> Op | None:
@@ -63,6 +63,14 @@ def run_serially(loop: ops.ParallelFor | ops.StructFor) -> None:
         block.unlink(op)
         build.add(op)
     loop.erase()
+
+
+def keep_random_numbers(loop: ops.ParallelFor | ops.StructFor) -> None:
+    """Make the random numbers of a loop that another pass makes serial those of its iterations."""
+    if not loop.body.args or not any(isinstance(op, (ops.Random, ops.RandomAt)) for op in loop.walk()):
+        return  # (a field without axes has one iteration, the first one)
+    box, order = _box(Builder.at(loop), loop)
+    _number(loop.body, [loop.body.args[axis] for axis in order], [box[axis] for axis in order])
 
 
 def _box(build: Builder, loop: ops.ParallelFor | ops.StructFor) -> tuple[list[tuple[Value, Value]], list[int]]:

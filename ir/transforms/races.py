@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from weft.ir import ops
 from weft.ir.addresses import element_steps, root_of
 from weft.ir.alias import Access, is_access
+from weft.ir.autodiff.serial import keep_random_numbers
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value, pointee
 from weft.ir.passes import pass_
@@ -48,6 +49,7 @@ def races(root: ops.Kernel, config: CompileConfig) -> bool:
     watch = _Watch(root, table)
     loops = [op for op in root.body if isinstance(op, _LOOPS)]
     for loop in loops:
+        keep_random_numbers(loop)
         watch.all(loop)
         watch.loop(loop)
     if watch.in_function:

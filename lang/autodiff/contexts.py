@@ -24,10 +24,11 @@ class Context(Listener, Protocol):
     """An open block. `records`: it is a tape, and `insert` records a call with this gradient. `has_duals`: launches in
     it compute duals. `whole`: it differentiates a whole function, so that no other block may be in it, but blocks that
     `nests` of functions that compute derivatives. `shares`: its gradients may read the records of a launch that another
-    tape has made."""
+    tape has made. `validates`: launches in it are checked for races."""
 
     records: bool
     shares: bool
+    validates: bool
     has_duals: bool
     whole: bool
     nests: bool
@@ -89,6 +90,7 @@ class Block(Context):
     whole = False
     nests = False
     shares = False
+    validates = False
     _token: Token[tuple[Listener, ...]] | None = None
 
     def plainly(self, launch: Any) -> AbstractContextManager[None]:
@@ -243,7 +245,7 @@ def constant() -> Generator[None]:
 class _Beside:
     """A tape that does not record."""
 
-    records = shares = False
+    records = shares = validates = False
 
     def __init__(self, tape: Context) -> None:
         self.launch = self.beside = tape.beside

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from weft.lang.autodiff.clearing import clear_all_gradients
-from weft.lang.autodiff.contexts import suspended
+from weft.lang.autodiff.contexts import active, suspended
 from weft.lang.autodiff.cutting import Derivatives, Plan, plan_of
 from weft.lang.autodiff.lost import Losses
 from weft.lang.autodiff.memory import memory_of
@@ -65,7 +66,8 @@ class Tape(Recorder):
 
     A kernel may store a value that carries a derivative to a field or array without a gradient. If a later kernel reads
     it on the way to memory with a gradient, that part of the derivative is lost. The tape gives a GradientWarning with
-    the line, and with `validation=True` raises LostDerivative.
+    the line, and with `validation=True` raises LostDerivative. With `validation=True`, launches are also checked for
+    races, as `init(check_races=True)` does it, which is slow. Raises DataRace with both lines.
 
     `grad_check` lists fields and ndarrays whose gradients the end compares with differences: it runs the recorded
     kernels again, four times for each. Use f64. Raises WrongGradient, which names the elements, if they differ.
@@ -99,7 +101,9 @@ class Tape(Recorder):
         super().__init__(versions, Losses(validation), bounds=save and not self._checked)
         self._sites = Sites(versions)
         self._repeat: Repeat | None = None  # the launches that are expected
-        self._traced: list[Traced] | None = None if self._checked or loss is None else []  # for the next tape
+        # for the next tape
+        self._traced: list[Traced] | None = None if self._checked or loss is None or validation else []
+        self.validates = validation
 
     def begin(self) -> None:
         """Clear the gradients and the loss. (Of `Block`.)"""
@@ -229,7 +233,13 @@ class Tape(Recorder):
         return result
 
     def _plan(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Plan:
-        return plan_of(self, kernel, call, args, keywords, Derivatives(), self._sites.find, again=self._repeats)
+        plan = plan_of(self, kernel, call, args, keywords, Derivatives(), self._sites.find, again=self._repeats)
+        contexts = active()
+        launches = not plan.pieces and plan.again is None and (not contexts or contexts[0] is self)
+        if launches and any(one.validates for one in (self, *contexts)):
+            checked = kernel.related("", (), kernel.piece, checks=True)
+            return replace(plan, run=checked.run, launched=checked)
+        return plan
 
     def replace(self, launch: Any, gradient: Callable[[], Any]) -> None:
         """Record a launch whose gradient the program has written. It may need all that the kernel accesses. (A

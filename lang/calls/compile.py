@@ -172,21 +172,24 @@ def compile_instance(
     results: Sequence[Any],
     mode: str = "",
     piece: int | None = None,
+    config: CompileConfig | None = None,
 ) -> Instance:
     """Compile a kernel, or a piece of it, or its derivative in a mode of MODES (`symbols.py`), for the device of the
-    program: translate it, then find it in the disk cache or compile it. WEFT_DUMP and WEFT_TIME print the steps."""
+    program: translate it, then find it in the disk cache or compile it. `config`: None for that of the program.
+    WEFT_DUMP and WEFT_TIME print the steps."""
+    config = program.config if config is None else config
     trace = trace_of(program, function.__name__)
     trace.listener = _listener()
     with ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
         with uncollected():
-            translation = _translate(program, function, arguments, results, mode, trace, piece)
-            kept = not (trace.active or _watches(program) or program.verifies_results)
+            translation = _translate(config, function, arguments, results, mode, trace, piece)
+            kept = not (trace.active or _watches(config) or program.verifies_results)
             entry = entry_of(program, translation.tree) if kept else None
         run = None if entry is None else _found(program, entry)
         found = run is not None
         if run is None:
             with uncollected(), program.seats:
-                run, artifact = _compile(program, translation, trace, entry)
+                run, artifact = _compile(program, config, translation, trace, entry)
         else:
             artifact = run.artifact
     if CACHE.on and entry is not None:
@@ -216,7 +219,7 @@ def _listener() -> Listener | None:
 
 
 def _translate(
-    program: Any,
+    config: CompileConfig,
     function: Callable[..., Any],
     arguments: Sequence[Argument],
     results: Sequence[Any],
@@ -227,7 +230,7 @@ def _translate(
     with ScopedProfiler("translate", COMPILE), trace.stage("translate"):
         while True:
             try:
-                translation = translate_kernel(function, arguments, tuple(results), program.config, mode, piece)
+                translation = translate_kernel(function, arguments, tuple(results), config, mode, piece)
                 break
             except Lacking as lacking:
                 lacking.supply()
@@ -245,13 +248,15 @@ def _found(program: Any, entry: Entry) -> Any:
     return run
 
 
-def _compile(program: Any, translation: Translation, trace: Trace, entry: Entry | None) -> tuple[Any, Artifact]:
+def _compile(
+    program: Any, config: CompileConfig, translation: Translation, trace: Trace, entry: Entry | None
+) -> tuple[Any, Artifact]:
     """Compile a kernel, and return what launches it and its code. Store it in the disk cache if `entry` is given."""
     tree = translation.tree
     with ScopedProfiler("generate code", COMPILE):
-        if program.verifies_results and not (_watches(program) or tree.nodes):
+        if program.verifies_results and not (_watches(config) or tree.nodes):
             return _verified(tree, program, trace)
-        config = replace(program.config, arch=program.backend.lowered_as)
+        config = replace(config, arch=program.backend.lowered_as)
         artifact = make_artifact(tree, config, program.device, trace, _helpers(program, trace))
         with program.lock:
             run = _instrumented(program, load_artifact(artifact, config, program.device, trace), artifact)
@@ -278,7 +283,7 @@ def rehearse(
     """Translate a kernel that will run as Python, so that its mistakes raise the same errors as on other arches. The
     instance stores what the translation depended on. It cannot be launched."""
     trace = trace_of(program, function.__name__)
-    translation = _translate(program, function, arguments, results, mode, trace)
+    translation = _translate(program.config, function, arguments, results, mode, trace)
     _show_tree(translation.tree, trace)
     made = Instance(_never, translation.trees, parameters, arguments, results, Captures(translation.captures))
     made.choices = translation.choices
@@ -289,16 +294,16 @@ def _never(*_: Any) -> Any:
     raise AssertionError("a rehearsed kernel runs as Python")
 
 
-def _watches(program: Any) -> bool:
+def _watches(config: CompileConfig) -> bool:
     """Whether kernels have checks that need memory of their own. Such kernels are not stored on disk, because the disk
     cache does not contain what the numbers in the race shadow mean."""
-    return bool(program.config.check_races or program.config.check_uninitialised)
+    return bool(config.check_races or config.check_uninitialised)
 
 
-def counts_on_nothing(program: Any) -> bool:
+def counts_on_nothing(config: CompileConfig) -> bool:
     """Whether each kernel has only one variant, which also runs overlapping arguments. This is so where speed does not
     matter."""
-    return _watches(program)
+    return _watches(config)
 
 
 def _instrumented(program: Any, run: Callable[..., Any], artifact: Artifact) -> Callable[..., Any]:

@@ -9,6 +9,9 @@ from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from weft.ir import tree
+from weft.ir.errors import WeftError
+from weft.ir.transforms.lower_tree_facts import walk
 from weft.lang.calls.compile import Instance
 from weft.lang.calls.gradient_warnings import warn_of_old_values
 from weft.lang.errors import ArgumentError
@@ -22,11 +25,27 @@ def next_key(program: Any) -> int:
 
 
 def last_key(kernel: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> int:
-    """The key of the last launch of a kernel with the code for such arguments; 0 if there was none."""
+    """The key of the last launch of a kernel with the code for such arguments; 0 if there was none. Raises WeftError if
+    a gradient cannot draw the numbers of that launch again."""
     launch = kernel.bind(args, keywords)
+    if kernel.config(launch.program).check_races:
+        _refuse_functions(launch.instance)
     keys = [one.drawn for one in (launch.instance, launch.instance.careful) if one is not None and one.drawn]
     latest = next_key(launch.program)
     return min(keys, key=lambda key: (latest - key) % 2**64, default=0)
+
+
+def _refuse_functions(instance: Instance) -> None:
+    """Raise WeftError for a kernel with the check of races, which calls a function that draws numbers. The loops of the
+    kernel are serial then, so that the function does not draw the numbers of the iteration."""
+    for function in instance.recipe.translate().tree.functions:
+        drawn = next((node for node in walk(function) if isinstance(node, tree.Random)), None)
+        if drawn is not None:
+            where = "" if drawn.span is None else f"\n{drawn.span.render()}\n"
+            raise WeftError(
+                f"{where}with the check of races, a gradient cannot draw the numbers of a @real_func again: draw them "
+                "in the kernel or in a @func, or do not check for races"
+            )
 
 
 def launching_gradient(

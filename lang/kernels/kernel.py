@@ -52,6 +52,8 @@ from weft.runtime.forks import forkable
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from weft.ir.config import CompileConfig
+
 
 __all__ = ["Kernel", "kernel"]
 
@@ -73,6 +75,7 @@ class Kernel(DirectCallable, Shown):
     restores = False  # of a gradient: who calls it gives it the old values that it needs
     is_torn = False  # whether the gradient of an instance needs values that memory does not have afterwards
     piece: int | None = None  # the number of the piece of the kernel that this is (`ir/pieces.py`)
+    checks = False  # whether it runs with the check of races, also where the program has none
 
     @property
     def grad(self) -> Kernel:
@@ -85,27 +88,32 @@ class Kernel(DirectCallable, Shown):
         which follow its results. In mode "vjp" it computes gradients, and has no results. In mode "vjp.jvp" it computes
         the duals of gradients, too. `boxed` are the numbers that have derivatives, and at the end what the kernel does
         with records, if it has some (see `calls/boxes.py`). A mode that ends with `*` is one of `data/derived.py`."""
-        if (known := self._derivatives.get((mode, boxed, self.piece))) is not None:
+        if (known := self._derivatives.get((mode, boxed, self.piece, False))) is not None:
             return known
         if self.mode:
             self.fail(f"'{self.__name__}' is a derivative, and has no '.grad' itself: use ti.ad.hvp")
         return self.related(mode, boxed, self.piece)
 
-    def related(self, mode: str, boxed: tuple[str, ...], piece: int | None) -> Kernel:
-        """The kernel that is this one in a mode, or a piece of this one."""
-        key = mode, boxed, piece
+    def related(self, mode: str, boxed: tuple[str, ...], piece: int | None, checks: bool = False) -> Kernel:
+        """The kernel that is this one in a mode, or a piece of this one, or with the check of races."""
+        key = mode, boxed, piece, checks
         with self._lock:
             if key not in self._derivatives:
                 made = self._derivatives[key] = type(self)(self.function, mode, boxed)
-                made.primal, made.piece = self, piece
+                made.primal, made.piece, made.checks = self, piece, checks
             return self._derivatives[key]
+
+    def config(self, program: Any) -> CompileConfig:
+        """The configuration that it is compiled with."""
+        config: CompileConfig = program.config
+        return replace(config, check_races=True) if self.checks else config
 
     def __init__(self, function: Callable[..., Any], mode: str = "", boxed: tuple[str, ...] = ()) -> None:
         functools.update_wrapper(self, function)
         self.__name__ = name_of(function, mode, boxed)
         self.function, self.mode, self._boxed = function, mode, boxed
         self.boxes: Boxes | None = None  # once it is prepared for a program
-        self._derivatives: dict[tuple[str, tuple[str, ...], int | None], Kernel] = {}
+        self._derivatives: dict[tuple[str, tuple[str, ...], int | None, bool], Kernel] = {}
         self.signature = inspect.signature(function)
         self.has_self = is_method(function)
         self._generation = -1
@@ -400,7 +408,7 @@ class Kernel(DirectCallable, Shown):
         self._generation = -1  # until the end of this method, the state belongs to no program
         self._instances = Instances(WeakMethod(self._follow))
         self._follow()
-        self._interpreted = program.interprets and not self.mode and self.piece is None  # these are always compiled
+        self._interpreted = program.interprets and not (self.mode or self.checks) and self.piece is None
         self._packs = [(name, pack) for name, pack in self.params if isinstance(pack, ArgPackType)]
         self._has_plans = self._is_native and all(type(pack) is ArgPackType for _, pack in self._packs)
         own = parameters_of(self)
@@ -421,7 +429,7 @@ class Kernel(DirectCallable, Shown):
         return flat if self.boxes is None else [*flat, *self.boxes.arguments(flat, {})]
 
     def _compile(self, instances: Instances, program: Any, key: Any, owner: Any, args: Sequence[Any]) -> Instance:
-        instance = self._make(program, self._arguments(owner, args, exposed=counts_on_nothing(program)))
+        instance = self._make(program, self._arguments(owner, args, exposed=counts_on_nothing(self.config(program))))
         watched = [value for parameter, value in zip(self._parameters, args) if isinstance(parameter, Template)]
         instances.add(key, instance, [owner, *watched] if self.has_self else watched)
         return instance
@@ -434,7 +442,7 @@ class Kernel(DirectCallable, Shown):
         return [Argument(self.names[0], value=owner), *arguments] if self.has_self else arguments
 
     def _make(self, program: Any, arguments: Sequence[Argument]) -> Instance:
-        make = rehearse if self._interpreted else compile_instance
+        make = rehearse if self._interpreted else functools.partial(compile_instance, config=self.config(program))
         try:
             instance = make(program, self.function, arguments, self._parameters, self.results, self.mode, self.piece)
         except RecursionError:
