@@ -177,19 +177,19 @@ def compile_instance(
     """Compile a kernel, or a piece of it, or its derivative in a mode of MODES (`symbols.py`), for the device of the
     program: translate it, then find it in the disk cache or compile it. `config`: None for that of the program.
     WEFT_DUMP and WEFT_TIME print the steps."""
-    config = program.config if config is None else config
+    chosen: CompileConfig = program.config if config is None else config
     trace = trace_of(program, function.__name__)
     trace.listener = _listener()
     with ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
         with uncollected():
-            translation = _translate(config, function, arguments, results, mode, trace, piece)
-            kept = not (trace.active or _watches(config) or program.verifies_results)
+            translation = _translate(chosen, function, arguments, results, mode, trace, piece)
+            kept = not (trace.active or _watches(chosen) or program.verifies_results)
             entry = entry_of(program, translation.tree) if kept else None
         run = None if entry is None else _found(program, entry)
         found = run is not None
         if run is None:
             with uncollected(), program.seats:
-                run, artifact = _compile(program, config, translation, trace, entry)
+                run, artifact = _compile(program, chosen, translation, trace, entry)
         else:
             artifact = run.artifact
     if CACHE.on and entry is not None:
