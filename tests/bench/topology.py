@@ -1,11 +1,13 @@
 """How long cells of sparse fields take to come and go: `python -m tests.bench.topology [--arch cpu] [--points N]
-[--peer PYTHON]`.
+[--threads N] [--peer PYTHON]`.
 
 Points at random in a room of 1024^3 elements, whose cells hold 8^3: making the cells (`activate`), writing an element
 at each point (`write`), listing the cells (`list`), a loop over a list that is there (`kept`), and deactivating all
-of them (`deactivate`). Then values are appended to random lists, eight for each list (`append`), read, and the lists
-emptied. Beside these stands what numpy takes to sort the numbers of the cells. `--peer` is an interpreter with Taichi,
-which runs the same program. Each number is the best of three, after one that is not counted, in milliseconds.
+of them (`deactivate`). Then values are appended to random lists, 8 for each list (`append 8`) and 64 for each
+(`append 64`), read, and the lists emptied. Beside these stands what numpy takes to sort the numbers of the cells.
+`--peer` is an interpreter with Taichi, which runs the same program. Each number is the best of three, after one that is
+not counted, in milliseconds. With one thread, the time of that thread counts, so that other programs do not matter
+much.
 """
 
 import argparse
@@ -19,6 +21,7 @@ from typing import Any
 import numpy as np
 
 EXTENT, CELL = 1024, 8
+CLOCK = {"now": time.perf_counter}
 
 
 def best(run: Callable[[], Any], sync: Callable[[], None], before: Callable[[], Any] | None = None) -> float:
@@ -28,10 +31,10 @@ def best(run: Callable[[], Any], sync: Callable[[], None], before: Callable[[], 
         if before is not None:
             before()
         sync()
-        start = time.perf_counter()
+        start = CLOCK["now"]()
         run()
         sync()
-        found.append(time.perf_counter() - start)
+        found.append(CLOCK["now"]() - start)
     return 1e3 * min(found[1:])
 
 
@@ -73,9 +76,9 @@ def cells(ti: Any, count: int) -> dict[str, float]:
     return found
 
 
-def lists(ti: Any, count: int) -> dict[str, float]:
-    """Values that are appended to an eighth as many lists."""
-    number = count // 8
+def lists(ti: Any, number: int, each: int) -> dict[str, float]:
+    """Values that are appended to so many lists, `each` for each of them."""
+    count = number * each
     x, keys = ti.field(ti.i32), ti.field(ti.i32, count)
     ti.root.dense(ti.i, number).dynamic(ti.j, 1024, chunk_size=8).place(x)
     keys.from_numpy(np.random.default_rng(1).integers(0, number, count).astype(np.int32))
@@ -98,16 +101,19 @@ def lists(ti: Any, count: int) -> dict[str, float]:
         for i in range(number):
             x[i].deactivate()
 
-    found = {"append": best(append, ti.sync, empty)}
+    found = {f"append {each}": best(append, ti.sync, empty)}
     if total() != count * (count - 1) // 2:
         raise AssertionError("the lists hold other values than were appended")
-    return found | {"read": best(total, ti.sync), "empty": best(empty, ti.sync, lambda: (empty(), append()))}
+    found[f"read {each}"] = best(total, ti.sync)
+    return found | {f"empty {each}": best(empty, ti.sync, lambda: (empty(), append()))}
 
 
-def measured(ti: Any, arch: str, count: int) -> dict[str, float]:
-    """All numbers of one implementation."""
-    ti.init(arch=getattr(ti, arch))
-    return cells(ti, count) | lists(ti, count)
+def measured(ti: Any, arch: str, count: int, threads: int = 0) -> dict[str, float]:
+    """All numbers of one implementation. `threads`: 0 for as many as there are."""
+    ti.init(arch=getattr(ti, arch), **({"cpu_max_num_threads": threads} if threads else {}))
+    if threads == 1:
+        CLOCK["now"] = time.process_time
+    return cells(ti, count) | lists(ti, count // 8, 8) | lists(ti, count // 8, 64)
 
 
 def table(rows: dict[str, dict[str, float]]) -> str:
@@ -122,19 +128,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How long cells of sparse fields take to come and go.")
     parser.add_argument("--arch", default="cpu")
     parser.add_argument("--points", type=int, default=1_000_000)
+    parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--peer", help="an interpreter with Taichi")
     parser.add_argument("--as-json", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.as_json:
         import taichi
 
-        print(json.dumps(measured(taichi, given.arch, given.points)))
+        print(json.dumps(measured(taichi, given.arch, given.points, given.threads)))
         return
     import weft
 
-    rows = {"weft": measured(weft, given.arch, given.points)}
+    rows = {"weft": measured(weft, given.arch, given.points, given.threads)}
     if given.peer:
         order = [given.peer, __file__, "--as-json", "--arch", given.arch, "--points", str(given.points)]
+        order += ["--threads", str(given.threads)]
         rows["taichi"] = json.loads(
             subprocess.run(order, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
         )
