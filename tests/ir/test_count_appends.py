@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
 
+from tests.ir.test_sparse_deactivation import lost
 from tests.ir.test_sparse_lowering import PLAIN, agree, kernel_of
 from tests.sampling import draws, every
 from tests.sparse_trees import Declared, I, J, K, branch, declare, lower, place, slots
@@ -249,6 +251,22 @@ def test_nothing_is_appended_if_a_list_is_too_long_or_there_are_too_few_chunks(s
             assert slots(memory, node) == (1, 0)
         run(made, one, config, memory)
         assert lengths(made, memory).tolist() == [0, 0, 2]
+
+
+def test_an_interrupt_loses_no_chunk() -> None:
+    """After any number of iterations. Elements that were not appended yet read 0."""
+    made = tree()
+    node = made.nodes[0]
+    kernel, functions = lower(kernel_of(made, LOOP.format(ADD.replace("%j", "%2"))), QUICK)
+    found = set[int]()
+    for limit in range(0, 400, 9):
+        memory = Memory.of(made.fields, made.nodes)
+        with suppress(Fault):
+            evaluate(kernel, [], memory, QUICK, limit, functions)
+        assert not lost(memory, node)
+        found.add(length := int(lengths(made, memory)[2]))
+        assert slots(memory, node)[0] == -(-length // node.chunk)
+    assert found == {0, 10}
 
 
 def test_unordered_lists_are_counted_where_that_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:
