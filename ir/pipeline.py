@@ -49,6 +49,7 @@ TO_TASKS: tuple[str, ...] = (
     "bounds",
     "locate_faults",
     "full_simplify",
+    "keep_values",
     "enumerate_cells",
     "offload",
     "collapse",

@@ -267,6 +267,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.tensors": ("tests/ir/test_keeping.py",),
     "weft.ir.autodiff.winners": ("tests/ir/test_winners.py", "tests/codegen/test_winner_gradients.py"),
     "weft.ir.autodiff.stencils": ("tests/ir/test_gather_limits.py", "tests/ir/test_gather_adjoints.py"),
+    "weft.ir.transforms.keep_values": ("tests/ir/test_keep_values.py",),
     "weft.ir.transforms.gather_adjoints": ("tests/ir/test_gather_limits.py", "tests/ir/test_gather_adjoints.py"),
     "weft.ir.transforms.differentiate": _DERIVATIVES,
     "weft.ir.transforms.expand_derivatives": (
