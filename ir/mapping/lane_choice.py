@@ -91,7 +91,7 @@ def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector
         or _is_long(task)
         or any(_asks(op) for op in usual_ops(task.body))
         or _gathers(task, layouts)
-        or _has_tiles(task)
+        or _has_tiles(task, bits)
     ):
         return "no lanes: the body has neither loops nor long branches, so LLVM's vectorizer handles it"
     facts, lanes = uniformity(task), _lanes(task, bits)
@@ -143,12 +143,14 @@ def _gathers(task: Task, layouts: Layouts) -> bool:
     return any(likely_stride(facts, op.ptr) or parts.joint(op) for op in apart)
 
 
-def _has_tiles(task: Task) -> bool:
-    """Whether LLVM would gather parts of wide cells, which lanes load whole."""
+def _has_tiles(task: Task, bits: int) -> bool:
+    """Whether LLVM would gather or scatter parts of wide cells, which lanes move whole. Without AVX-512, LLVM loads one
+    part after the other, as fast as tiles; stores are slower."""
     facts, tiles = uniformity(task), Tiles()
     if facts.reason or in_wide_cells(task):
         return False
-    accesses = (op for op in usual_ops(task.body) if isinstance(op, (Load, Store)))
+    kinds = (Load, Store) if bits == 512 else Store
+    accesses = (op for op in usual_ops(task.body) if isinstance(op, kinds))
     return any(tiles.group(facts, op) for op in accesses)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import weft as ti
 from tests.codegen.folding import has_lanes
+from weft.codegen.llvm.instruction_sets import levels_here
 
 SCALAR = '!"llvm.loop.vectorize.enable", i1 false'
 
@@ -128,3 +129,29 @@ def test_rows_of_many_numbers_move_as_tiles(dtype: type, n: int, width: int) -> 
     np.testing.assert_array_equal(x.to_numpy(), values)
     if n > 8 and has_lanes():
         assert "in tiles" in str(step.last.facts)
+
+
+@pytest.mark.parametrize(("level", "tiles"), [("x86-64-v4", 2), ("x86-64-v3", 1)])
+def test_without_avx512_only_stores_are_worth_tiles(level: str, tiles: int) -> None:
+    """LLVM loads the parts one by one there."""
+    if level not in levels_here():
+        pytest.skip(f"this processor is not of {level}")
+    ti.init(arch=ti.cpu, cpu_features=level)
+    x, y = ti.field(ti.f64, (40, 12)), ti.field(ti.f64, 40)
+
+    @ti.kernel
+    def read():
+        for i in y:
+            y[i] = ti.sin(x[i, 0]) * x[i, 3] + x[i, 11]
+
+    @ti.kernel
+    def write():
+        for i in y:
+            x[i, 0] = ti.sin(y[i])
+            x[i, 4] = y[i] * 2.0
+
+    found = 0
+    for kernel in (read, write):
+        kernel()
+        found += "in tiles" in str(kernel.last.facts)
+    assert found == tiles
