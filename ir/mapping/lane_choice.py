@@ -144,13 +144,11 @@ def _gathers(task: Task, layouts: Layouts) -> bool:
 
 
 def _has_tiles(task: Task, bits: int) -> bool:
-    """Whether LLVM would gather or scatter parts of wide cells, which lanes move whole. Without AVX-512, LLVM loads one
-    part after the other, as fast as tiles; stores are slower."""
-    facts, tiles = uniformity(task), Tiles()
+    """Whether LLVM would gather or scatter parts of wide cells, which lanes move whole."""
+    facts, tiles = uniformity(task), Tiles(bits == 512)
     if facts.reason or in_wide_cells(task):
         return False
-    kinds = (Load, Store) if bits == 512 else Store
-    accesses = (op for op in usual_ops(task.body) if isinstance(op, kinds))
+    accesses = (op for op in usual_ops(task.body) if isinstance(op, (Load, Store)))
     return any(tiles.group(facts, op) for op in accesses)
 
 

@@ -50,7 +50,7 @@ class Price:
         self, facts: Uniformity, lanes: int, bits: int, vector_math: bool, folds: Mapping[For, float] | None = None
     ) -> None:
         self.facts, self.lanes, self.bits, self.vector_math = facts, lanes, bits, vector_math
-        self.folds, self.gather, self.tiles = folds or {}, _GATHER, Tiles()
+        self.folds, self.gather, self.tiles = folds or {}, _GATHER, Tiles(bits == 512)
         self.scalar_cost = self.lanes_cost = 0.0
 
     def block(self, block: Block, alone: float, vectors: float) -> None:

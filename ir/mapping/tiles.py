@@ -47,13 +47,18 @@ def is_tiled(facts: Uniformity, ptr: Value) -> bool:
 
 
 class Tiles:
-    """The groups of the blocks of a body. They are computed for a block on first use."""
+    """The groups of the blocks of a body. They are computed for a block on first use. `masks`: whether the CPU has
+    masks for its vectors, as AVX-512 does. There are no groups without: masked stores of AVX2 are slower than stores
+    lane by lane (AMD), and its masked loads are no faster."""
 
-    def __init__(self) -> None:
+    def __init__(self, masks: bool) -> None:
+        self.masks = masks
         self._groups: dict[Block, dict[Access, Group]] = {}
 
     def group(self, facts: Uniformity, op: Access) -> Group:
         """The accesses that a tile moves together with this one, or nothing if it is alone."""
+        if not self.masks:
+            return ()
         assert op.block is not None
         if op.block not in self._groups:
             found = [group for group in groups_of(facts, op.block) if len({offset_of(one) for one in group}) > 1]

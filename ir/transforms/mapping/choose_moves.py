@@ -21,6 +21,7 @@ from __future__ import annotations
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, ops_of
 from weft.ir.mapping.cell_parts import CellParts
+from weft.ir.mapping.lane_choice import vector_bits
 from weft.ir.mapping.layouts import layouts_of
 from weft.ir.mapping.moves import move_of
 from weft.ir.mapping.sides import unasked_sides
@@ -36,11 +37,12 @@ __all__ = ["choose_moves"]
 @pass_("choose_moves")
 def choose_moves(root: Kernel, config: CompileConfig) -> bool:
     """Choose how each access that runs in lanes is executed."""
-    parts, changed = CellParts(layouts_of(root)), False
+    assert config.target is not None
+    parts, changed, masks = CellParts(layouts_of(root)), False, vector_bits(config.target.features) == 512
     for task in parallel_tasks(root):
         roots = [task] if task.schedule.lanes > 1 else [one for one in task.all_of(For) if one.schedule.lanes > 1]
         for one in roots:
-            _choose(one.body, uniformity(one), parts, Tiles())
+            _choose(one.body, uniformity(one), parts, Tiles(masks))
             changed = True
     return changed
 
