@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
 from itertools import chain
@@ -342,14 +342,26 @@ class CpuKernel:
         """What takes part in `replay_each`. None if a launch must be made by itself."""
         return None if self._launch_bound is None or self._print.prints else self
 
+    @property
+    def descriptor(self) -> bytes:
+        """What `replay_all` knows a kernel by that takes part in it."""
+        assert self._launch_bound is not None
+        return self._launch_bound.__self__  # type: ignore[attr-defined,no-any-return]
+
     def replay_each(self, launches: Sequence[tuple[CpuKernel, bytes, int]]) -> None:
         """Launch kernels of this device one after another: each with a context that `bind` has filled, and the key of
         its random numbers. The caller keeps what the arguments refer to."""
-        items = [part for kernel, *rest in launches for part in (kernel._launch_bound.__self__, *rest)]  # type: ignore[union-attr]
+        items = [part for kernel, *rest in launches for part in (kernel.descriptor, *rest)]
+        self.replay_all(items, {kernel for kernel, *_ in launches})
+
+    def replay_all(self, items: Sequence[Any], kernels: Collection[CpuKernel]) -> None:
+        """As `replay_each`, for those who make the same launches again: `items` has three values for each launch, with
+        the descriptor in place of the kernel. `kernels` are all of them."""
         done = self._launcher.each(*items)
         if done.__class__ is tuple:
-            launches[done[0]][0]._fail(done[1], 0, 0)
-        for kernel in {kernel for kernel, *_ in launches}:
+            failed = items[3 * done[0]]
+            next(kernel for kernel in kernels if kernel.descriptor == failed)._fail(done[1], 0, 0)
+        for kernel in kernels:
             if kernel._raised:
                 kernel._fail(None, 0, 0)
 

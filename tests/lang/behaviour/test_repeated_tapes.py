@@ -9,9 +9,11 @@ import pytest
 
 from tests.lang.behaviour.derivatives import close
 from tests.sampling import every
+from weft.lang.autodiff import repeats
 from weft.lang.autodiff.repeats import Repeat
 from weft.lang.autodiff.tape import Tape
 from weft.lang.measure import watching
+from weft.runtime.launch import CpuKernel
 from weft.runtime.repeats import Repeats
 
 STEPS = 6
@@ -77,8 +79,6 @@ class Orbit:
         return [*found[0], found[1]], list(self.by_python)
 
     def forget(self):
-        from weft.lang.autodiff import repeats
-
         repeats._known.clear()
 
     def same(self, *given, **named):
@@ -103,6 +103,37 @@ def test_the_same_launches_are_native(orbit):
     by_python, every = orbit.same()
     assert by_python == []
     assert len(every) == STEPS + 1
+
+
+@pytest.mark.parametrize(("steps", "sizes"), [(0, []), (1, [1]), (5, [2, 2, 1])])
+def test_native_code_runs_the_gradients(orbit, monkeypatch, steps, sizes):
+    """Those of the launches that came, a few at once, so that Python handles signals in between."""
+    if not orbit.is_native:
+        pytest.skip("launches are native")
+    found, right = list[int](), CpuKernel.replay_all
+
+    def counted(self, items, kernels):
+        found.append(len(items) // 3)
+        return right(self, items, kernels)
+
+    def gradient():
+        orbit.reset()
+        orbit.x.grad.fill(1.0)
+        orbit.scale.grad.fill(0.0)
+        with orbit.ti.ad.Tape(orbit.loss, clear_gradients=False):
+            for t in range(steps):
+                orbit.move(t)
+        return orbit.scale.grad.to_numpy()
+
+    orbit.gradient(clear=True)
+    monkeypatch.setattr(CpuKernel, "replay_all", counted)
+    monkeypatch.setattr(repeats, "_AT_ONCE", 2)
+    expected = gradient()
+    assert found == sizes
+    orbit.forget()
+    np.testing.assert_array_equal(expected, gradient())
+    assert expected.any() == (steps > 0)
+    assert found == sizes
 
 
 def test_values_may_differ(orbit):
