@@ -15,6 +15,7 @@ from tests.fuzz.derivatives import Subject, execute_derivatives
 from tests.fuzz.modes import REVERSED, SECOND
 from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.program import Program, draw
+from tests.fuzz.spaces import PRECISION
 from tests.fuzz.workers import Plan, explain, program_of
 from weft.ir.autodiff import companions, pullbacks
 from weft.ir.autodiff.demand import Demand
@@ -201,7 +202,7 @@ def test_a_factor_of_0_is_no_success() -> None:
 def test_amplified_rounding_is_told_from_a_wrong_derivative(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sine of 1e9 x has 7 exact digits, that of x has 16."""
     rough = small("o_f64[i]", "ti.sin(1e9 * o_f64[i] * xs[0, 1]) * 1e-6")
-    monkeypatch.setattr(derivatives, "_DOT", 0.0)
+    monkeypatch.setitem(PRECISION, "f64", replace(PRECISION["f64"], products=0.0))
     outcome = execute_derivatives(rough, EXACT, ("vjp",))
     assert outcome.status == "same", outcome.detail
     assert outcome.counts["dot products lost in rounding"]
@@ -212,7 +213,7 @@ def test_amplified_rounding_is_told_from_a_wrong_derivative(monkeypatch: pytest.
         if mode == "vjp":
             self.space.write(others, self.space.read(others, False) * 1.00000001, False)
 
-    monkeypatch.setattr(derivatives, "_DOT", 1e-12)
+    monkeypatch.setitem(PRECISION, "f64", replace(PRECISION["f64"], products=1e-12))
     monkeypatch.setattr(Subject, "launch", launch)
     assert execute_derivatives(rough, EXACT, ("vjp",)).status == "same"
     smooth = small("o_f64[i]", "ti.sin(o_f64[i] * xs[0, 1])")

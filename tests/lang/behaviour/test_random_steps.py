@@ -1,5 +1,6 @@
-"""Random programs with loops of `ti.ad.steps`: launches, numbers and copies that Python writes, loops in loops, rows of
-arrays by number, and what stands around the loops. The gradients are those without `steps`, bit by bit."""
+"""Random programs with loops of `ti.ad.steps`: launches, also of kernels that record values, numbers and copies that
+Python writes, loops in loops, rows of arrays by number, and what stands around the loops. The gradients are those
+without `steps`, bit by bit."""
 
 import random
 
@@ -13,13 +14,15 @@ N, ROWS, COUNT = 4, 3, 4
 
 
 class Machine:
-    """Arrays, and what a program does with them."""
+    """Arrays, and what a program does with them. `records`: whether some kernels record values."""
 
-    def __init__(self, ti):
-        self.ti = ti
+    def __init__(self, ti, records):
+        self.ti, self.records = ti, records
         self.arrays = [ti.ndarray(ti.f64, N, needs_grad=True) for _ in range(COUNT)]
         self.table = ti.ndarray(ti.f64, (ROWS, N), needs_grad=True)
         self.constant = ti.ndarray(ti.f64, N)
+        self.order = ti.ndarray(ti.i32, N)
+        self.order.from_numpy(np.array([2, 0, 3, 1], np.int32))
         self.loss = ti.field(ti.f64, (), needs_grad=True)
         loss = self.loss
 
@@ -54,11 +57,25 @@ class Machine:
             for i in a:
                 loss[None] += ti.sin(a[i])
 
-        self.kernels = update, replace, put, get, shake, add
+        @ti.kernel
+        def twice(a: ti.types.ndarray(), b: ti.types.ndarray(), order: ti.types.ndarray()):
+            for i in a:
+                a[order[i]] = ti.sin(a[order[i]]) * b[i] + 0.2
+                a[order[i]] = a[order[i]] * a[order[i]] + 0.3
+
+        @ti.kernel
+        def until(a: ti.types.ndarray(), order: ti.types.ndarray(), most: ti.i32):
+            for i in a:
+                n = 0
+                while n < most and a[order[i]] < 0.8:
+                    n += 1
+                    a[order[i]] = a[order[i]] * (1.5 - 0.5 * a[order[i]])
+
+        self.kernels = update, replace, put, get, shake, add, twice, until
 
     def act(self, draw, t):
         """A random action in step `t`."""
-        update, replace, put, get, shake, add = self.kernels
+        update, replace, put, get, shake, add, twice, until = self.kernels
         a, b = draw.sample(self.arrays, 2)
         row = draw.randrange(ROWS)
         actions = [
@@ -73,8 +90,10 @@ class Machine:
             lambda: self.constant.from_numpy(np.full(N, 0.2 * t)),
             lambda: a.__setitem__(row, 0.3 + b[0]),
             lambda: self.table.__setitem__((row, 1), 0.7),
+            lambda: twice(a, b, self.order),
+            lambda: until(a, self.order, row + t % 3),
         ]
-        draw.choices(actions, [6, 6, 4, 4, 2, 3, 1, 1, 1, 1, 1])[0]()
+        draw.choices(actions, [6, 6, 4, 4, 2, 3, 1, 1, 1, 1, 1, *[3 * self.records] * 2])[0]()
 
     def run(self, seed, memory):
         """A random program. `memory`: what its loops may use, None for plain loops."""
@@ -118,7 +137,7 @@ class Machine:
 def test_random_programs(ti, seed):
     if ti.cfg.arch != "cpu" and seed % 4:
         pytest.skip("fewer of them on other arches")
-    machine = Machine(ti)
+    machine = Machine(ti, records=seed < 6)  # (takes twice as long)
     for number in range(3 * seed, 3 * seed + 3):
         wanted = machine.run(number, None)
         memory = random.Random(number).choice([600, 1000, 2000, 10**6])
