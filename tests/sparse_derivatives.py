@@ -6,7 +6,7 @@ and w one for each that is active after it. What is not active has no derivative
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from random import Random
@@ -23,15 +23,17 @@ from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.pipeline import run_passes
 from weft.ir.storage.snode import SNode
-from weft.ir.symbols import FieldSymbol
+from weft.ir.symbols import COMPANIONS, FieldSymbol
 from weft.ir.types import f64
 from weft.ir.verify import verify
 
-__all__ = ["Case", "SmoothDraw", "smooth_tree"]
+__all__ = ["Case", "SmoothDraw", "Way", "drawn_case", "evaluated", "smooth_tree"]
 
 CONFIG = replace(CompileConfig(fast_math=False), verify=True)
 Index = tuple[int, ...]
 Vector = dict[tuple[str, Index], float]
+
+_SLACK = 64
 
 
 def smooth_tree(rng: Random) -> Declared:
@@ -74,8 +76,9 @@ class SmoothDraw(Draw):
 
     def real(self, value: str, apart: FieldSymbol) -> tuple[str, str]:
         """A real that depends on an integer, and perhaps on an element of another field."""
-        wide, scale, real = self.new(), self.new(), self.new()
-        text = f"{wide} = cast {value} : f64\n{scale} = const 0.125 : f64\n{real} = binary mul {wide}, {scale} : f64\n"
+        scale, real = self.new(), self.new()
+        wide, text = self.small(value)
+        text += f"{scale} = const 0.125 : f64\n{real} = binary mul {wide}, {scale} : f64\n"
         others = [one for one in self.fields if one is not apart]
         if others and self.rng.random() < 0.8:
             other = self.rng.choice(others)
@@ -125,11 +128,36 @@ class SmoothDraw(Draw):
         )
 
     def counted(self, value: str) -> str:
-        s, old, real = self.new(), self.new(), self.new()
-        return f"{real} = cast {value} : f64\n{s} = field_ptr @sum[] : *f64\n{old} = atomic add {s}, {real} : f64\n"
+        s, old = self.new(), self.new()
+        real, text = self.small(value)
+        return f"{text}{s} = field_ptr @sum[] : *f64\n{old} = atomic add {s}, {real} : f64\n"
+
+    def small(self, value: str) -> tuple[str, str]:
+        """A real that depends on an integer. (In sums of indices below hash nodes, differences vanish.)"""
+        rest, real = self.new(), self.new()
+        size, text = self.number(16)
+        return real, f"{text}{rest} = binary raw_mod {value}, {size} : i32\n{real} = cast {rest} : f64\n"
 
 
 # ---- derivatives -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Way:
+    """How kernels are compiled and run, on trees that have 64 bytes behind them."""
+
+    config: CompileConfig
+    run: Callable[[Kernel, list[Any]], None]
+
+
+def evaluated(config: CompileConfig, **how: Any) -> Way:
+    """The lowered kernel in the evaluator."""
+
+    def run(kernel: Kernel, trees: list[Any]) -> None:
+        lowered, functions = lower(kernel, config)
+        evaluate(lowered, [], Memory([tree[:-_SLACK] for tree in trees]), config, functions=functions, **how)
+
+    return Way(config, run)
 
 
 @dataclass
@@ -154,9 +182,10 @@ class Case:
         """The fields that carry derivatives."""
         return [one for one in self.made.fields if "." not in one.name]
 
-    def check(self, seed: int, lowered: bool = False, **how: Any) -> int:
-        """Compare forward mode with differences, and reverse mode with forward mode; with `lowered`, also in lowered
-        CHI. Gives how many terms of the dot products are not 0. Raises CompilationError where a mode is refused."""
+    def check(self, seed: int, ways: Sequence[Way] = (), **how: Any) -> int:
+        """Compare forward mode with differences, and reverse mode with forward mode; then both with what lowered
+        kernels compute. Gives how many terms of the dot products are not 0. Raises CompilationError where a mode is
+        refused."""
         random = np.random.default_rng(seed)
         start = Memory.of(self.made.fields, self.made.nodes)
         for body in self.before:
@@ -175,9 +204,8 @@ class Case:
         self.against_differences(start, direction, duals)
 
         back = deepcopy(after)
-        saved = {one.name for one in self.fields} & set(vjp.saved)
         values = self.get(start, "", self.active(start))
-        self.put(back, "", {at: values.get(at, 0.0) for at in weights if at[0] in saved})
+        self.put(back, "", self.old(vjp, values, weights))
         self.put(back, "grad", weights)
         evaluate(vjp, [], back, self.config, **how)
         gradients = self.get(back, "grad", direction)
@@ -186,28 +214,43 @@ class Case:
         right = [gradients[at] * direction[at] for at in direction]
         size = sum(map(abs, left)) + sum(map(abs, right))
         assert abs(sum(left) - sum(right)) <= 1e-12 * size, (sum(left), sum(right))
-        if lowered:
-            self.check_lowered(saved, values, weights, gradients)
+        for way in ways:
+            self.hold(way, (direction, duals), (weights, gradients), values)
         return sum(one != 0 for one in (*left, *right))
 
-    def check_lowered(self, saved: Container[str], values: Vector, weights: Vector, gradients: Vector) -> None:
-        """The lowered gradient kernel adds the same, in the memory that lowered kernels have left."""
+    def old(self, gradient: Kernel, values: Vector, weights: Iterable[tuple[str, Index]]) -> Vector:
+        """The values from before the kernel that its gradient needs; 0 where an element was not active."""
+        return {at: values.get(at, 0.0) for at in weights if at[0] in gradient.saved}
+
+    def hold(self, way: Way, forward: tuple[Vector, Vector], reverse: tuple[Vector, Vector], values: Vector) -> None:
+        """In the memory that lowered kernels have left, lowered derivatives leave these companions of these ones.
+        `values`: those from before the kernel."""
         memory = Memory.of(self.made.fields, self.made.nodes)
+        trees = [np.concatenate([tree, np.zeros(_SLACK, np.uint8)]) for tree in memory.trees]
+        memory.trees[:] = [tree[:-_SLACK] for tree in trees]
 
-        def run(kernel: Kernel) -> None:
-            lowered, functions = lower(kernel, self.config)
-            evaluate(lowered, [], memory, self.config, functions=functions)
+        def derive(mode: str, wanted: Vector) -> None:
+            way.run(self.kernel(self.body, mode), trees)
+            for (name, at), one in wanted.items():
+                found = float(stored_value(memory, self.companion(name, COMPANIONS[mode]), at))
+                assert abs(found - one) <= 1e-12 * (1 + abs(one)), (mode, name, at, found, one)
 
-        for body in (*self.before, self.body):
-            run(self.kernel(body))
-        for (name, at), weight in weights.items():
-            stored_place(memory, self.companion(name, "grad"), at).store(weight, f64)
-            if name in saved:
-                stored_place(memory, self.companion(name, ""), at).store(values.get((name, at), 0.0), f64)
-        run(self.kernel(self.body, "vjp"))
-        for (name, at), wanted in gradients.items():
-            found = float(stored_value(memory, self.companion(name, "grad"), at))
-            assert abs(found - wanted) <= 1e-12 * (1 + abs(wanted)), (name, at, found, wanted)
+        for body in self.before:
+            way.run(self.kernel(body), trees)
+        start = [tree.copy() for tree in trees]
+        self.put_stored(memory, "dual", forward[0])
+        derive("jvp", forward[1])
+        for tree, one in zip(trees, start, strict=True):
+            tree[:] = one
+        way.run(self.kernel(self.body), trees)
+        gradient = run_passes(self.kernel(self.body, "vjp"), ("differentiate",), way.config)
+        self.put_stored(memory, "", self.old(gradient, values, reverse[0]))
+        self.put_stored(memory, "grad", reverse[0])
+        derive("vjp", reverse[1])
+
+    def put_stored(self, memory: Memory, kind: str, values: Vector) -> None:
+        for (name, at), value in values.items():
+            stored_place(memory, self.companion(name, kind), at).store(value, f64)
 
     def moved(self, start: Memory, step: Vector) -> Memory:
         """What the kernel leaves, if it starts that far away."""
@@ -258,6 +301,16 @@ class Case:
         where = self.active(other)
         mine, theirs = self.get(one, "", where), self.get(other, "", where)
         assert all(abs(mine[at] - theirs[at]) <= 1e-12 * (1 + abs(theirs[at])) for at in where)
+
+
+def drawn_case(seed: int) -> Case:
+    """The random case of that number: three kernels, and a fourth one whose derivatives are taken."""
+    rng = Random(f"grad {seed}")
+    made = smooth_tree(rng)
+    draw = SmoothDraw(rng, made)
+    bodies = [draw.body() for _ in range(3)]
+    body = draw.statement() if rng.random() < 0.6 else draw.body()
+    return Case(made, bodies, body, replace(CONFIG, verify=seed % 10 == 1))
 
 
 def _place(memory: Memory, symbol: FieldSymbol, at: Index) -> Place:

@@ -16,6 +16,7 @@ from tests.ir.test_sparse_loops import DROP, FILL, LOOPS, mixed
 from tests.ir.test_sparse_lowering import agree, kernel_of
 from tests.mapping import for_cpu, mapped
 from tests.sampling import draws, every, only
+from tests.sparse_derivatives import Way, drawn_case
 from tests.sparse_programs import Draw, drawn_tree
 from tests.sparse_trees import Declared, declare, lower
 from weft.codegen.cpu import kernel as cpu
@@ -23,16 +24,18 @@ from weft.codegen.nvptx import kernel as nvptx
 from weft.codegen.nvptx.target import gpu_target
 from weft.ir.artifact import CudaTarget
 from weft.ir.config import CompileConfig
+from weft.ir.errors import CompilationError
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.ops import Kernel
 from weft.ir.target import CUDA
 from weft.runtime.cpu import CpuDevice
 
 Run = Callable[[Kernel, list[Any]], None]
+DEFAULT = CompileConfig()
 
 
-def on_cpu(threads: int) -> Run:
-    config, device = CompileConfig(threads=threads), CpuDevice(threads=threads)
+def on_cpu(threads: int, given: CompileConfig = DEFAULT) -> Run:
+    config, device = replace(given, threads=threads), CpuDevice(threads=threads)
 
     def run(kernel: Kernel, trees: list[Any]) -> None:
         kernel, functions = lower(kernel, config)
@@ -43,8 +46,8 @@ def on_cpu(threads: int) -> Run:
     return run
 
 
-def on_emulated_gpu(target: CudaTarget) -> Run:
-    config, device = CompileConfig(arch="cuda", traits=CUDA), EmulatedDevice()
+def on_emulated_gpu(target: CudaTarget, given: CompileConfig = DEFAULT) -> Run:
+    config, device = replace(given, arch="cuda", traits=CUDA), EmulatedDevice()
 
     def run(kernel: Kernel, trees: list[Any]) -> None:
         kernel, functions = lower(kernel, config)
@@ -96,3 +99,27 @@ def test_every_kind_of_node_on_a_gpu_in_software(target: CudaTarget) -> None:
 def test_random_series_on_a_gpu_in_software(seed: int) -> None:
     made, bodies = random_series(100 + seed, 2)
     compare_code(made, bodies, on_emulated_gpu(EMULATED_TARGETS[0]))
+
+
+def check_derivatives(seed: int, run: Callable[[CompileConfig], Run]) -> None:
+    """Both derivatives of the first random kernel from that number on that has them, with optimizations or without."""
+    config = replace(CompileConfig(fast_math=False, opt_level=0), advanced_optimization=seed % 20 == 0)
+    for number in range(seed, seed + 10):
+        try:
+            assert drawn_case(number).check(number, [Way(config, run(config))])
+            return
+        except CompilationError:  # that kernel has none
+            continue
+    pytest.fail("no kernel has derivatives")
+
+
+@pytest.mark.parametrize("seed", range(1000, 1000 + 10 * draws(16), 10))
+def test_derivatives_of_random_kernels_on_the_cpu(seed: int) -> None:
+    check_derivatives(seed, lambda config: on_cpu(2, config))
+
+
+@pytest.mark.emulated
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(2000, 2000 + 10 * draws(8), 10))
+def test_derivatives_of_random_kernels_on_a_gpu_in_software(seed: int) -> None:
+    check_derivatives(seed, lambda config: on_emulated_gpu(EMULATED_TARGETS[0], config))

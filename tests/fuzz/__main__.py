@@ -10,6 +10,8 @@ from tests.fuzz.program import draw
 from tests.fuzz.table import count, goals_of, shown
 from tests.fuzz.workers import Plan, Report, run
 
+_MODES = "jvp,vjp,vjp.jvp,jvp.vjp,vjp.vjp2"
+
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
@@ -24,7 +26,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--no-shrink", action="store_true", help="leave failures as they are")
     parser.add_argument("--scheduled", type=int, default=10, help="every which program runs under schedules; 0: none")
     parser.add_argument("--fast-math", action="store_true", help="fast_math against exact arithmetic: which rounding?")
-    parser.add_argument("--derivatives", default="", nargs="?", const="jvp,vjp,vjp.jvp,jvp.vjp", metavar="MODES",
+    parser.add_argument("--derivatives", default="", nargs="?", const=_MODES, metavar="MODES",
                         help="derivatives: jvp by differences, vjp by dot products, vjp.jvp by symmetry")  # fmt: skip
     parser.add_argument("--table", action="store_true", help="draw programs, run none, and show which pairs were met")
     given = parser.parse_args()

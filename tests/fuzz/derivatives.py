@@ -13,6 +13,7 @@ without optimizations, and as machine code. What a derivative refuses is counted
 
 from __future__ import annotations
 
+import copy
 import io
 import random as randomness
 import re
@@ -35,11 +36,11 @@ from tests.fuzz.configurations import Configuration, applied
 from tests.fuzz.execute import Judge, Outcome, prepared
 from tests.fuzz.machines import Machine
 from tests.fuzz.magnitudes import deciding, watched
-from tests.fuzz.modes import REVERSED, SECOND, takes_part, with_companions, with_second
+from tests.fuzz.modes import NESTED, REVERSED, SECOND, takes_part, with_companions, with_second
 from tests.fuzz.program import Program
 from tests.fuzz.recorded import Different, with_records
 from tests.fuzz.rounding_errors import lost_in_rounding
-from tests.fuzz.second import check_second
+from tests.fuzz.second import check_nested, check_second
 from tests.fuzz.spaces import PRECISION, Numbers, Space, carrying, copied, floats_in, nothing
 from tests.fuzz.torn import gradients_of
 from weft.ir.adversary import Schedule
@@ -331,11 +332,18 @@ def check_hessian(subject: Subject, seed: int, counts: Counter[str], mode: str =
     return check_second(subject, runs(subject, mode, seed), forward, counts, mode)
 
 
+def check_gradient_of_gradient(subject: Subject, seed: int, counts: Counter[str]) -> str:
+    """What is wrong with reverse mode of the gradient, "" if nothing is."""
+    ahead = copy.copy(subject)
+    return check_nested(ahead, runs(ahead, SECOND, seed), subject, runs(subject, NESTED, seed), counts)
+
+
 CHECKS: dict[str, Callable[[Subject, int, Counter[str]], str]] = {
     "jvp": check_forward,
     "vjp": check_reverse,
     SECOND: check_hessian,
     REVERSED: partial(check_hessian, mode=REVERSED),
+    NESTED: check_gradient_of_gradient,
 }
 
 

@@ -10,10 +10,10 @@ from weft.ir.ops import FieldPtr, Kernel, StructFor
 from weft.ir.symbols import COMPANIONS, FieldSymbol, Param
 from weft.ir.types import Array, Type
 
-__all__ = ["REVERSED", "SECOND", "has_floats", "takes_part", "with_companions", "with_second"]
+__all__ = ["NESTED", "REVERSED", "SECOND", "has_floats", "takes_part", "with_companions", "with_second"]
 
-# The modes of second derivatives: forward mode of reverse mode, and reverse mode of forward mode.
-SECOND, REVERSED = "vjp.jvp", "jvp.vjp"
+# The modes of second derivatives: forward mode of reverse mode, reverse mode of forward mode, and of reverse mode.
+SECOND, REVERSED, NESTED = "vjp.jvp", "jvp.vjp", "vjp.vjp2"
 
 
 def with_companions(kernel: Kernel, mode: str, trees: int) -> Kernel:

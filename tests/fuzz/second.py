@@ -3,7 +3,10 @@ does the gradient of forward mode.
 
 For weights w of what a program leaves, H v is the derivative of J^T w along v, and the gradient of <w, J v>. H is
 symmetric: <u, H v> = <v, H u>. The gradient loads memory as the program left it, which changes along v by J v, and
-memory from before where it says so."""
+memory from before where it says so.
+
+The gradient kernel itself is a function of values and gradients. Forward and reverse mode of it give products with one
+Jacobian, as those of the program do."""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from tests.fuzz.modes import SECOND
 from weft.ir.autodiff.companions import carries
 from weft.ir.types import Array
 
-__all__ = ["check_second"]
+__all__ = ["check_nested", "check_second"]
 
 _SYMMETRIC = 1e-10  # of the sum of the terms' absolute values
 _LARGE = 1e8
@@ -70,7 +73,46 @@ def _product(subject: Any, run: Any, numbers: Any, duals: Any, along: Any, weigh
     after, moved = subject.before(numbers), subject.before(duals, along, "" if mode == SECOND else ".dual")
     gradients, found = subject.companions(weights, False), subject.companions(np.zeros_like(weights), False)
     parts = (gradients, moved, found) if mode == SECOND else (moved, found, gradients)
+    _launch(subject, run, after, *parts)
+    return subject.space.read(found, True)
+
+
+def _launch(subject: Any, run: Any, values: Any, *parts: Any) -> None:
+    """Run a kernel in a mode of two parts on values and on their companions, which are changed."""
     arrays = [k for k, one in enumerate(subject.text.params) if isinstance(one.type, Array) and carries(one.type.elem)]
     hidden = [part.args[k] for part in parts for k in arrays]
-    run([*after.trees, *(tree for part in parts for tree in part.trees)], [*after.args, *hidden])
-    return subject.space.read(found, True)
+    run([*values.trees, *(tree for part in parts for tree in part.trees)], [*values.args, *hidden])
+
+
+def check_nested(ahead: Any, forward: Ways, back: Any, reverse: Ways, counts: Counter[str]) -> str:
+    """What is wrong with reverse mode of the gradient, by the dot products of forward mode of it, "" if nothing is.
+    `ahead` and `back` are one program, in the two modes."""
+    random, space = back.random, back.space
+    first = next(reverse)  # refuses before anything runs
+    after = back.primal(back.base)
+    count = space.read(back.companions(np.zeros(back.base.size), True), False).size
+    drawn = [random.uniform(-1, 1, count) * space.ordered(count) for _ in range(5)]
+    way: tuple[str, Any] | None = first
+    counts["programs with gradients of gradients"] += 1
+    while way is not None:
+        name, run = way
+        _, push = next(forward)
+        tangents, weights = drawn[1:3], drawn[3:]
+        start, gradients = ahead.before(after), back.companions(drawn[0], False)
+        end, given, *duals = start.copy(), gradients.copy(), *(back.companions(one, False) for one in tangents)
+        _launch(ahead, push, end, given, *duals)
+        terms = [space.read(one, False) * weight for one, weight in zip(duals, weights, strict=True)]
+        found = [back.companions(one, False) for one in weights]
+        _launch(back, run, back.before(end, start), back.before(given, gradients, ".grad"), *found)
+        terms += [-space.read(one, False) * tangent for one, tangent in zip(found, tangents, strict=True)]
+        size = sum(np.abs(one).sum() for one in terms)
+        if not size < _LARGE:
+            counts["gradients of gradients that are not finite"] += 1
+        else:
+            counts["gradients of gradients"] += 1
+            counts["gradients of gradients other than 0"] += bool(np.abs(terms[1]).sum())
+            if not abs(sum(one.sum() for one in terms)) <= _SYMMETRIC * size:
+                sides = [sum(one.sum() for one in part) for part in (terms[:2], terms[2:])]
+                return f"{name}: <Jv, w> = {sides[0]!r}, but <v, J^T w> = {-sides[1]!r}; the terms add up to {size:.3g}"
+        way = next(reverse, None)
+    return ""

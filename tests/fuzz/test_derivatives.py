@@ -12,7 +12,7 @@ import pytest
 from tests.fuzz import derivatives
 from tests.fuzz.configurations import Configuration
 from tests.fuzz.derivatives import Subject, execute_derivatives
-from tests.fuzz.modes import REVERSED, SECOND
+from tests.fuzz.modes import NESTED, REVERSED, SECOND
 from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.program import Program, draw
 from tests.fuzz.spaces import PRECISION
@@ -82,6 +82,31 @@ def test_a_wrong_second_derivative_is_found(monkeypatch: pytest.MonkeyPatch, mod
     outcome = execute_derivatives(program, EXACT, (mode,))
     assert outcome.status == "differs", outcome.detail
     assert "<u, H v> = " in outcome.detail
+
+
+def test_reverse_mode_of_the_gradient_of_a_random_program_agrees_with_forward_mode() -> None:
+    program, configuration = program_of(Plan("n1", 1, modes=(NESTED,)), 6)
+    outcome = execute_derivatives(program, configuration, (NESTED,))
+    assert outcome.status == "same", f"{configuration}\n{program.code}\n{outcome.status}: {outcome.detail}"
+    assert outcome.counts["gradients of gradients other than 0"] >= 4
+
+
+def test_a_wrong_gradient_of_a_gradient_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one that overwrites a gradient: the second reverse mode leaves there what it has given back."""
+    program = small("p_f64[i // COLS, i % COLS]", "ti.sin(o_f64[i]) * o_f64[i]")
+    right = execute_derivatives(program, EXACT, (NESTED,))
+    assert right.status == "same", right.detail
+    assert right.counts["gradients of gradients other than 0"] == 6
+    clear = pullbacks.clear
+
+    def once(frame: Any, value: Any) -> None:
+        if frame.companions.kind == "grad":
+            clear(frame, value)
+
+    monkeypatch.setattr(pullbacks, "clear", once)
+    outcome = execute_derivatives(program, EXACT, (NESTED,))
+    assert outcome.status == "differs", outcome.detail
+    assert "<Jv, w> = " in outcome.detail
 
 
 def test_large_numbers_on_the_way_are_no_place_for_differences(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from random import Random
 
 import pytest
 
 from tests.sampling import draws
-from tests.sparse_derivatives import CONFIG, Case, SmoothDraw, smooth_tree
+from tests.sparse_derivatives import CONFIG, Case, drawn_case, evaluated
 from tests.sparse_trees import Declared, I, J, branch, declare, place
 from weft.ir import ops
 from weft.ir.autodiff import demand, reverse
@@ -22,14 +21,7 @@ from weft.ir.storage.snode import SNode
 from weft.ir.symbols import NodeSymbol
 from weft.ir.types import f64
 
-
-def drawn(seed: int) -> Case:
-    rng = Random(f"grad {seed}")
-    made = smooth_tree(rng)
-    draw = SmoothDraw(rng, made)
-    bodies = [draw.body() for _ in range(3)]
-    body = draw.statement() if rng.random() < 0.6 else draw.body()
-    return Case(made, bodies, body, replace(CONFIG, verify=seed % 10 == 1))
+PLAIN = replace(CONFIG, verify=False)
 
 
 @pytest.mark.parametrize("five", range(draws(24)))
@@ -38,7 +30,9 @@ def test_derivatives_of_random_kernels_agree(five: int) -> None:
     done = found = 0
     for seed in range(5 * five, 5 * five + 5):
         try:
-            found += drawn(seed).check(seed, seed % 5 == 0, schedule=Schedule(seed) if seed % 2 else None)
+            case = drawn_case(seed)
+            ways = [evaluated(replace(PLAIN, advanced_optimization=seed % 2 == 0))] if seed % 5 < 2 else []
+            found += case.check(seed, ways, schedule=Schedule(seed) if seed % 2 else None)
             done += 1
         except CompilationError:
             continue
@@ -181,7 +175,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_differentiated(name: str) -> None:
-    assert case(RIGHT[name]).check(5, lowered=True) >= 3
+    assert case(RIGHT[name]).check(5, [evaluated(CONFIG)]) >= 3
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -1,0 +1,79 @@
+"""`python -m tests.fuzz.sparse --count 1000 --arch cpu`: derivatives of random kernels on random sparse trees.
+
+Each is compared in the evaluator (in order, or under a schedule), lowered with and without optimizations, and, in every
+third case, as machine code of `--arch`. A case is drawn by its number (`tests/sparse_derivatives.py`)."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+from tests.codegen.chi_runs import EMULATED_TARGETS
+from tests.codegen.test_sparse_code import on_cpu, on_emulated_gpu
+from tests.sparse_derivatives import Way, drawn_case, evaluated
+from weft.ir.config import CompileConfig
+from weft.ir.errors import CompilationError
+from weft.ir.interleaving import Schedule
+
+__all__ = ["judged"]
+
+_MACHINES: dict[str, Callable[[CompileConfig], Way]] = {
+    "": evaluated,
+    "cpu": lambda config: Way(config, on_cpu(2, config)),
+    "emulated": lambda config: Way(config, on_emulated_gpu(EMULATED_TARGETS[0], config)),
+}
+_COMPILED = 3  # of every so many cases, one is compiled to machine code, which takes most of the time
+
+
+def judged(number: int, arch: str = "") -> str:
+    """How the derivatives of that case end: "same", "same, all 0", or what refuses them. Raises AssertionError where
+    they differ."""
+    case = drawn_case(number)
+    plain = replace(case.config, verify=False, opt_level=0)
+    case.config = replace(plain, verify=number % 10 == 1)
+    configs = [replace(plain, advanced_optimization=advanced) for advanced in (True, False)]
+    machine = _MACHINES[arch if number % _COMPILED == 0 else ""]
+    ways = [evaluated(config, schedule=Schedule(number) if number % 4 == 2 else None) for config in configs]
+    ways += [machine(config) for config in configs] if machine is not evaluated else []
+    try:
+        found = case.check(number, ways, schedule=Schedule(number) if number % 2 else None)
+    except CompilationError as error:
+        first, _, _ = str(error).partition("\n")
+        return re.sub("'[^']*'", "'...'", f"refuses: {first}")
+    return "same" if found else "same, all 0"
+
+
+def main() -> int:
+    """Run them, tell what was found; 1 if anything was."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.sparse", description=__doc__)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--arch", default="", choices=tuple(_MACHINES))
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long")
+    given = parser.parse_args()
+    ended, began = Counter[str](), time.monotonic()
+    for number in range(given.first, given.first + given.count):
+        if time.monotonic() - began > 60 * given.minutes:
+            break
+        try:
+            status = judged(number, given.arch)
+        except Exception:
+            status = "differs"
+            print(f"{number}:\n{traceback.format_exc()[-2000:]}\n{drawn_case(number).body}", flush=True)
+        ended[status] += 1
+        if ended.total() % 20 == 0:
+            print(f"{ended.total()} cases in {time.monotonic() - began:.0f} s: {dict(ended)}", flush=True)
+    print(f"{ended.total()} cases in {time.monotonic() - began:.0f} s")
+    for status, count in ended.most_common():
+        print(f"  {count:5d} {status}")
+    return int(bool(ended["differs"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
