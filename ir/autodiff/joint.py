@@ -106,7 +106,7 @@ def _dependent(first: Op, behind: list[Op], calls: Set[Op]) -> set[Op]:
             if isinstance(inner, (ops.Load, ops.Store, ops.Atomic)) and isinstance(root_of(inner.operands[0]), LOCALS)
         }
         used = any(value in found for inner in inside for value in inner.operands)
-        if op not in calls and (used or not accessed.isdisjoint(locals)):
+        if used or not accessed.isdisjoint(locals):
             found.add(op)
             locals |= accessed
     return found
@@ -129,7 +129,7 @@ def _late_operands(demand: Demand, op: Op, dependent: Set[Op], late: Set[Op]) ->
 
 def _changes(demand: Demand, op: Op, load: ops.Load) -> bool:
     """Whether the backward sweep of an op reads or clears the adjoint of memory that a load reads."""
-    if not isinstance(op, (ops.Store, ops.Atomic)) or op not in demand.acts or isinstance(root_of(op.ptr), LOCALS):
+    if not isinstance(op, (ops.Store, ops.Atomic)) or op not in demand.acts:
         return False
     return spaces_meet(space_of(op.ptr), space_of(load.ptr))
 
@@ -180,16 +180,14 @@ def _is_independent(demand: Demand, loop: Op) -> bool:
     for op in inside:
         if isinstance(op, (ops.Store, ops.Atomic)) and op in demand.acts:
             root = root_of(op.ptr)
-            if isinstance(op, ops.Atomic) or not isinstance(root, LOCALS):
-                return False
-            if not root.within(loop) and not _is_sum(root, inside):
+            if not isinstance(root, LOCALS) or not (root.within(loop) or _is_sum(root, inside)):
                 return False
     return True
 
 
 def _is_sum(local: Value, inside: list[Op]) -> bool:
     """Whether ops do nothing to a local but to add values that do not depend on it."""
-    accesses = [op for op in inside if op.operands and any(root_of(value) is local for value in op.operands)]
+    accesses = [op for op in inside if any(root_of(value) is local for value in op.operands)]
     if len(accesses) % 2:
         return False
     for load, store in zip(accesses[::2], accesses[1::2], strict=True):

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
-from weft.ir.autodiff.companions import Companions, active_values, carries
+from weft.ir.autodiff.companions import Companions, active_values
 from weft.ir.autodiff.demand import EXTREMES
 from weft.ir.core import Builder, Op, Value, ops_of
 from weft.ir.rewrite import literal
@@ -65,16 +65,16 @@ def _chain(loop: ops.For, varied: Set[Value]) -> _Chain | None:
     if store is None or store.block is not loop.body or not isinstance(store.ptr, ops.Alloca):
         return None
     op = store.value
-    if not isinstance(op, ops.Binary) or op.kind not in EXTREMES or op.block is not loop.body or len(op.users) != 1:
+    if not isinstance(op, ops.Binary) or op.kind not in EXTREMES or len(op.users) != 1:
         return None
     accesses = [one for one in inside if any(root_of(value) is store.ptr for value in one.operands)]
     load = next((one for one in op.operands if one in accesses), None)
     value = op.rhs if op.lhs is load else op.lhs
-    if not isinstance(load, ops.Load) or load.block is not loop.body or len(load.users) != 1 or value is load:
+    if not isinstance(load, ops.Load) or len(load.users) != 1 or accesses != [load, store] or value is load:
         return None
-    if accesses != [load, store] or value not in varied or not isinstance(value, Op) or not value.within(loop):
+    if value not in varied or not isinstance(value, Op) or not value.within(loop) or not isinstance(op.type, Prim):
         return None
-    return _Chain(load, op, store, value) if isinstance(op.type, Prim) and carries(op.type) else None
+    return _Chain(load, op, store, value)
 
 
 def _own(local: Value, loop: Op) -> bool:

@@ -24,8 +24,6 @@ from weft.ir.ops import (
     Invoke,
     IsActive,
     Kernel,
-    Shared,
-    Simt,
     Task,
 )
 from weft.ir.passes import pass_
@@ -62,8 +60,8 @@ def activate_ahead(root: Kernel, config: CompileConfig) -> bool:
 
     The copy of the task keeps only what the indices of the written elements, and the conditions and loops around the
     writes, depend on. These must not read memory that the task writes, order memory, draw random numbers, or need the
-    result of an atomic. The task must not deactivate cells, ask whether a cell is active, call functions, or
-    synchronize threads. It must not have assertions, because the copy would read what one rejects, and go on with a
+    result of an atomic or of another thread. The task must not deactivate cells, ask whether a cell is active, or call
+    functions. It must not have assertions, because the copy would read what one rejects, and go on with a
     loop that one ends. All sparse nodes above the field must be `pointer` nodes whose tables are dense. Cells that the
     iteration visits are active anyway. Other writes activate their cells as before.
 
@@ -97,7 +95,7 @@ class _Task:
 
     def run(self) -> bool:
         """Activate cells ahead of the task, if that is legal. Gives whether it is."""
-        if self.task.all_of(Assert, Deactivate, Invoke, IsActive, Simt, Shared) or self.is_short():
+        if self.task.all_of(Assert, Deactivate, Invoke, IsActive) or self.is_short():
             return False
         wanted = self.wanted()
         depth = max((len(one.nodes) for one in wanted), default=0)

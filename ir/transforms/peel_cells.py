@@ -21,7 +21,6 @@ from weft.ir.ops import (
     Kernel,
     Load,
     Select,
-    Simt,
     Store,
     Task,
     While,
@@ -77,11 +76,7 @@ def peel_cells(root: Kernel, config: CompileConfig) -> bool:
 def _is_bound(task: Task) -> bool:
     """Whether the iterations must stay what they are."""
     ops = ops_of(task.body)
-    return (
-        len(ops) > _MOST
-        or task.config.simd > 1
-        or any(isinstance(op, Simt) or op.exits or shows_order(op) for op in ops)
-    )
+    return len(ops) > _MOST or task.config.simd > 1 or any(map(shows_order, ops))
 
 
 # ---- where to peel ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Builder, Value, ops_of
 from weft.ir.intervals import interval, type_interval
 from weft.ir.linear import Form, exact_form
-from weft.ir.ops import Binary, Cast, Const, If, Kernel, Simt, Task
+from weft.ir.ops import Binary, Cast, Const, If, Kernel, Task
 from weft.ir.passes import pass_
 from weft.ir.tasks import box_of, is_masked, parallel_tasks, usual_ops
 from weft.ir.types import Prim, i32, u1
@@ -76,7 +76,7 @@ def version_interior(root: Kernel, config: CompileConfig) -> bool:
 def _worthwhile(task: Task) -> list[_Decided]:
     """The comparisons that become constants, or none if versions do not pay."""
     inside = ops_of(task.body)
-    if len(inside) > _LONG or any(isinstance(op, Simt) for op in inside):
+    if len(inside) > _LONG:
         return []
     usual = usual_ops(task.body)
     found = [decided for op in usual if isinstance(op, Binary) and (decided := _decided(op, task))]
@@ -110,7 +110,8 @@ def _place(form: Form, task: Task) -> tuple[int, bool, int] | None:
     if last - first < _WIDE:
         return None
     near = bound <= first + _NEAR if factor < 0 else bound >= last - _NEAR
-    return (axis, factor > 0, bound) if near else None
+    held = max(bound, first) if factor < 0 else min(bound, last)  # the type of the index may not hold one behind an end
+    return (axis, factor > 0, held) if near else None
 
 
 def _version(task: Task, found: list[_Decided]) -> None:

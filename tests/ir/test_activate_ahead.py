@@ -163,6 +163,26 @@ def test_without_the_condition_cells_are_missing(case: str, monkeypatch: pytest.
         check(body, QUICK)
 
 
+BLOCK = "%pad = shared shape=(20) : [i32; 1]\n%at = array_ptr %pad, [%i] : *i32\n"
+SHUFFLE = "%u = const 15 : u32\n%o = simt shuffle [%u, %j, %0] : i32\n"
+TOGETHER = {
+    "memory of a block beside it": (f"{BLOCK}store %at, %i\nsimt block_sync []\n{KEY}{ADD}", 1),
+    "an index in memory of a block": (
+        f"{BLOCK}{KEY}store %at, %j\nsimt block_sync []\n%o = load %at\n" + ADD.replace("%j]", "%o]"),
+        0,
+    ),
+    "an index of another thread": (KEY + SHUFFLE + ADD.replace("%j]", "%o]"), 0),
+    "a condition of another thread": (f"{KEY}{SHUFFLE}%c = binary eq %o, %1 : u1\nif %c then {{ {ADD} }}", 0),
+}
+
+
+@pytest.mark.parametrize("case", TOGETHER)
+def test_threads_that_work_together(case: str) -> None:
+    """The cells must not depend on other threads: the copy of the task computes them alone."""
+    body, tasks = TOGETHER[case]
+    assert asking(LOOP.format(body)) == tasks
+
+
 def test_short_loops_activate_their_cells_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asking(LOOP.format(KEY + ADD)) == 1
     monkeypatch.setattr(activate_ahead, "_FEW", 20)

@@ -51,6 +51,15 @@ CALLS = {
         "store %pz, %p",
         "f vjp",
     ),
+    "memory that is stored to, and loaded before the call": (
+        CALL + "%p = binary mul %r, %y : f64 store %py, %x store %pz, %p",
+        "vjp_value",
+    ),
+    "memory that is added to atomically, too": (
+        CALL + "%pw = field_ptr @y[%c1] : *f64 %w = load %pw : f64 %o = atomic add %pw, %x : f64 "
+        "%p = binary mul %r, %w : f64 store %pz, %p",
+        "f vjp",
+    ),
     "a factor from a local": (
         CALL + "%w = load %l : f64 %s = binary mul %w, %w : f64 store %l, %s %p = binary mul %r, %w : f64 "
         "%t = load %l : f64 %u = binary add %t, %p : f64 store %pz, %u",
@@ -102,6 +111,18 @@ SWEPT = {
     "a sum that decays": (
         LOOP + TERM + "%d = binary mul %old, %half : f64 %new = binary add %d, %t : f64 store %total, %new }",
         "f vjp_value",
+    ),
+    "a sum of a loop in which only the last term counts": (
+        LOOP + "%old = load %total : f64 for %c0, %n, %c1 (%j: i32) { "
+        + TERM.replace("%old = load %total : f64 ", "") + "%new = binary add %old, %t : f64 store %total, %new } }",
+        "f vjp_value",
+    ),
+    "an atomic sum": (LOOP + TERM.replace("%old = load %total : f64 ", "") + "%a = atomic add %total, %t : f64 }",
+                      "vjp_value"),
+    "an atomic sum of the iteration": (
+        LOOP + "%own = alloca : *f64 store %own, %x " + TERM + "%a = atomic add %own, %t : f64 %s = load %own : f64 "
+        "%new = binary add %old, %s : f64 store %total, %new }",
+        "vjp_value",
     ),
     "a sum in a branch": (LOOP + f"%c = binary gt %k, %c1 : u1 if %c then {{ {SUM} }} }}", "vjp_value"),
     "a sum or another value": (

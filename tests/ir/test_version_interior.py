@@ -183,3 +183,44 @@ def test_what_is_left(tests: list[str], about: dict[str, Any]) -> None:
         tests = [f"{test}.0" for test in tests]
         about = {**about, "by": 0.0}
     assert not version(loop(tests, **about))
+
+
+def wide(tests: list[str], begin: int) -> ops.Kernel:
+    """A loop whose index is i64, with a branch for each of these comparisons of the index."""
+    lines = ["%j = binary sub %i, %begin : i64", "%k = cast %j : i32"]
+    for number, test in enumerate(tests):
+        compared, bound = test.split()
+        lines += [f"%b{number} = const {bound} : i64", f"%t{number} = binary {compared} %i, %b{number} : u1"]
+        lines.append(branch(random.Random(0), number, joined=False))
+    text = FRAME.format(size=100, begin=begin, end=begin + 100, extent="%last = binary add %end, %none : i64", body="")
+    text = text.replace(f"offset=({begin})", "offset=(0)").replace("(%i: i32)", "(%i: i64)")
+    text = text.replace("    %out = field_ptr @out[%i] : *i32\n", "")
+    text = text.replace(f"%begin = const {begin} : i32", f"%begin = const {begin} : i64\n  %none = const 0 : i64")
+    text = text.replace(f"%end = const {begin + 100} : i32", f"%end = const {begin + 100} : i64")
+    body = "\n".join([*lines, "%out = field_ptr @out[%k] : *i32"])
+    return lowered(text.replace("    %r = load", f"{body}\n    %r = load"))
+
+
+@pytest.mark.parametrize("begin", [2**31 - 50, -(2**31) - 50, 2**40, 0, 2**31 - 100, -(2**31)])
+def test_an_index_of_64_bits(begin: int) -> None:
+    """It is compared in 32 bits only where it fits."""
+    kernel = wide([f"gt {begin}", f"ge {begin + 3}", f"lt {begin + 97}"], begin)
+    wanted = left(kernel, 0)
+    assert version(kernel)
+    assert left(kernel, 0) == wanted
+    assert sorted(limits(kernel)) == [("ge", begin + 3), ("le", begin + 96)]
+    (task,) = parallel_tasks(kernel)
+    asked = {str(op.lhs.type) for op in task.body if isinstance(op, ops.Binary) and op.kind in ("le", "ge")}
+    assert asked == {"i32" if -(2**31) <= begin <= 2**31 - 100 else "i64"}
+
+
+def test_a_bound_that_32_bits_cannot_hold() -> None:
+    """The index fits in 32 bits, and the bound does not."""
+    kernel = wide(["gt 0", "ge 3", f"ge {-(2**40)}", f"le {2**33}", "lt 98"], 0)
+    wanted = left(kernel, 0)
+    version(kernel)
+    assert left(kernel, 0) == wanted
+    alone = wide([f"ge {-(2**40)}"] * 3, 0)
+    wanted = left(alone, 0)
+    version(alone)
+    assert left(alone, 0) == wanted
