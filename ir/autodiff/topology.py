@@ -61,7 +61,7 @@ class Topology:
                         found.grow(symbol.node, op)
             elif is_access(op) and op.writes and not isinstance(op, ops.AtomicLoad):
                 root = root_of(op.ptr)
-                if isinstance(root, ops.FieldPtr) and root.field.node is not None and root.activates:
+                if isinstance(root, ops.FieldPtr) and root.activates:
                     found.grow(root.field.node, op, _own_node(kernel, root, op))
         return found
 

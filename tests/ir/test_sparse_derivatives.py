@@ -53,6 +53,7 @@ def tree() -> Declared:
 
     put(root, "sum")
     put(root, "k")
+    put(branch(root, "dense", (I, 20)), "k2")
     outer = branch(root, "pointer", (I, 5))
     mask = branch(outer, "bitmasked", (I, 4))
     put(mask, "x")
@@ -118,6 +119,9 @@ RIGHT = {
 {BLOCK.format(rest="%3")}{SQUARE}store %q, %t\n{added("%t")}}}""",
     "an element that becomes active": f"parallel_for begins=[%0], ends=[%3] (%i: i32) {{\n{OWN}"
     "%far = binary add %i, %8 : i32\n%r = field_ptr @y[%far] : *f64\nstore %r, %t\n}",
+    "a write elsewhere that activates nothing": f"struct_for @x (%i: i32) {{\n{OWN}%far = binary add %i, %5 : i32\n"
+    f"%r = field_ptr @y[%far], activates=false : *f64\n%old = atomic add %r, %t : f64\n{added('%t')}}}",
+    "a write to a dense field": f"struct_for @x (%i: i32) {{\n{OWN}%r = field_ptr @k2[%i] : *f64\nstore %r, %t\n}}",
     "whether a cell is active": f"struct_for @x (%i: i32) {{\n{OWN}%asked = is_active @{{mask}}[%i]\n"
     f"if %asked then {{\n{added('%t')}}}\n}}",
     "the length of a list": f"struct_for @x (%i: i32) {{\n{OWN}%n = length @{{list}}[%0] : i32\n"
