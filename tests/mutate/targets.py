@@ -68,7 +68,11 @@ _DERIVATIVES = (
     "tests/ir/test_reverse_mode.py",
     "tests/lang/translate/test_duals.py",
 )
-_ORDER = ("tests/ir/test_serial_loops.py", "tests/lang/behaviour/test_ordered_gradients.py")
+_ORDER = (
+    "tests/ir/test_order_conditions.py",
+    "tests/ir/test_serial_loops.py",
+    "tests/lang/behaviour/test_ordered_gradients.py",
+)
 _RECORDS = ("tests/ir/test_records.py", "tests/lang/behaviour/test_recorded_kernels.py")
 _REVERSE = (
     "tests/ir/test_reverse_promotion.py",
