@@ -44,7 +44,7 @@ def needs_order(demand: Demand, op: Op) -> str:
     if other is not None:
         where = "" if other.span is None else f" (line {other.span.line})"
         return f"an atomic mul in a parallel loop that accesses this memory otherwise, too{where}"
-    if any(user in demand.active or user in demand.acts for user in op.users):
+    if any(user in demand.acts for user in op.users):
         return f"a derivative by the old value of an atomic {op.kind} in a parallel loop"
     return ""
 
