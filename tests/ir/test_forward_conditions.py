@@ -88,6 +88,13 @@ PARALLEL = {
     "a relaxed store to memory without a dual": ("%p = field_ptr @w[%c0] : *f64 store %p, %x, relaxed=true", True),
     "a relaxed store of an integer": ("%p = field_ptr @n[%c0] : *i32 store %p, %i, relaxed=true", True),
     "a sum": ("%a = atomic add %pt, %x : f64", True),
+    "the old value of a sum": ("%a = atomic add %pt, %x : f64 store %px, %a", False),
+    "the old value of a difference": ("%a = atomic sub %pt, %x : f64 store %px, %a", False),
+    "the old value of bits": ("%p = field_ptr @n[%c0] : *i32 %a = atomic or %p, %i : i32 store %p, %a", True),
+    "a maximum of an integer in a struct with a dual": (
+        "%ps = field_ptr @s[%c0] : *{k: i32, q: f64, p: f64x2} %pk = member_ptr %ps, index=0 : *i32 "
+        "%a = atomic max %pk, %i : i32", True,
+    ),
     "a product with a number that has a dual": ("%a = atomic mul %pt, %x : f64", False),
     "a product with a number that has none": ("%a = atomic mul %pt, %w : f64", True),
     "a maximum": ("%a = atomic max %pt, %x : f64", False),
@@ -116,6 +123,21 @@ def test_which_loops_run_in_order(name: str) -> None:
     body, stays = PARALLEL[name]
     kernel = made(BEFORE + LOOP.format(body=body))
     assert bool(kernel.all_of(ParallelFor)) == stays
+
+
+@pytest.mark.parametrize(("op", "refused"), [("max", True), ("mul", True), ("add", False)])
+def test_a_function_knows_no_loops_around_it(op: str, refused: bool) -> None:
+    """But memory that is its own has its order."""
+    shared = f"{ADDRESSES}\n%pt = field_ptr @total[] : *f64 %a = atomic {op} %pt, %x : f64"
+    own = f"{ADDRESSES}\n%l = alloca : *f64 store %l, %x %a = atomic {op} %l, %x : f64"
+    for body, raises in ((shared, refused), (own, False)):
+        kernel = kernel_of(body, fields=MORE)
+        kernel.called = True
+        if not raises:
+            run_passes(kernel, ("differentiate",), CONFIGS["optimized"])
+            continue
+        with pytest.raises(CompilationError, match=f"this {op} of shared memory in a real function"):
+            run_passes(kernel, ("differentiate",), CONFIGS["optimized"])
 
 
 def test_a_loop_over_a_field_runs_in_the_order_of_its_axes() -> None:
