@@ -89,12 +89,13 @@ def _above(node: NodeSymbol | None) -> Iterator[NodeSymbol]:
 def _own_node(kernel: ops.Kernel, root: ops.FieldPtr, op: Op) -> NodeSymbol | None:
     """The nearest node above an element whose cell around it is one that the iteration visits, so that it is active."""
     loop = next((outer for outer in op.around() if isinstance(outer, ops.StructFor)), None)
-    visited = None if loop is None else visited_node(kernel, loop)
-    if loop is None or visited is None:
+    if loop is None:
         return None
-    firsts = loop.field.space.first
-    blocks = {visited: tuple((axis, 1) for axis in range(len(visited.shape)))} if loop.cells else {}
-    blocks |= {} if loop.cells else dict(loop.field.above())
+    visited, firsts = visited_node(kernel, loop), loop.field.space.first
+    if visited is None:
+        return None
+    cell = tuple((axis, 1) for axis in range(len(visited.shape)))
+    blocks = {visited: cell} if loop.cells else dict(loop.field.above())
     index = [affine(value) for value in root.indices]
     for node, block in root.field.above():
         if node in blocks:

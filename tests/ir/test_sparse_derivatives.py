@@ -15,7 +15,6 @@ from weft.ir.autodiff import demand, reverse
 from weft.ir.autodiff.topology import Topology
 from weft.ir.errors import CompilationError
 from weft.ir.interleaving import Schedule
-from weft.ir.passes import PASSES
 from weft.ir.pipeline import run_passes
 from weft.ir.storage.snode import SNode
 from weft.ir.symbols import NodeSymbol
@@ -119,6 +118,9 @@ RIGHT = {
 {BLOCK.format(rest="%3")}{SQUARE}store %q, %t\n{added("%t")}}}""",
     "an element that becomes active": f"parallel_for begins=[%0], ends=[%3] (%i: i32) {{\n{OWN}"
     "%far = binary add %i, %8 : i32\n%r = field_ptr @y[%far] : *f64\nstore %r, %t\n}",
+    "own elements in blocks": f"struct_for @z (%i: i32) {{\n{OWN.replace('@x', '@z')}store %q, %t\n{added('%t')}}}",
+    "a read elsewhere": "struct_for @x (%i: i32) {\n%far = binary add %i, %5 : i32\n"
+    f"{OWN.replace('@x[%i]', '@y[%far]')}{added('%t')}}}",
     "a write elsewhere that activates nothing": f"struct_for @x (%i: i32) {{\n{OWN}%far = binary add %i, %5 : i32\n"
     f"%r = field_ptr @y[%far], activates=false : *f64\n%old = atomic add %r, %t : f64\n{added('%t')}}}",
     "a write to a dense field": f"struct_for @x (%i: i32) {{\n{OWN}%r = field_ptr @k2[%i] : *f64\nstore %r, %t\n}}",
@@ -224,10 +226,25 @@ def test_a_gradient_activates_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         case(far).check(5)
 
 
+def test_a_gradient_below_another_node_is_refused() -> None:
+    """Its cells are as large, but others are active."""
+    root = SNode("root")
+    for name in ("x", "x.grad"):
+        place(branch(branch(root, "pointer", (I, 4)), "dense", (I, 4)), name, f64)
+    made = declare(root)
+    x, other = made.fields
+    body = "parallel_for begins=[%0], ends=[%9] (%i: i32) {\n%q = field_ptr @x[%i] : *f64\nstore %q, %w\n}"
+    kernel = Case(replace(made, fields=(other, replace(x, grad=other))), [], "").kernel(
+        f"%w = const 0.5 : f64\n{body}", "vjp"
+    )
+    with pytest.raises(CompilationError, match=r"'x' and its grad 'x\.grad' are not in the same cells"):
+        run_passes(kernel, ("differentiate",), CONFIG)
+
+
 def test_a_gradient_in_other_cells_is_refused() -> None:
     fields = {one.name: one for one in MADE.fields}
     apart = [replace(one, grad=fields["z.grad"]) if one.name == "x" else one for one in MADE.fields]
     made = replace(MADE, fields=tuple(apart))
     kernel = replace(case(RIGHT["own elements"]), made=made).kernel(RIGHT["own elements"], "vjp")
     with pytest.raises(CompilationError, match=r"'x' and its grad 'z\.grad' are not in the same cells"):
-        PASSES["differentiate"](kernel, CONFIG)
+        run_passes(kernel, ("differentiate",), CONFIG)
