@@ -180,7 +180,7 @@ class Case:
     @property
     def fields(self) -> list[FieldSymbol]:
         """The fields that carry derivatives."""
-        return [one for one in self.made.fields if "." not in one.name]
+        return [one for one in self.made.fields if one.grad is not None]
 
     def check(self, seed: int, ways: Sequence[Way] = (), **how: Any) -> int:
         """Compare forward mode with differences, and reverse mode with forward mode; then both with what lowered

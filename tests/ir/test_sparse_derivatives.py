@@ -18,7 +18,7 @@ from weft.ir.interleaving import Schedule
 from weft.ir.pipeline import run_passes
 from weft.ir.storage.snode import SNode
 from weft.ir.symbols import NodeSymbol
-from weft.ir.types import f64
+from weft.ir.types import f64, i32
 
 PLAIN = replace(CONFIG, verify=False)
 
@@ -43,7 +43,8 @@ def test_derivatives_of_random_kernels_agree(five: int) -> None:
 
 
 def tree() -> Declared:
-    """x and y lie in cells of a mask below a pointer node P0, z in blocks of it, l in lists."""
+    """x, y and the integers `count` lie in cells of a mask below a pointer node P0, z in blocks of it, b in blocks of
+    twice the size, and l in lists."""
     root = SNode("root")
 
     def put(node: SNode, name: str) -> None:
@@ -57,13 +58,15 @@ def tree() -> Declared:
     mask = branch(outer, "bitmasked", (I, 4))
     put(mask, "x")
     put(mask, "y")
+    place(mask, "count", i32)
     put(branch(outer, "dense", (I, 4)), "z")
+    put(branch(outer, "dense", (I, 8)), "b")
     put(branch(branch(root, "dense", (I, 2)), "dynamic", (J, 8), chunk=2), "l")
     made = declare(root)
     known = {one.name: one for one in made.fields}
-    own = [one for name, one in known.items() if "." not in name]
+    own = [one for name, one in known.items() if f"{name}.grad" in known]
     linked = [replace(one, grad=known[f"{one.name}.grad"], dual=known[f"{one.name}.dual"]) for one in own]
-    return replace(made, fields=(*(one for name, one in known.items() if "." in name), *linked))
+    return replace(made, fields=(*(one for one in made.fields if one not in own), *linked))
 
 
 MADE = tree()
@@ -118,6 +121,18 @@ RIGHT = {
 {BLOCK.format(rest="%3")}{SQUARE}store %q, %t\n{added("%t")}}}""",
     "an element that becomes active": f"parallel_for begins=[%0], ends=[%3] (%i: i32) {{\n{OWN}"
     "%far = binary add %i, %8 : i32\n%r = field_ptr @y[%far] : *f64\nstore %r, %t\n}",
+    "an element of a mask in the visited cell": "struct_for @{pointer}.table, cells=true (%c: i32) {\n"
+    f"{BLOCK.format(rest='%3').replace('@z', '@x')}{SQUARE}store %q, %t\n{added('%t')}}}",
+    "cells of a mask": f"struct_for @{{mask}}.table, cells=true (%i: i32) {{\n{OWN}%r = field_ptr @y[%i] : *f64\n"
+    f"store %r, %t\n{added('%t')}}}",
+    "a local, and an atomic load of integers elsewhere": f"struct_for @x (%i: i32) {{\n{OWN}"
+    "%far = binary add %i, %5 : i32\n%n = field_ptr @count[%far] : *i32\n%m = atomic_load %n : i32\n"
+    "%u = cast %m : f64\n%s = binary add %t, %u : f64\n"
+    f"%h = alloca : *f64\nstore %h, %s\n%g = load %h : f64\n{added('%g')}}}",
+    "a loop over a dense field": "struct_for @k2 (%i: i32) {\n%j = binary raw_div %i, %4 : i32\n"
+    f"{OWN}%r = field_ptr @y[%j] : *f64\n%old = atomic add %r, %t : f64\n}}",
+    "another node loses cells": f"struct_for @x (%i: i32) {{\n{OWN}{added('%t')}}}\n"
+    "parallel_for begins=[%0], ends=[%2] (%n: i32) {\ndeactivate @{list}[%n]\n}",
     "own elements in blocks": f"struct_for @z (%i: i32) {{\n{OWN.replace('@x', '@z')}store %q, %t\n{added('%t')}}}",
     "a read elsewhere": "struct_for @x (%i: i32) {\n%far = binary add %i, %5 : i32\n"
     f"{OWN.replace('@x[%i]', '@y[%far]')}{added('%t')}}}",
@@ -146,6 +161,29 @@ REFUSED = {
         f"struct_for @{{pointer}}.table, cells=true (%c: i32) {{\n{BLOCK.format(rest='%4')}{SQUARE}store %q, %t\n"
         f"{added('%t')}}}",
         "a loop over active cells of 'P0', of which the kernel may activate some",
+    ),
+    "blocks of another size": (
+        f"struct_for @z (%i: i32) {{\n{OWN.replace('@x', '@z')}%r = field_ptr @b[%i] : *f64\nstore %r, %t\n}}",
+        "a loop over active cells of 'P0', of which the kernel may activate some",
+    ),
+    "twice the index": (
+        f"struct_for @z (%i: i32) {{\n{OWN.replace('@x', '@z')}%far = binary add %i, %i : i32\n"
+        "%r = field_ptr @z[%far] : *f64\nstore %r, %t\n}",
+        "a loop over active cells of 'P0', of which the kernel may activate some",
+    ),
+    "an element before the visited cell": (
+        f"struct_for @{{pointer}}.table, cells=true (%c: i32) {{\n{BLOCK.format(rest='%less')}{SQUARE}store %q, %t\n"
+        f"{added('%t')}}}".replace("%second =", "%less = const -1 : i32\n%second ="),
+        "a loop over active cells of 'P0', of which the kernel may activate some",
+    ),
+    "an element as far as the number of the cell": (
+        "struct_for @{pointer}.table, cells=true (%c: i32) {\n%q = field_ptr @z[%c] : *f64\n"
+        f"{SQUARE}store %q, %t\n}}",
+        "a loop over active cells of 'P0', of which the kernel may activate some",
+    ),
+    "a function that activates what a loop visits": (
+        f"struct_for @x (%i: i32) {{\n{OWN}{added('%t')}}}\ninvoke function=f, [], touched=(count)",
+        "a loop over active cells of 'B1', of which the kernel may activate some",
     ),
     "a loop deactivates what it visits": (
         f"struct_for @x (%i: i32) {{\n{OWN}{added('%t')}deactivate @{{mask}}[%i]\n}}",
@@ -190,6 +228,12 @@ def test_what_is_refused(name: str) -> None:
     kernel = case(body).kernel(case(body).body, "vjp")
     with pytest.raises(CompilationError, match=message):
         run_passes(kernel, ("differentiate",), CONFIG)
+
+
+def test_a_function_may_read_what_a_loop_visits() -> None:
+    body = f"struct_for @x (%i: i32) {{\n{OWN}{added('%t')}}}\n"
+    kernel = case("").kernel(f"{body}invoke function=f, [], touched=(count), only_read=(count)", "vjp")
+    assert run_passes(kernel, ("differentiate",), CONFIG).all_of(ops.StructFor)
 
 
 WITHOUT: dict[str, Callable[[Topology], None]] = {

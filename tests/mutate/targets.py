@@ -200,6 +200,8 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.transforms.early_copies": ("tests/ir/test_count_appends.py", "tests/ir/test_activate_ahead.py"),
     "weft.ir.mapping.early_boxes": ("tests/ir/test_early_boxes.py",),
     "weft.ir.transforms.peel_cells": ("tests/ir/test_peel_cells.py",),
+    "weft.ir.runtime_library.hashed_cells": ("tests/ir/test_hashed_cells.py",),
+    "weft.ir.runtime_library.hashed_lists": ("tests/ir/test_hashed_cells.py",),
     "weft.ir.cell_places": ("tests/ir/test_sparse_conditions.py", "tests/ir/test_activate_ahead.py"),
     "weft.ir.transforms.mapping.choose_blocks": _GPU,
     "weft.ir.transforms.mapping.warps_per_row": _GPU,
