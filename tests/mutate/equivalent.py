@@ -454,8 +454,8 @@ PROFIT: dict[str, tuple[str, ...]] = {
     "weft.ir.transforms.mapping.unroll_and_jam": ("_schedule: size_of(op.body) <= _SMALL",),
     "weft.ir.runtime_library.hashed_cells": ("_factor",),  # any odd factor is right
     "weft.ir.autodiff.topology": (  # what it saves in kernels without sparse fields, and in dense fields
-        *("of: kernel.nodes", "keep_cells: kernel.nodes", "split_addresses: kernel.nodes"),
-        *("_readdress: root.field.node is None", "_readdress: root.activates == activates -> False"),
+        *("of: kernel.nodes -> True", "keep_cells: kernel.nodes -> True", "split_addresses: kernel.nodes -> True"),
+        *("_readdress: root.field.node is None -> False", "_readdress: root.activates == activates -> False"),
     ),
     "weft.ir.mapping.serial_loops": (
         *("most_places", "is_long", "is_shared", "_varying"),
