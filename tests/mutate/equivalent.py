@@ -452,7 +452,8 @@ PROFIT: dict[str, tuple[str, ...]] = {
     "weft.ir.transforms.mapping.warps_per_row": ("_along_rows",),
     "weft.codegen.gpu.unroll_and_jam": ("_write_out: f.phased",),
     "weft.ir.transforms.mapping.unroll_and_jam": ("_schedule: size_of(op.body) <= _SMALL",),
-    "weft.ir.runtime_library.hashed_cells": ("_factor",),  # any odd factor is right
+    "weft.ir.runtime_library.hashed_cells": ("_factor", "_hashed: total -> False #2"),  # any hash is right
+    "weft.ir.runtime_library.hashed_lists": ("_touched",),  # none stands for all
     "weft.ir.autodiff.topology": (  # what it saves in kernels without sparse fields, and in dense fields
         *("of: kernel.nodes -> True", "keep_cells: kernel.nodes -> True", "split_addresses: kernel.nodes -> True"),
         *("_readdress: root.field.node is None -> False", "_readdress: root.activates == activates -> False"),
