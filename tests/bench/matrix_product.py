@@ -1,6 +1,6 @@
 """The product of 1024 x 1024 matrices of f32: Weft's three loops beside C++, BLAS and Numba.
 
-    python -m tests.bench.matrix_product [--peer-python PYTHON] [--seconds 2]
+    python -m tests.bench.matrix_product [--peer-python PYTHON] [--alone]
 
 Each way runs in a process of its own, with AVX2 and with AVX-512 where the machine has it, on one core and on all. In
 turns, the best run of each counts: on one core by the processor's time, on all by the clock. Ways that are not there
@@ -131,7 +131,7 @@ def table(found: dict[tuple[str, str, int], dict[str, Any]], columns: list[tuple
         for column in columns:
             told = found.get((way, *column), {"absent": "not asked"})
             rate = 0.0 if "best" not in told else 2e-6 * N**3 / told["best"]
-            cells.append("-" if "best" not in told else f"{told['best']:.0f} ({rate:.0f})")
+            cells.append("-" if "best" not in told else f"{told['best']:.0f} ({rate:.{0 if rate > 10 else 1}f})")
         lines.append(f"| {title} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -141,6 +141,7 @@ def main() -> None:
     parser.add_argument("--peer-python", default=sys.executable, help="an interpreter that has numba")
     parser.add_argument("--seconds", type=float, default=1.0, help="of each round of each way")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--alone", action="store_true", help="one core only: for a busy machine")
     parser.add_argument("--work", nargs=4, metavar=("WAY", "LEVEL", "THREADS", "SECONDS"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
@@ -149,7 +150,8 @@ def main() -> None:
         return
     levels = importlib.import_module("weft.codegen.llvm.instruction_sets").levels_here()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    columns = [(level, threads) for level in LEVELS if f"x86-64-{level}" in levels for threads in (1, cores)]
+    counts = [1] if given.alone else [1, cores]
+    columns = [(level, threads) for level in LEVELS if f"x86-64-{level}" in levels for threads in counts]
     found: dict[tuple[str, str, int], dict[str, Any]] = {}
     for _ in range(given.rounds):
         for column in columns:
