@@ -12,6 +12,7 @@ import numpy as np
 
 from weft.ir.artifact import SERVICES, Artifact
 from weft.runtime import system
+from weft.runtime.elf import functions_of
 from weft.runtime.jit import Loader, emit
 from weft.runtime.launch import CpuKernel, Launching
 from weft.runtime.memory import Memory
@@ -92,7 +93,9 @@ class CpuDevice(Launching):
 
     def load(self, artifact: Artifact) -> CpuKernel:
         """Make the kernel ready to run. The loaded kernel keeps this device alive."""
-        code = self.loader.load(artifact.code, artifact.functions, artifact.libraries, parts=artifact.parts)
+        elsewhere = [name for part in artifact.parts for name, one in functions_of(part).items() if one.is_global]
+        functions = (*artifact.functions, *elsewhere)
+        code = self.loader.load(artifact.code, functions, artifact.libraries, parts=artifact.parts)
         return CpuKernel(artifact, code, self.launcher, self.service_table)
 
     def synchronize(self) -> None:

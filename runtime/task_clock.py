@@ -9,36 +9,35 @@ from __future__ import annotations
 
 import ctypes
 import re
-import struct
 import time
 from typing import TYPE_CHECKING
 
 from weft.ir.errors import WeftError
+from weft.runtime.elf import functions_of
 
 if TYPE_CHECKING:
     from weft.runtime.launch import CpuKernel
 
-__all__ = ["TaskClock", "functions_of"]
+__all__ = ["TaskClock"]
 
 _WORD, _ADDRESS = ctypes.c_int64, ctypes.c_void_p
 _SERVICE = ctypes.CFUNCTYPE(None, _WORD, _ADDRESS, _ADDRESS, _ADDRESS, _WORD, _WORD)
 _TASK = re.compile(r"weft_task(\d+)")
-_SYMBOLS, _FUNCTION = 2, 2  # a section of ELF with symbols; the kind of a symbol that is a function
 
 
 class TaskClock:
-    """Times the tasks of a loaded kernel, from now on. Raises WeftError for a kernel whose code this cannot read: one
-    of several parts, or one for a system whose object files are not ELF."""
+    """Times the tasks of a loaded kernel, from now on. Raises WeftError on a system whose object files are not ELF."""
 
     def __init__(self, kernel: CpuKernel) -> None:
         artifact = kernel.artifact
-        offsets = functions_of(artifact.code, artifact.entry) if not artifact.parts else {}
-        if artifact.entry not in offsets:
-            raise WeftError(
-                f"kernel '{artifact.name}' has code of several parts, or not as ELF: its tasks are not timed"
-            )
-        base = kernel.address(artifact.entry) - offsets[artifact.entry]
-        self._names = {base + offset: name for name, offset in offsets.items()}
+        own = functions_of(artifact.code)
+        if artifact.entry not in own:
+            raise WeftError(f"the tasks of kernel '{artifact.name}' are not timed: its object file is not ELF")
+        start = own[artifact.entry]
+        base = kernel.address(artifact.entry) - start.offset
+        self._names = {base + one.offset: name for name, one in own.items() if one.section == start.section}
+        for part in artifact.parts:
+            self._names |= {kernel.address(name): name for name, one in functions_of(part).items() if one.is_global}
         self._seconds: dict[str, list[float]] = {}
         self._timed = _SERVICE(self._run)  # kept: the kernel has its address
         address = ctypes.cast(self._timed, _ADDRESS).value or 0
@@ -59,24 +58,3 @@ class TaskClock:
                 before, launches = found.get(number, (0.0, 0))
                 found[number] = before + min(seconds), max(launches, len(seconds))
         return found
-
-
-def functions_of(code: bytes, entry: str) -> dict[str, int]:
-    """The functions of an object file that are in one section with `entry`: name -> offset in the section. Empty if it
-    is not a 64-bit ELF file of little-endian numbers, or has no such function."""
-    if code[:6] != b"\x7fELF\x02\x01":
-        return {}
-    (table,) = struct.unpack_from("<Q", code, 0x28)
-    size, count = struct.unpack_from("<HH", code, 0x3A)
-    sections = [struct.unpack_from("<IIQQQQIIQQ", code, table + k * size) for k in range(count)]
-    found = dict[str, tuple[int, int]]()
-    for _, kind, _, _, start, length, link, _, _, each in sections:
-        if kind != _SYMBOLS:
-            continue
-        strings = sections[link][4]
-        for place in range(start, start + length, each):
-            name, info, _, home, value, _ = struct.unpack_from("<IBBHQQ", code, place)
-            if info & 15 == _FUNCTION and home:
-                found[code[strings + name : code.index(b"\0", strings + name)].decode()] = home, value
-    same = found.get(entry, (0, 0))[0]
-    return {name: value for name, (home, value) in found.items() if home == same}

@@ -6,12 +6,14 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import weft as ti
 from weft.ir.errors import WeftError
 from weft.lang.calls.recipe import ON_COMPILED
-from weft.runtime.task_clock import TaskClock, functions_of
+from weft.runtime.elf import functions_of
+from weft.runtime.task_clock import TaskClock
 
 SIZE = 1 << 20
 elf = pytest.mark.skipif(sys.platform != "linux", reason="object files are not ELF")
@@ -65,12 +67,43 @@ def test_a_failing_launch_raises_as_ever() -> None:
         ON_COMPILED.reset(token)
 
 
+@elf
+def test_a_kernel_of_several_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The functions of all object files are known."""
+    monkeypatch.setattr("weft.codegen.cpu.parts._LEAST", 1)
+    ti.init(arch=ti.cpu, cpu_max_num_threads=2, offline_cache=False, compile_threads=2)
+    x, y = ti.field(ti.f32, SIZE), ti.field(ti.f32, SIZE)
+
+    @ti.kernel
+    def work():
+        for i in x:
+            x[i] = ti.sin(ti.cast(i, ti.f32))
+        for i in x:
+            y[i] = ti.cos(x[i])
+
+    clocks: list[TaskClock] = []
+    parts: list[int] = []
+
+    def told(instance: Any) -> None:
+        clocks.append(TaskClock(instance.loaded))
+        parts.append(len(instance.loaded.artifact.parts))
+
+    token = ON_COMPILED.set(told)
+    try:
+        work()
+    finally:
+        ON_COMPILED.reset(token)
+    assert parts[0] > 0, "the kernel was not split"
+    assert sorted(clocks[0].tasks()) == [0, 1]
+    assert abs(y[5] - np.cos(np.sin(5.0))) < 1e-5
+
+
 def test_code_that_is_not_elf_has_no_functions() -> None:
-    assert functions_of(b"\xcf\xfa\xed\xfe" + bytes(200), "weft_entry") == {}
-    assert functions_of(b"", "weft_entry") == {}
+    assert functions_of(b"\xcf\xfa\xed\xfe" + bytes(200)) == {}
+    assert functions_of(b"") == {}
 
 
-def test_a_kernel_of_several_parts_is_refused() -> None:
-    artifact: Any = SimpleNamespace(code=b"", parts=(b"", b""), entry="weft_entry", name="long")
-    with pytest.raises(WeftError, match="kernel 'long' has code of several parts"):
+def test_a_kernel_whose_code_is_not_elf_is_refused() -> None:
+    artifact: Any = SimpleNamespace(code=b"", parts=(), entry="weft_entry", name="long")
+    with pytest.raises(WeftError, match="tasks of kernel 'long' are not timed: its object file is not ELF"):
         TaskClock(SimpleNamespace(artifact=artifact))  # type: ignore[arg-type]
