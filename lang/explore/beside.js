@@ -10,7 +10,8 @@ class Beside {
    * pane, what to do when another kernel is chosen, and when a row of it is pointed at. A chain is a text of places. */
   constructor(kernels, events) {
     Object.assign(this, { kernels, events, kernel: null, level: "", chains: new Set(), held: false });
-    const chainOf = (row) => (row && row.spot ? chainText(this.kernel, row.spot) : "");
+    // The browser may draw the hidden pane once more after its kernel was taken away.
+    const chainOf = (row) => (row && row.spot && this.kernel ? chainText(this.kernel, row.spot) : "");
     this.text = new LongText(byId("text2"), byId("map2"), {
       point: (row) => events.point(chainOf(row), row ? this.#explain(row) : ""),
       hold: (row) => events.hold(chainOf(row)),
@@ -84,7 +85,7 @@ class Beside {
   }
 
   #explain(row) {
-    return this.events.explain(row, this.kernel, this.level);
+    return this.kernel ? this.events.explain(row, this.kernel, this.level) : "";
   }
 }
 
