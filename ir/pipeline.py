@@ -100,6 +100,7 @@ TO_MAPPED: dict[str, tuple[str, ...]] = {
 # By kind of target, after `TO_MAPPED`: how the accesses of a thread become instructions.
 TO_LANES: dict[str, tuple[str, ...]] = {
     "cpu": (
+        "flatten_axes",
         "choose_lanes",
         "choose_moves",
         "privatize",

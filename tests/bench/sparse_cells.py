@@ -1,7 +1,8 @@
 """Loops over sparse fields beside the same loops over dense ones: `python -m tests.bench.sparse_cells [cpu|cuda] [n]`.
 
 A field of n x n x n `f32` lies in cells of 8 x 8 x 8, of which all or a tenth are active. The time of an active element
-is divided by that of an element of a dense field of the same shape, in the same process. On a CPU, one thread runs the
+is divided by that of an element of a dense field of the same shape, in the same process. If the elements of the cells
+have marks (`bitmasked`), that of the whole loop is. On a CPU, one thread runs the
 loops and its time is counted (not that of the clock on the wall), so that other programs do not matter much."""
 
 from __future__ import annotations
@@ -91,6 +92,28 @@ def _kept(a: Any, b: Any, n: int) -> Callable[[], Any]:
     return kept
 
 
+def masked(n: int, rounds: int, clock: Callable[[], float]) -> dict[str, float]:
+    """The time of a loop over a mask in cells, over that of the same loop over a dense field, by the share of elements
+    that are active."""
+    x, dense, ratios = ti.field(ti.f32), ti.field(ti.f32, (n, n, n)), dict[str, float]()
+    node = ti.root.pointer(ti.ijk, n // SIZE)
+    node.bitmasked(ti.ijk, SIZE).place(x)
+
+    @ti.kernel
+    def fill(part: ti.f32):
+        for i, j, k in ti.ndrange(n, n, n):
+            if ti.random() < part:
+                x[i, j, k] = 1
+
+    alone = best(_scale(dense), clock, rounds)
+    for share in (1.0, 0.5, 0.1):
+        node.deactivate_all()
+        fill(2 * share if share == 1 else share)
+        ratio = ratios[f"a mask, {share:.0%} active"] = best(_scale(x), clock, rounds) / alone
+        print(f"{'own elements of a mask':28} {share:5.0%} active, all of them: {ratio:.2f}")
+    return ratios
+
+
 def best(run: Callable[[], Any], clock: Callable[[], float], rounds: int) -> float:
     """The shortest time of a call, in seconds, after a first one."""
     found = list[float]()
@@ -113,7 +136,7 @@ def measure(n: int, rounds: int = ROUNDS, clock: Callable[[], float] = time.proc
             print(
                 f"{name:28} {share:5.0%} active {each * 1e9:8.4f} ns, dense {alone * 1e9:8.4f} ns: {each / alone:.2f}"
             )
-    return ratios
+    return ratios | masked(n, rounds, clock)
 
 
 if __name__ == "__main__":

@@ -196,6 +196,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.codegen.cpu.privatization": ("tests/codegen/test_parts.py", "tests/lang/behaviour/test_scatters.py", *_RUN),
     "weft.ir.transforms.mapping.choose_axes": _GPU,
     "weft.ir.transforms.activate_ahead": ("tests/ir/test_activate_ahead.py", "tests/ir/test_activate_ahead_visits.py"),
+    "weft.ir.transforms.mapping.flatten_axes": ("tests/ir/test_flatten_axes.py",),
     "weft.ir.transforms.count_appends": ("tests/ir/test_count_appends.py",),
     "weft.ir.transforms.early_copies": ("tests/ir/test_count_appends.py", "tests/ir/test_activate_ahead.py"),
     "weft.ir.mapping.early_boxes": ("tests/ir/test_early_boxes.py",),
