@@ -108,7 +108,7 @@ class Exit(Op, name="exit", terminator=True, exits=True, levels="tasks lowered")
     """Ends the kernel. Its results are already stored."""
 
 
-class Yield(Op, name="yield", terminator=True, levels="tasks lowered"):
+class Yield(Op, name="yield", terminator=True):
     """Ends the `bounds` of a task and gives the box: the begins of all axes, then the ends of all axes."""
 
     begins: list[Value] = operands()

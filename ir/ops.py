@@ -343,7 +343,7 @@ class Atomic(Op, name="atomic", reads=True, writes=True, effect="address", lanes
         return pointee(self.ptr)
 
 
-class TempPtr(Op, name="temp_ptr", pure=True, place=True, lanes="operands", levels="tasks lowered"):
+class TempPtr(Op, name="temp_ptr", pure=True, place=True, lanes="operands"):
     """Gives the address of a temporary of the kernel, at byte `offset`. Temporaries pass values from one task to a
     later one."""
 
@@ -479,19 +479,22 @@ class Kernel(Op, name="kernel"):
     body: Block = region(default=None)
 
 
-class Task(Op, name="task", levels="tasks lowered"):
+class Task(Op, name="task", levels="chi tasks lowered"):
     """A part of a kernel that is launched as a unit. A "serial" task runs `body` once. For a "range_for" task, `bounds`
     yields a box, and `body` runs for each of its points in any order. `body` has one argument per axis, slowest axis
     first. Each thread runs `prologue` before its iterations and `epilogue` after it. Both `body` and `epilogue` may
     use the values of `prologue`. `read_set` and `write_set` list the fields and arrays that it reads and writes.
     `schedule` says how the target runs it. At the level "vectors", `body` runs for a group of neighbours along the
-    innermost axis: it has the indices of the first one, and `%left`, the number of iterations left in the row."""
+    innermost axis: it has the indices of the first one, and `%left`, the number of iterations left in the row.
+    `routine` names the part of the run-time library that the task belongs to. Only such tasks are there before
+    `offload`."""
 
     kind: str = attr()
     config: LoopConfig = attr(default=LoopConfig())
     read_set: tuple[str, ...] = attr(default=())
     write_set: tuple[str, ...] = attr(default=())
     schedule: Schedule = attr(default=Schedule())
+    routine: str = attr(default="")
     bounds: Block = region(default=None)
     prologue: Block = region(default=None)
     body: Block = region(default=None)

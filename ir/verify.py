@@ -216,6 +216,8 @@ def _place(op: Op, around: list[Op], level: str) -> None:
     """The places where control flow is allowed: a terminator must have a target, and a task occurs only at the top
     level."""
     require(op.opname == "task" or around[-1].opname != "kernel" or level not in _TASKS_ONLY, op, "is not in a task")
+    if isinstance(op, ops.Task) and level not in _TASKS_ONLY:
+        require(op.routine != "", op, f"is a task of the program at level '{level}'")
     if op.opname in _PLACES:
         require(
             around[-1].opname in _PLACES[op.opname],

@@ -25,6 +25,7 @@ from weft.codegen.cpu.privatization import (
     write_merge,
     write_private_body,
 )
+from weft.codegen.cpu.routines import Calls, compile_routine
 from weft.codegen.cpu.saturating_casts import saturated
 from weft.codegen.cpu.vector_math import LIBRARY, CpuMath
 from weft.codegen.cpu.vector_writer import VectorWriter
@@ -44,6 +45,7 @@ from weft.ir.artifact import SERVICES, Artifact, Slots
 from weft.ir.calls import draws
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
+from weft.ir.mapping.routines import routines_in
 from weft.ir.mapping.stretches import NEVER
 from weft.ir.nodes import tree_count
 from weft.ir.ops import Const, For, Kernel, Task, While, Yield
@@ -81,26 +83,32 @@ def compile_kernel(
     is long. `timer(stage)` is called as each stage begins (emit, optimize, codegen, wait)."""
     note = timer or (lambda _stage: None)
     note("emit")
-    host = machine.host_cpu(config.opt_level, config.cpu_features)
-    cuts = frozenset[int]() if config.line_info else cuts_of(kernel)  # the metadata of lines would not come apart
+    host, level, cpu = machine.host_cpu(config.opt_level, config.cpu_features), config.opt_level, config.cpu_features
+    # (the metadata of lines would not come apart)
+    cuts, routines = (frozenset[int](), []) if config.line_info else (cuts_of(kernel), routines_in(kernel))
     others = list[bytes]()
-    if helpers is not None and cuts:
+    if helpers is not None and (cuts or routines):
         with Crew[bytes](helpers, note) as crew:
 
             def give(text: str, lines: int) -> None:
-                crew.give(lines, lambda note: machine.compile_object(text, config.opt_level, note, config.cpu_features))
+                crew.give(lines, lambda note: machine.compile_object(text, level, note, cpu))
+
+            def give_routine(text: str) -> None:
+                crew.give(text.count("\n"), lambda note: compile_routine(text, level, cpu, note))
 
             parts = Parts(cuts, host.header, give)
-            module = emit_kernel(kernel, config, host.features, functions, parts)
+            calls = Calls(routines, host.header, give_routine)
+            module = emit_kernel(kernel, config, host.features, functions, parts, calls)
             check = write_check(module, target_hooks(host.features, config.fast_math), kernel)
             parts.finish(module)
             text = module.text(host.header)
             *others, code = crew.finish()
     else:
-        module = emit_kernel(kernel, config, host.features, functions)
+        calls = Calls(routines, host.header, lambda text: others.append(compile_routine(text, level, cpu, note)))
+        module = emit_kernel(kernel, config, host.features, functions, calls=calls)
         check = write_check(module, target_hooks(host.features, config.fast_math), kernel)
         text = module.text(host.header)
-        code = machine.compile_object(text, config.opt_level, note, config.cpu_features)
+        code = machine.compile_object(text, level, note, cpu)
     return Artifact(
         name=kernel.symbol,
         target="cpu",
@@ -121,9 +129,13 @@ def emit_kernel(
     features: frozenset[str],
     functions: Sequence[Kernel] = (),
     parts: Parts | None = None,
+    calls: Calls | None = None,
+    trees: int | None = None,
 ) -> ModuleWriter:
-    """The LLVM module of a lowered kernel for a CPU with these features. `parts` is notified of each task."""
-    trees = tree_count(kernel.fields, kernel.nodes)
+    """The LLVM module of a lowered kernel for a CPU with these features. `parts` is notified of each task. `calls` are
+    the routines that are compiled apart; without it, their tasks are in the module. `trees`: how many trees a launch
+    passes, if not those of the fields."""
+    trees = tree_count(kernel.fields, kernel.nodes) if trees is None else trees
     slots = Slots(trees, kernel.params, kernel.results, kernel.temp_bytes)
     callees = survey(functions, lambda op: isinstance(op, (For, While)) and control_ops.stretch_of(op) != NEVER)
     module, target = ModuleWriter(config, slots, callees), target_hooks(features, config.fast_math)
@@ -135,7 +147,9 @@ def emit_kernel(
     entry.memory.joined = frozenset(next(serial, ()))
     for number, task in enumerate(tasks):
         first = len(entry.lines)
-        if task.kind == "serial":
+        if calls is not None and number in calls:
+            calls.write(number, entry, lambda one: emit_kernel(one.kernel, config, features, trees=len(one.trees)))
+        elif task.kind == "serial":
             _serial(entry, task)
         else:
             _parallel(entry, task, number)

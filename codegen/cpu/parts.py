@@ -79,7 +79,7 @@ def _lines(functions: Sequence[str]) -> int:
 
 def _stays(task: Task) -> bool:
     """Functions that belong to the entry, and functions that calls use: there is one of each."""
-    return task.kind == "serial" or bool(task.all_of(Invoke))
+    return task.kind == "serial" or bool(task.routine) or bool(task.all_of(Invoke))
 
 
 def cuts_of(kernel: Kernel) -> frozenset[int]:
@@ -87,6 +87,8 @@ def cuts_of(kernel: Kernel) -> frozenset[int]:
     cuts = list[int]()
     staying = pending = 0
     for number, task in enumerate(op for op in kernel.body if isinstance(op, Task)):
+        if task.routine:  # compiled apart
+            continue
         if _stays(task):
             staying += length(task)
             continue

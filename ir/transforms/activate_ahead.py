@@ -106,10 +106,10 @@ class _Task:
             assert copy is not None
             nodes = [*dict.fromkeys(one.nodes[level] for one in wanted if level < len(one.nodes))]
             for node in nodes:
-                self.make(forget_text(node, self.config.traits))
+                self.make(forget_text(node, self.config.traits), f"forget {node.name}")
             self.kernel.body.insert(copy, self.task)
             for node in nodes:
-                self.make(claims_text(node, self.config.traits))
+                self.make(claims_text(node, self.config.traits), f"claim {node.name}")
             for node in nodes:  # after the loops of all of them, so that no mark is left if this fails
                 self.make(room_text(node))
         for one in wanted:
@@ -203,9 +203,9 @@ class _Task:
 
     # ---- the tasks after it ----
 
-    def make(self, text: str) -> None:
+    def make(self, text: str, routine: str = "") -> None:
         """Insert the tasks of a text, which make cells that were asked for."""
-        insert_tasks(self.kernel, text, self.task, self.config, self.task.span)
+        insert_tasks(self.kernel, text, self.task, self.config, self.task.span, routine=routine)
 
     def rest(self, op: Op) -> None:
         """The op in the task: its cell is active."""

@@ -71,15 +71,24 @@ def _meet(a: Value, b: Value) -> bool:
 
 
 def insert_tasks(
-    kernel: Kernel, text: str, before: Task, config: CompileConfig, span: object, fields: Sequence[FieldSymbol] = ()
+    kernel: Kernel,
+    text: str,
+    before: Op | None,
+    config: CompileConfig,
+    span: object,
+    fields: Sequence[FieldSymbol] = (),
+    routine: str = "",
 ) -> None:
-    """Insert the tasks of a text on the nodes of a kernel. It may name these fields, too."""
+    """Insert the tasks of a text on the nodes of a kernel. It may name these fields, too. The temporaries of these
+    tasks are their own. A backend may compile the tasks of one `routine` apart from the kernel, once for all kernels
+    that have them."""
     made = written_on(kernel.nodes, "@made() -> ()", text, fields)
     run_passes(made, _REST, config)
     for place in made.all_of(TempPtr):
-        assert isinstance(place, TempPtr)
         place.offset += kernel.temp_bytes
     for task in list(made.body):
+        assert isinstance(task, Task)
+        task.routine = routine
         for op in task.walk():
             op.span = span  # type: ignore[assignment]
         task.unlink()

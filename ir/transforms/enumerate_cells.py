@@ -33,6 +33,7 @@ from weft.ir.runtime_library.cell_lists import collect_text, list_text, tables_o
 from weft.ir.runtime_library.sparse_cells import held_text, written_on
 from weft.ir.symbols import FieldSymbol, LoopConfig, NodeSymbol
 from weft.ir.target import Traits
+from weft.ir.transforms.early_copies import insert_tasks
 from weft.ir.types import i32, u1
 
 __all__ = ["enumerate_cells"]
@@ -71,7 +72,7 @@ def enumerate_cells(root: Kernel, config: CompileConfig) -> bool:
         after = op.next
         if isinstance(op, StructFor) and (op.cells or op.field.node is not None):
             changes = _changes(op.body, op)
-            _Loops(root, op, listed, config.traits).run()
+            _Loops(root, op, listed, config).run()
             changed = True
             if changes:
                 listed.clear()
@@ -126,8 +127,8 @@ Watched = dict[NodeSymbol, FieldSymbol]
 class _Loops:
     """Replaces one loop."""
 
-    def __init__(self, kernel: Kernel, loop: StructFor, listed: set[NodeSymbol], traits: Traits) -> None:
-        self.kernel, self.loop, self.span, self.listed, self.traits = kernel, loop, loop.span, listed, traits
+    def __init__(self, kernel: Kernel, loop: StructFor, listed: set[NodeSymbol], config: CompileConfig) -> None:
+        self.kernel, self.loop, self.span, self.listed, self.config = kernel, loop, loop.span, listed, config
 
     def run(self) -> None:
         loop, symbol = self.loop, self.loop.field
@@ -207,7 +208,8 @@ class _Loops:
         if node.table.stored.path.span[1] // 4 >= 2**31:  # the entries of a table are counted in 32 bits
             what = f"a loop over the cells of '{node.name}', which has {' x '.join(map(str, node.shape))} cells"
             raise CompilationError(f"{what}: a table has fewer than 2**31, so use two nested nodes", self.span)
-        _insert(self.kernel, list_text(node, self.traits), self.loop, self.span)
+        text = list_text(node, self.config.traits)
+        insert_tasks(self.kernel, text, self.loop, self.config, self.span, routine=f"list {node.name}")
 
 
 def _serial(build: Builder, begins: Sequence[Value], ends: Sequence[Value], body: Block) -> None:

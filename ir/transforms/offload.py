@@ -47,9 +47,9 @@ def offload(root: Kernel, config: CompileConfig) -> bool:
     once, and it may call itself. A struct-for becomes a box over the elements of the field. The axis that is contiguous
     in memory becomes the innermost axis.
 
-    A kernel that holds tasks already is left unchanged.
+    The tasks of routines (`enumerate_cells`) stay what they are.
     """
-    if any(isinstance(op, Task) for op in root.body):
+    if all(isinstance(op, Task) for op in root.body):
         return False
     _Offload(root).run()
     return True
@@ -61,10 +61,10 @@ def _is_large(op: Op) -> bool:
 
 @dataclass(eq=False)
 class _Segment:
-    """A run of serial ops, or one parallel loop, that will become a task."""
+    """A run of serial ops, or one parallel loop, that will become a task. Or a task."""
 
     ops: list[Op]
-    loop: ParallelFor | StructFor | None = None
+    loop: ParallelFor | StructFor | Task | None = None
     bounds: Block = field(default_factory=Block)
     prologue: Block = field(default_factory=Block)
     # Values of earlier segments -> the values that replace them in the bounds, and in the rest of the task.
@@ -88,7 +88,7 @@ class _Offload:
             self.import_values(segment)
         for segment in self.segments:
             _drop_unused(segment)
-            task = _serial(segment) if segment.loop is None else _range_for(segment, segment.loop)
+            task = _task(segment)
             if task is not None:
                 self.kernel.body.insert(task)
 
@@ -222,7 +222,7 @@ def _users(ptr: Value) -> list[Op]:
 def _segments(body: Block) -> list[_Segment]:
     segments: list[_Segment] = []
     for op in body:
-        if isinstance(op, (ParallelFor, StructFor)):
+        if isinstance(op, (ParallelFor, StructFor, Task)):
             segments.append(_Segment([op], op))
         elif segments and segments[-1].loop is None:
             segments[-1].ops.append(op)
@@ -234,11 +234,11 @@ def _segments(body: Block) -> list[_Segment]:
 def _ops_from(ops: list[Op]) -> list[Op]:
     """The ops of a serial segment, with all ops that were inserted before and between them."""
     start = ops[0]
-    while start.prev is not None and not isinstance(start.prev, (ParallelFor, StructFor)):
+    while start.prev is not None and not isinstance(start.prev, (ParallelFor, StructFor, Task)):
         start = start.prev
     found: list[Op] = []
     op: Op | None = start
-    while op is not None and not isinstance(op, (ParallelFor, StructFor)):
+    while op is not None and not isinstance(op, (ParallelFor, StructFor, Task)):
         found.append(op)
         op = op.next
     return found
@@ -253,6 +253,13 @@ def _drop_unused(segment: _Segment) -> None:
 
 
 # ---- tasks -----------------------------------------------------------------------------------------------------------
+
+
+def _task(segment: _Segment) -> Task | None:
+    if isinstance(segment.loop, Task):
+        segment.loop.unlink()
+        return segment.loop
+    return _serial(segment) if segment.loop is None else _range_for(segment, segment.loop)
 
 
 def _serial(segment: _Segment) -> Task | None:

@@ -1,0 +1,97 @@
+"""Calls routines of the run-time library, which are modules of their own, compiled once for all kernels that have them.
+
+    task ... routine="claim P" { A }       words = the services and the record of the launch, and the trees of A and B
+    task ... routine="claim P" { B }  ->   call weft_routine_8f0c2a(words)
+
+Kernels that visit or make cells of one node have the same tasks for its lists and slots, and these tasks are longer
+than most kernels. `ir/mapping/routines.py` gives them numbers instead of names, so that their text is the same. The
+name of a routine is a digest of its text, and each text is compiled once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from hashlib import sha256
+
+from weft.codegen.llvm import machine
+from weft.codegen.llvm.function import FunctionWriter
+from weft.codegen.llvm.interrupts import look
+from weft.codegen.llvm.memory_ops import slot_address
+from weft.codegen.llvm.module import ModuleWriter
+from weft.ir.artifact import Slots
+from weft.ir.mapping.routines import Routine
+
+__all__ = ["Calls", "compile_routine"]
+
+_ENTRY = "weft_entry"
+_MOST = 256  # routines whose machine code is kept, 10 to 20 KB each
+
+
+class Calls:
+    """The routines of a kernel that are compiled apart. `give(text)` gets the module of each of them once."""
+
+    def __init__(self, routines: Sequence[Routine], header: str, give: Callable[[str], None]) -> None:
+        self._first = {routine.first: routine for routine in routines}
+        self._inside = {routine.first + k for routine in routines for k in range(routine.count)}
+        self._header, self._give = header, give
+        self._given = set[str]()
+
+    def __contains__(self, number: int) -> bool:
+        """Whether that task of the kernel belongs to one of the routines."""
+        return number in self._inside
+
+    def write(self, number: int, f: FunctionWriter, emit: Callable[[Routine], ModuleWriter]) -> None:
+        """Write the call of a routine in place of the first of its tasks, and nothing in place of the others."""
+        routine = self._first.get(number)
+        if routine is None:
+            return
+        module = emit(routine)
+        name, text = _named(module.text(self._header))
+        if name not in self._given:
+            self._given.add(name)
+            self._give(text)
+        f.module.declare(f"void @{name}(ptr)", "nounwind")
+        f.do(f"call void @{name}(ptr {_context(f, routine, module.slots)})")
+        look(f)
+
+
+def _named(text: str) -> tuple[str, str]:
+    """A name for the entry of a module with this text, and the module with an entry of that name."""
+    name = f"weft_routine_{sha256(text.encode()).hexdigest()[:24]}"
+    return name, text.replace(f"@{_ENTRY}(", f"@{name}(")
+
+
+def _context(f: FunctionWriter, routine: Routine, slots: Slots) -> str:
+    """The context of a routine: the first words of that of the kernel, and the trees that the routine uses."""
+    words = f.stack(f"[{slots.count} x i64]")
+    given = [(slot, 0) for slot in range(Slots.FIRST_TREE)]
+    given += [(Slots.FIRST_TREE + tree, begin) for tree, begin in zip(routine.trees, routine.begins, strict=True)]
+    for position, (slot, begin) in enumerate(given):
+        word = f.set(f"load i64, ptr {slot_address(f, slot)}, align 8")
+        word = f.set(f"add i64 {word}, {begin}") if begin else word
+        f.do(f"store i64 {word}, ptr {f.set(f'getelementptr inbounds i8, ptr {words}, i64 {8 * position}')}, align 8")
+    return words
+
+
+def compile_routine(text: str, opt_level: int, cpu_features: str, note: Callable[[str], None]) -> bytes:
+    """The object file of a module. The same text is compiled once. `note` is as in `machine.compile_object`."""
+    return _kept(text, opt_level, cpu_features, _Note(note))
+
+
+class _Note:
+    """A function that caches do not tell from others."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self.note = note
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Note)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(_MOST)
+def _kept(text: str, opt_level: int, cpu_features: str, note: _Note) -> bytes:
+    return machine.compile_object(text, opt_level, note.note, cpu_features)

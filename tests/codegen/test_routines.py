@@ -1,0 +1,76 @@
+"""Routines of the run-time library as modules of their own: compiled once, and the same results as in the kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.codegen.machine_code import DEVICE
+from tests.codegen.test_parts import helpers
+from tests.ir.test_routines import mapped, sums
+from weft.codegen.cpu import kernel as cpu
+from weft.codegen.cpu import routines
+from weft.ir.artifact import Artifact
+from weft.ir.config import CompileConfig
+from weft.ir.evaluate import Memory, evaluate
+from weft.ir.ops import Kernel
+
+TASKS = (sums("x", "a", "b", "c", 0), sums("", "b", "c", "f", 8), sums("y", "d", "e", "f", 8))
+APART = (TASKS[0], TASKS[1].replace("offset=8", "offset=16"), TASKS[2])
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts of the routines that LLVM compiles."""
+    found, compile_object = list[str](), routines.machine.compile_object
+
+    def seen(text: str, *rest: Any) -> bytes:
+        found.append(text)
+        return compile_object(text, *rest)
+
+    monkeypatch.setattr(routines, "machine", type("machine", (), {"compile_object": seen}))
+    routines._kept.cache_clear()
+    return found
+
+
+def test_equal_routines_are_compiled_once(compiled: list[str]) -> None:
+    kernel = mapped(TASKS[0], TASKS[2])
+    code = cpu.compile_kernel(kernel, CompileConfig())
+    assert len(code.parts) == len(compiled) == 1
+    assert code.llvm.count("call void @weft_routine_") == 2
+    again = cpu.compile_kernel(kernel, CompileConfig())
+    assert again == code
+    assert len(compiled) == 1
+    threads = cpu.compile_kernel(kernel, CompileConfig(), helpers=helpers(2))
+    assert threads.parts == code.parts
+    assert len(compiled) == 1
+    cpu.compile_kernel(kernel, CompileConfig(opt_level=1))
+    assert len(compiled) == 2
+
+
+def test_lines_of_the_source_keep_them_in_the_kernel() -> None:
+    assert cpu.compile_kernel(mapped(*APART), CompileConfig(line_info=True)).parts == ()
+
+
+def run(kernel: Kernel, code: Artifact, memory: Memory) -> None:
+    """Launch the code of a kernel on that memory."""
+    DEVICE.load(code)([tree.__array_interface__["data"][0] for tree in memory.trees], [])
+
+
+@pytest.mark.parametrize("seats", [0, 2])
+def test_routines_do_what_their_tasks_do(seats: int) -> None:
+    kernel = mapped(*APART)
+    code = cpu.compile_kernel(kernel, CompileConfig(), helpers=helpers(seats) if seats else None)
+    assert len(code.parts) == 1
+    expected, found = Memory.of(kernel.fields), Memory.of(kernel.fields)
+    for number, symbol in enumerate(kernel.fields):
+        values = (np.arange(8, dtype=np.int32) * (number + 3)) % 5
+        for memory in (expected, found):
+            memory.write(symbol, values)
+    evaluate(kernel, [], expected, CompileConfig())
+    run(kernel, code, found)
+    for symbol in kernel.fields:
+        np.testing.assert_array_equal(found.read(symbol), expected.read(symbol), err_msg=symbol.name)
+    assert expected.read(kernel.fields[1]).any()
