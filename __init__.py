@@ -202,6 +202,8 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _NAMES:
+        if name.startswith("__"):  # of Python's protocols: nobody has misspelled it
+            raise AttributeError(f"weft has no attribute '{name}'")
         if waits := _later(name):
             raise AttributeError(
                 f"weft has no attribute '{name}' yet: it is part of a feature that is not implemented ({waits})"

@@ -25,7 +25,7 @@ from weft.codegen.cpu.privatization import (
     write_merge,
     write_private_body,
 )
-from weft.codegen.cpu.routines import Calls, compile_routine
+from weft.codegen.cpu.routines import Calls
 from weft.codegen.cpu.saturating_casts import saturated
 from weft.codegen.cpu.vector_math import LIBRARY, CpuMath
 from weft.codegen.cpu.vector_writer import VectorWriter
@@ -93,18 +93,15 @@ def compile_kernel(
             def give(text: str, lines: int) -> None:
                 crew.give(lines, lambda note: machine.compile_object(text, level, note, cpu))
 
-            def give_routine(text: str) -> None:
-                crew.give(text.count("\n"), lambda note: compile_routine(text, level, cpu, note))
-
             parts = Parts(cuts, host.header, give)
-            calls = Calls(routines, host.header, give_routine)
+            calls = Calls(routines, host.header, lambda text: give(text, text.count("\n")))
             module = emit_kernel(kernel, config, host.features, functions, parts, calls)
             check = write_check(module, target_hooks(host.features, config.fast_math), kernel)
             parts.finish(module)
             text = module.text(host.header)
             *others, code = crew.finish()
     else:
-        calls = Calls(routines, host.header, lambda text: others.append(compile_routine(text, level, cpu, note)))
+        calls = Calls(routines, host.header, lambda text: others.append(machine.compile_object(text, level, note, cpu)))
         module = emit_kernel(kernel, config, host.features, functions, calls=calls)
         check = write_check(module, target_hooks(host.features, config.fast_math), kernel)
         text = module.text(host.header)

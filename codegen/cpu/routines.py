@@ -5,16 +5,14 @@
 
 Kernels that visit or make cells of one node have the same tasks for its lists and slots, and these tasks are longer
 than most kernels. `ir/mapping/routines.py` gives them numbers instead of names, so that their text is the same. The
-name of a routine is a digest of its text, and each text is compiled once.
+name of a routine is a digest of its text, and each text is compiled once (`llvm/kept_objects.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from hashlib import sha256
 
-from weft.codegen.llvm import machine
 from weft.codegen.llvm.function import FunctionWriter
 from weft.codegen.llvm.interrupts import look
 from weft.codegen.llvm.memory_ops import slot_address
@@ -22,10 +20,9 @@ from weft.codegen.llvm.module import ModuleWriter
 from weft.ir.artifact import Slots
 from weft.ir.mapping.routines import Routine
 
-__all__ = ["Calls", "compile_routine"]
+__all__ = ["Calls"]
 
 _ENTRY = "weft_entry"
-_MOST = 256  # routines whose machine code is kept, 10 to 20 KB each
 
 
 class Calls:
@@ -72,26 +69,3 @@ def _context(f: FunctionWriter, routine: Routine, slots: Slots) -> str:
         word = f.set(f"add i64 {word}, {begin}") if begin else word
         f.do(f"store i64 {word}, ptr {f.set(f'getelementptr inbounds i8, ptr {words}, i64 {8 * position}')}, align 8")
     return words
-
-
-def compile_routine(text: str, opt_level: int, cpu_features: str, note: Callable[[str], None]) -> bytes:
-    """The object file of a module. The same text is compiled once. `note` is as in `machine.compile_object`."""
-    return _kept(text, opt_level, cpu_features, _Note(note))
-
-
-class _Note:
-    """A function that caches do not tell from others."""
-
-    def __init__(self, note: Callable[[str], None]) -> None:
-        self.note = note
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Note)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-@lru_cache(_MOST)
-def _kept(text: str, opt_level: int, cpu_features: str, note: _Note) -> bytes:
-    return machine.compile_object(text, opt_level, note.note, cpu_features)

@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from weft.codegen.llvm.instruction_sets import NATIVE, instruction_set
+from weft.codegen.llvm.kept_objects import KeptObjects
 from weft.ir.errors import WeftError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ __all__ = [
     "HostCpu",
     "assembly",
     "assembly_of",
+    "compile_anew",
     "compile_object",
     "disposing",
     "host_cpu",
@@ -154,7 +156,15 @@ def compile_object(
     cpu_features: str = NATIVE,
 ) -> bytes:
     """The object file of a module for the host, or for one of its instruction sets. Any number of threads may run this
-    at once. `note(stage)` is called as each stage begins (optimize, codegen)."""
+    at once. `note(stage)` is called as each stage begins (optimize, codegen). The same text is compiled once."""
+    return _KEPT(lambda: compile_anew(text, opt_level, note, cpu_features), opt_level, cpu_features, text)
+
+
+_KEPT = KeptObjects()
+
+
+def compile_anew(text: str, opt_level: int, note: Callable[[str], None], cpu_features: str = NATIVE) -> bytes:
+    """As `compile_object`, whatever was compiled before."""
     import llvmlite.binding as llvm
 
     note("optimize")

@@ -12,10 +12,9 @@ import builtins
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +31,8 @@ from weft.lang.values.scope import choices, with_types
 from weft.runtime.errors import KernelFault, RecursionFault
 
 __all__ = ["InterpretedKernel", "interpret_kernel", "interpreted"]
+
+N = TypeVar("N", bound=ast.AST)
 
 
 @dataclass
@@ -139,7 +140,17 @@ def _keep_to_first_lines(root: ast.AST) -> None:
 def _definition(function: FunctionType) -> ast.FunctionDef:
     """Return a copy of the `def` of the function, with its original lines and columns. The copy may be changed."""
     source = source_of(function)
-    return ast.increment_lineno(deepcopy(source.node), source.shift)
+    return ast.increment_lineno(_copied(source.node), source.shift)
+
+
+def _copied(node: N) -> N:
+    """A copy of a tree. (`deepcopy` takes five times as long.)"""
+    made = type(node).__new__(type(node))
+    for name, value in vars(node).items():
+        if isinstance(value, list):
+            value = [_copied(one) if isinstance(one, ast.AST) else one for one in value]
+        setattr(made, name, _copied(value) if isinstance(value, ast.AST) else value)
+    return made
 
 
 def _inner(code: CodeType, name: str) -> CodeType:

@@ -44,13 +44,18 @@ class Fields:
 
     def programs(self) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
         """By name: a loop over the sparse field, and the same over the dense one."""
-        x, y, z, d, e = self.x, self.y, self.z, self.dense, self.other
-        return {
-            "own elements": (_scale(x), _scale(d)),
-            "a copy into another tree": (_copy(x, z), _copy(d, e)),
-            "7 points, 0 outside": (_laplace(x, y), _laplace(d, e)),
-            "7 points, kept in range": (_kept(x, y, self.n), _kept(d, e, self.n)),
-        }
+        sparse, dense = loops(self.x, self.y, self.z, self.n), loops(self.dense, self.other, self.other, self.n)
+        return {name: (sparse[name], dense[name]) for name in sparse}
+
+
+def loops(a: Any, b: Any, c: Any, n: int) -> dict[str, Callable[[], Any]]:
+    """The loops over field `a` of n x n x n elements, by name. They write `a`, `b`, or `c`."""
+    return {
+        "own elements": _scale(a),
+        "a copy into another tree": _copy(a, c),
+        "7 points, 0 outside": _laplace(a, b),
+        "7 points, kept in range": _kept(a, b, n),
+    }
 
 
 def _scale(a: Any) -> Callable[[], Any]:

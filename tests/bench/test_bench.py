@@ -12,7 +12,7 @@ from time import perf_counter
 import pytest
 
 import weft as ti
-from tests.bench import checkpoints, matrix_product, report, sparse_cells, topology
+from tests.bench import checkpoints, compile_ratios, matrix_product, report, sparse_cells, topology
 from tests.bench.__main__ import Measured, Worker, different, measure
 from weft.codegen.llvm.instruction_sets import levels_here
 
@@ -59,6 +59,17 @@ def test_loops_over_cells_are_measured() -> None:
         ti.reset()
     assert len(ratios) == 11
     assert all(ratio > 0 for ratio in ratios.values())
+
+
+@pytest.mark.filterwarnings("ignore::weft.OutOfBoundsWarning")
+def test_times_of_compiling_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    try:
+        assert all(took > 0 for took in compile_ratios.sparse("own elements", 16))
+        assert "heat_step_4096" in compile_ratios.programs_with_gradients()
+        assert all(took > 0 for took in compile_ratios.gradient("ode"))
+    finally:
+        ti.reset()
 
 
 def test_a_program_is_measured(weft: Worker) -> None:

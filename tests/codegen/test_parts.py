@@ -52,6 +52,12 @@ def stencils(count: int) -> Kernel:
     return for_cpu(parse("".join([head, *(f"  task{loop}" for loop in loops), "}\n"])), CompileConfig())
 
 
+@pytest.fixture(autouse=True)
+def _anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each module be compiled, whatever was compiled before."""
+    monkeypatch.setattr(machine, "compile_object", machine.compile_anew)
+
+
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every loop be worth a module."""
