@@ -66,7 +66,7 @@ def activate_ahead(root: Kernel, config: CompileConfig) -> bool:
     iteration visits are active anyway. Other writes activate their cells as before.
 
     An axis of the box on which no marked cell depends is left out of the copy, and one of which only the number of the
-    cell counts is run in steps. Loops of a few iterations are left alone.
+    cell counts is run in steps, or left out if that is one step. Loops of a few iterations are left alone.
 
     If there are too few slots, the launch fails. Where a failed assertion does not keep later tasks from running, they
     write only what is active."""
@@ -249,6 +249,20 @@ def _narrow(task: Task) -> None:
             inside = Builder.at(user)
             by = inside.add(Const(each // step, type=arg.type))
             user.replace(arg if each == step else inside.add(Binary("raw_div", arg, by)))
+    _drop_axes(task)
+
+
+def _drop_axes(task: Task) -> None:
+    """Leave out the axes of one iteration, whose index is a constant. One axis stays."""
+    box, args = box_of(task), task.body.args
+    for number in reversed(range(len(args))):
+        (first, last), limits = interval(box.begins[number]), interval(box.ends[number])
+        if len(args) == 1 or (last, *limits) != (first, first + 1, first + 1):
+            continue
+        index = Builder(task.body, task.body.first, task.span).add(Const(first, type=args[number].type))
+        args.pop(number).replace_uses(index)
+        begins, ends = ([*side[:number], *side[number + 1 :]] for side in (box.begins, box.ends))
+        box.set_operands([*begins, *ends], (len(begins), len(ends)))
 
 
 def _divisor(user: Op, arg: Value) -> int:

@@ -12,6 +12,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.ops import FieldPtr
 from weft.ir.pipeline import TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
+from weft.ir.tasks import box_of, parallel_tasks
 from weft.ir.text import print_ir
 from weft.ir.types import i32
 
@@ -125,3 +126,25 @@ def test_what_the_pass_makes(golden) -> None:  # type: ignore[no-untyped-def]
     kernel = kernel_of(tree("larger"), loop(AHEAD["larger cells"]))
     run_passes(kernel, BEFORE, CompileConfig())
     golden("activate_ahead.txt", print_ir(kernel))
+
+
+@pytest.mark.parametrize(("end", "axes"), [("const 4", 1), ("const 5", 2), ("load %l", 2), ("binary min %4, %none", 2)])
+def test_axes_of_one_iteration_are_left_out_of_the_copy(end: str, axes: int) -> None:
+    body = f"""
+      %first = const 3 : i32
+      %l = field_ptr @none[] : *i32
+      %none = load %l : i32
+      %end = {end} : i32
+      %rows = const 1400 : i32
+      %size = const 16 : i32
+      parallel_for begins=[%0, %first], ends=[%rows, %end] (%i: i32, %j: i32) {{
+        %s = binary add %i, %j : i32
+        %k = binary raw_mod %s, %size : i32
+        %q = field_ptr @same[%k] : *i32
+        %o = atomic add %q, %1 : i32
+      }}"""
+    kernel = kernel_of(tree("same"), body)
+    run_passes(kernel, BEFORE, CompileConfig())
+    asking = next(task for task in parallel_tasks(kernel) if not task.routine)
+    assert len(box_of(asking).begins) == axes
+    compare(tree("same"), [(body, "")], QUICK)
