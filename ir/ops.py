@@ -486,8 +486,7 @@ class Task(Op, name="task", levels="chi tasks lowered"):
     use the values of `prologue`. `read_set` and `write_set` list the fields and arrays that it reads and writes.
     `schedule` says how the target runs it. At the level "vectors", `body` runs for a group of neighbours along the
     innermost axis: it has the indices of the first one, and `%left`, the number of iterations left in the row.
-    `routine` names the part of the run-time library that the task belongs to. Only such tasks are there before
-    `offload`."""
+    `routine` names the part of the run-time library that it belongs to. Only such tasks are there before `offload`."""
 
     kind: str = attr()
     config: LoopConfig = attr(default=LoopConfig())

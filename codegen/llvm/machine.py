@@ -28,6 +28,7 @@ __all__ = [
     "compile_anew",
     "compile_object",
     "disposing",
+    "emit_object",
     "host_cpu",
     "optimize",
     "optimized",
@@ -161,6 +162,16 @@ def compile_object(
 
 
 _KEPT = KeptObjects()
+
+
+def emit_object(text: str, opt_level: int, cpu_features: str = NATIVE) -> bytes:
+    """The object file of a module for the host, without passes. The same text is emitted once."""
+
+    def emit() -> bytes:
+        code: bytes = host_cpu(opt_level, cpu_features).machine.emit_object(parse(text))
+        return code
+
+    return _KEPT(emit, "plain", opt_level, cpu_features, text)
 
 
 def compile_anew(text: str, opt_level: int, note: Callable[[str], None], cpu_features: str = NATIVE) -> bytes:

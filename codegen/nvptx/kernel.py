@@ -84,7 +84,5 @@ def _host_object(kernel: Kernel, emitted: Emitted) -> tuple[bytes, str]:
     fallible = any(map(may_fail, tasks))
     drawn = any(draws(task) for task in tasks if task.kind == "serial")
     flagged = fallible or drawn or any(launch.guards for launch in launches)
-    host = machine.host_cpu(_HOST_LEVEL, module.config.cpu_features)
     made, check = host_module(module.config, kernel, slots, launches, fallible, flagged)
-    code: bytes = host.machine.emit_object(machine.parse(made))
-    return code, check
+    return machine.emit_object(made, _HOST_LEVEL, module.config.cpu_features), check
