@@ -177,7 +177,7 @@ REFUSED = {
         "a loop over active cells of 'P0', of which the kernel may activate some",
     ),
     "an element as far as the number of the cell": (
-        "struct_for @{pointer}.table, cells=true (%c: i32) {\n%q = field_ptr @z[%c] : *f64\n"
+        "struct_for @{pointer}.table, cells=true (%c: i32) {\n%q = field_ptr @b[%c] : *f64\n"
         f"{SQUARE}store %q, %t\n}}",
         "a loop over active cells of 'P0', of which the kernel may activate some",
     ),
