@@ -19,7 +19,6 @@ from weft.ir.errors import CompilationError
 
 __all__ = ["run_in_order"]
 
-_ORDERED = ("mul", "min", "max", "xchg")
 _SUMS = ("add", "sub")
 
 
@@ -66,4 +65,4 @@ def _ordered(op: Op, loop: Op, active: set[Value], companions: Companions) -> bo
         return True
     if op.kind in _SUMS:
         return bool(op.users)
-    return op.kind in _ORDERED and (op.kind != "mul" or op.value in active)
+    return op.kind != "mul" or op.value in active

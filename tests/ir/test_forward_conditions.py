@@ -98,6 +98,7 @@ PARALLEL = {
     "a product with a number that has a dual": ("%a = atomic mul %pt, %x : f64", False),
     "a product with a number that has none": ("%a = atomic mul %pt, %w : f64", True),
     "a maximum": ("%a = atomic max %pt, %x : f64", False),
+    "a maximum beside a random number": ("%g = random : f64 store %px, %g %a = atomic max %pt, %x : f64", False),
     "a minimum of numbers without a dual": ("%a = atomic min %pt, %w : f64", False),
     "a maximum in memory without a dual": ("%p = field_ptr @w[%c0] : *f64 %a = atomic max %p, %x : f64", True),
     "a maximum of integers": ("%p = field_ptr @n[%c0] : *i32 %a = atomic max %p, %i : i32", True),

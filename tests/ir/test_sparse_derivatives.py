@@ -236,6 +236,18 @@ def test_a_function_may_read_what_a_loop_visits() -> None:
     assert run_passes(kernel, ("differentiate",), CONFIG).all_of(ops.StructFor)
 
 
+def test_forward_mode_of_a_loop_over_cells_in_order() -> None:
+    """A maximum needs an order. The numbers that iterations draw are not known in it."""
+    loop = f"struct_for @x (%i: i32) {{\n{OWN}DRAW%p = field_ptr @sum[] : *f64\n%o = atomic max %p, %t : f64\n}}"
+    kernel = case("").kernel(loop.replace("DRAW", ""), "jvp")
+    (found,) = run_passes(kernel, ("differentiate",), CONFIG).all_of(ops.StructFor)
+    assert isinstance(found, ops.StructFor)
+    assert found.config.serialize
+    kernel = case("").kernel(loop.replace("DRAW", "%n = random : f64\nstore %q, %n\n"), "jvp")
+    with pytest.raises(CompilationError, match="a loop over active cells that draws random numbers"):
+        run_passes(kernel, ("differentiate",), CONFIG)
+
+
 WITHOUT: dict[str, Callable[[Topology], None]] = {
     "a loop activates what it visits": lambda topology: topology.grown.clear(),
     "an element behind the visited cell": lambda topology: topology.grown.clear(),
