@@ -124,6 +124,19 @@ SWEPT = {
         "%new = binary add %old, %s : f64 store %total, %new }",
         "vjp_value",
     ),
+    "a sum, the other way round": (LOOP + SUM.replace("add %old, %t", "add %t, %old") + "}", "vjp_value"),
+    "a product": (LOOP + SUM.replace("add %old, %t", "mul %old, %t") + "}", "f f f vjp"),
+    "a maximum": (LOOP + SUM.replace("add %old, %t", "max %old, %t") + "}", "f f f vjp"),
+    "a sum that doubles": (
+        LOOP + SUM + "%again = load %total : f64 %twice = binary add %again, %again : f64 store %total, %twice }",
+        "f vjp_value",
+    ),
+    "a sum that is used": (
+        "%m = alloca : *f64 store %m, %x " + LOOP + SUM + "%w = unary sin %new : f64 %u = load %m : f64 "
+        "%q = binary add %u, %w : f64 store %m, %q } %e = load %m : f64 %z = load %total : f64 "
+        "%ez = binary add %e, %z : f64 store %total, %ez",
+        "f f f vjp",
+    ),
     "a sum in a branch": (LOOP + f"%c = binary gt %k, %c1 : u1 if %c then {{ {SUM} }} }}", "vjp_value"),
     "a sum or another value": (
         f"%k = binary sub %n, %c1 : i32 %c = binary gt %k, %c1 : u1 if %c then {{ {SUM} }} "
