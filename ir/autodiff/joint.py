@@ -176,7 +176,7 @@ def _may_sweep(demand: Demand, op: Op) -> bool:
 
 def _is_independent(demand: Demand, loop: Op) -> bool:
     """Whether the adjoints of the iterations of a loop do not depend on one another."""
-    inside = [op for op in loop.walk() if op is not loop]
+    inside = [*loop.walk()]
     for op in inside:
         if isinstance(op, (ops.Store, ops.Atomic)) and op in demand.acts:
             root = root_of(op.ptr)
