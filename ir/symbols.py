@@ -66,21 +66,25 @@ BOX = "box"  # the kind of a hidden parameter that holds a number of the program
 
 # The kinds of the hidden array of a kernel in the mode "vjp" that works with records (`autodiff/records.py`): the
 # gradient kernel reads them, the recording kernel stores them, and the counting kernel stores how many there are. Those
-# of a launch that may be made again run all loops in order whose order may change a recorded value.
+# of a launch that may be made again run all loops in order whose order may change a recorded value. In the mode
+# "vjp.jvp", each record is followed by its dual.
 READING, RECORDING, COUNTING = ("reading", "recording", "counting")
-_AGAIN = "_again"
-RECORDS = (READING, RECORDING, COUNTING, *(kind + _AGAIN for kind in (READING, RECORDING, COUNTING)))
+_AGAIN, _PAIRED = "_again", "_paired"
+_KINDS = READING, RECORDING, COUNTING
+RECORDS = tuple(kind + paired + again for again in ("", _AGAIN) for paired in ("", _PAIRED) for kind in _KINDS)
 
 
-def records_kind(kind: str, again: bool) -> str:
-    """The row of RECORDS of such a kernel. `again`: for launches that may be made again."""
-    return kind + _AGAIN if again else kind
+def records_kind(kind: str, again: bool, paired: bool = False) -> str:
+    """The row of RECORDS of such a kernel. `again`: for launches that may be made again. `paired`: with duals."""
+    return f"{kind}{_PAIRED if paired else ''}{_AGAIN if again else ''}"
 
 
-def role_of(hidden: str) -> tuple[str, bool]:
+def role_of(hidden: str) -> tuple[str, bool, bool]:
     """What a kernel does with its records, by the kind of the hidden array: READING, RECORDING or COUNTING, or "" for
-    any other array; and whether its launches may be made again."""
-    return (hidden.removesuffix(_AGAIN), hidden.endswith(_AGAIN)) if hidden in RECORDS else ("", False)
+    any other array; whether its launches may be made again; and whether each record is followed by its dual."""
+    if hidden not in RECORDS:
+        return "", False, False
+    return hidden.split("_")[0], hidden.endswith(_AGAIN), _PAIRED in hidden
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from weft.ir.autodiff.rules import DERIVATIVES
 from weft.ir.core import Op, Value, ops_of
 from weft.ir.rewrite import Fixed
 from weft.ir.scalar import BINARY, UNARY
-from weft.ir.symbols import COMPANIONS, FieldSymbol
+from weft.ir.symbols import COMPANIONS, FieldSymbol, role_of
 from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, flatten
 
 __all__ = ["Companions", "active_values", "carries", "partials_of", "pointee"]
@@ -33,6 +33,7 @@ class Companions:
         found = {index: named.get(f"{param.name}.{self.kind}") for index, param in enumerate(kernel.params)}
         self.params = {index: other for index, other in found.items() if other is not None}
         self.types, self.names = [param.type for param in kernel.params], [param.name for param in kernel.params]
+        self.paired = next((index for index, param in enumerate(kernel.params) if role_of(param.hidden)[2]), None)
         self.owners = {self.field(symbol): symbol for symbol in kernel.fields if self.field(symbol) is not None}
 
     def field(self, symbol: FieldSymbol) -> FieldSymbol | None:
@@ -45,6 +46,17 @@ class Companions:
         if isinstance(root, ops.FieldPtr):
             return self.field(root.field) is not None
         return isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg) and root.array.index in self.params
+
+    def is_record(self, ptr: Value) -> bool:
+        """Whether it is the address of a record that is followed by its dual (`records.py`)."""
+        root = root_of(ptr)
+        return isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg) and root.array.index == self.paired
+
+    def recorded(self, op: Value) -> ops.Load | None:
+        """The load of the record whose bits a value has."""
+        word = op.x if isinstance(op, ops.BitCast) else None
+        word = word.x if isinstance(word, ops.Cast) else word
+        return word if isinstance(word, ops.Load) and self.is_record(word.ptr) else None
 
     def beside(self, names: Sequence[str]) -> list[str]:
         """The names of the companions of the fields and parameters with these names."""
@@ -106,6 +118,8 @@ def _becomes_active(op: Op, active: set[Value], companions: Companions) -> bool:
         return False
     if isinstance(op, ops.Arg):
         return op.index in companions.params
+    if companions.recorded(op) is not None:
+        return True
     if isinstance(op, (ops.Load, ops.Atomic)):
         root = root_of(op.ptr)
         return root in active or companions.has(root)

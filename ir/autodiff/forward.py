@@ -10,7 +10,8 @@
 Control flow stays as it is, and so do the values. A local that may hold an active value has a second local for duals. A
 store to memory that has a dual stores the dual too, or 0. An atomic sum adds both. An atomic min or max keeps the dual
 of the element that won; at a tie, memory keeps its own. Such updates of a value and its dual are two accesses: see
-`ordered.py`. Each result of the kernel that carries a derivative is followed, after all results, by its dual.
+`ordered.py`. A record of a float is followed by its dual (`records.py`). Each result of the kernel that carries a
+derivative is followed, after all results, by its dual.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from weft.ir.autodiff.topology import split_addresses
 from weft.ir.core import Block, Builder, Op, Value
 from weft.ir.errors import CompilationError
 from weft.ir.registry import registers
-from weft.ir.types import Pointer, shape_of
+from weft.ir.types import Pointer, i32, shape_of
 
 __all__ = ["DUALS", "Forward"]
 
@@ -148,8 +149,38 @@ def _select(forward: Forward, op: ops.Select) -> None:
 @duals(ops.Cast, ops.BitCast, ops.Splat, ops.Transpose)
 def _linear(forward: Forward, op: Any) -> None:
     """A linear op of one operand. A cast from a float to an integer stops the derivative."""
-    if op in forward.active and op.x in forward.duals:
+    word = forward.companions.recorded(op)
+    if word is not None:
+        forward.duals[op] = _recorded_dual(forward, op, word)
+    elif op in forward.active and op.x in forward.duals:
         forward.duals[op] = forward.after(op).add(type(op)(forward.duals[op.x], type=op.type))
+
+
+def _recorded_dual(forward: Forward, op: ops.BitCast, word: ops.Load) -> Value:
+    """The dual that the recording kernel has stored."""
+    build = forward.after(op)
+    bits: Value = build.add(ops.Load(_next(build, word.ptr)))
+    if bits.type is not op.x.type:
+        bits = build.add(ops.Cast(bits, type=op.x.type))
+    return build.add(ops.BitCast(bits, type=op.type))
+
+
+def _next(build: Builder, ptr: Value) -> Value:
+    """The address of the word after a record."""
+    assert isinstance(ptr, ops.ArrayPtr)
+    (index,) = ptr.indices
+    return build.add(ops.ArrayPtr(ptr.array, [build.add(ops.Binary("add", index, build.add(ops.Const(1, type=i32))))]))
+
+
+def _record_dual(forward: Forward, op: ops.Store) -> None:
+    """Store the dual of a record of a float."""
+    word = op.value
+    bits = word.x if isinstance(word, ops.Cast) else word
+    if isinstance(bits, ops.BitCast):
+        build = forward.after(op)
+        made: Value = build.add(ops.BitCast(forward.dual(build, bits.x), type=bits.type))
+        made = made if made.type is word.type else build.add(ops.Cast(made, type=word.type))
+        build.add(ops.Store(_next(build, op.ptr), made))
 
 
 @duals(ops.Vary)
@@ -227,6 +258,9 @@ def _load(forward: Forward, op: ops.Load) -> None:
 
 @duals(ops.Store)
 def _store(forward: Forward, op: ops.Store) -> None:
+    if forward.companions.is_record(op.ptr):
+        _record_dual(forward, op)
+        return
     place = forward.place(op.ptr)
     if place is not None:
         build = forward.after(op)

@@ -5,27 +5,27 @@ from __future__ import annotations
 from weft.ir import ops
 from weft.ir.autodiff.adjoints import filled
 from weft.ir.autodiff.companions import Companions
-from weft.ir.autodiff.records import Records, record_param
+from weft.ir.autodiff.records import RecordParam, Records
 from weft.ir.autodiff.settling import settled
 from weft.ir.autodiff.structure import structure
 from weft.ir.core import Builder, Op, Value, pointee
-from weft.ir.symbols import COUNTING, role_of
+from weft.ir.symbols import COUNTING
 from weft.ir.types import pointer
 
 __all__ = ["record"]
 
 
-def record(kernel: ops.Kernel, fast_math: bool, param: int) -> None:
+def record(kernel: ops.Kernel, fast_math: bool, param: RecordParam) -> None:
     """Let a kernel store the records that its gradient kernel reads, or store their number and do nothing else. `param`
     is the parameter for the records. The kernel gets the form that the gradient kernel is made from, which computes the
     same."""
     returned = _results_in_locals(kernel)
     structure(kernel)
-    demand, _ = settled(kernel, Companions(kernel), fast_math, None, record_param(kernel))
+    demand, _ = settled(kernel, Companions(kernel), fast_math, None, param)
     records = Records(demand, param)
     first = kernel.body.first
     build = Builder(kernel.body, first, kernel.span)
-    counts = role_of(kernel.params[param].hidden)[0] == COUNTING
+    counts = param[1] == COUNTING
     records.begin(build, stores=not counts)
     kernel.records = records.text
     if counts:

@@ -21,6 +21,9 @@ it needs them. Chunk `e` has the words `4 ** e - 4` and following, three times a
 has a place for the begin of each of its chunks. The number of a loose value is a value of the kernel, which gradients
 keep or compute again as they do with others.
 
+If the gradient shall have duals (the mode "vjp.jvp"), each number has two words. Forward mode of the recording kernel
+stores the dual to the second one, and forward mode of the gradient kernel loads it (`forward.py`).
+
 Both kernels are made from the same CHI by the same passes, so they choose the same values in the same order, and give
 them the same places. `text` describes that choice; the two are compared. A third kernel, the *counting kernel*, only
 stores the number of places, unless it is a constant.
@@ -44,7 +47,7 @@ from weft.ir.rewrite import literal
 from weft.ir.symbols import RECORDS, role_of
 from weft.ir.types import Prim, Struct, Tensor, Type, element, flat_size, i16, i32, i64, pointer, u1
 
-__all__ = ["Records", "is_recordable", "number_loose", "record_param"]
+__all__ = ["RecordParam", "Records", "is_recordable", "number_loose", "record_param"]
 
 _PARALLEL = (ops.ParallelFor, ops.StructFor)
 _LOOPS = (*_PARALLEL, ops.For, ops.While)
@@ -54,9 +57,11 @@ _CHUNKS = 15  # of an iteration: with 4 ** 16 - 4 words
 _FULL = "the records of a gradient need more memory than there is: let an iteration compute less, or split the kernel"
 
 
-def record_param(kernel: ops.Kernel) -> tuple[int, str, bool] | None:
-    """The parameter for records, what the kernel does with them, and whether its launches may be made again. None: it
-    has no records."""
+RecordParam = tuple[int, str, bool, bool]
+
+
+def record_param(kernel: ops.Kernel) -> RecordParam | None:
+    """The parameter for records, and what `role_of` says of it. None: the kernel has no records."""
     found = ((k, *role_of(param.hidden)) for k, param in enumerate(kernel.params) if param.hidden in RECORDS)
     return next(found, None)
 
@@ -69,8 +74,9 @@ def is_recordable(value: Value) -> bool:
     return not isinstance(loop, ops.StructFor) or prod(loop.field.shape) < _MOST
 
 
-def number_loose(kernel: ops.Kernel, values: Iterable[Op]) -> dict[Op, ops.Load]:
-    """Give the loose ones of these values their numbers. They are loaded just before the value."""
+def number_loose(kernel: ops.Kernel, values: Iterable[Op], words: int) -> dict[Op, ops.Load]:
+    """Give the loose ones of these values their numbers, which are loaded just before the value. `words`: of a
+    scalar."""
     counts: dict[Block, Value] = {}
     numbers: dict[Op, ops.Load] = {}
     for value in values:
@@ -85,7 +91,7 @@ def number_loose(kernel: ops.Kernel, values: Iterable[Op]) -> dict[Op, ops.Load]
             first.add(ops.Store(counts[body], first.add(ops.Const(0, type=i32))))
         build = Builder.at(value)
         number = numbers[value] = build.add(ops.Load(counts[body]))
-        width = build.add(ops.Const(flat_size(value.type), type=i32))
+        width = build.add(ops.Const(words * flat_size(value.type), type=i32))
         build.add(ops.Store(counts[body], build.add(ops.Binary("add", number, width))))
     return numbers
 
@@ -137,8 +143,9 @@ class Records:
     """The records of a kernel, in its parameter `param`: those values of it that are needed and recorded. The first
     word says where the rest of the array begins, if places are taken from it."""
 
-    def __init__(self, demand: Demand, param: int) -> None:
-        self.kernel, self.param = demand.kernel, param
+    def __init__(self, demand: Demand, param: RecordParam) -> None:
+        self.kernel, self.param = demand.kernel, param[0]
+        self._words = 2 if param[3] else 1  # of a scalar: forward mode stores its dual after it
         self.values = [op for op in demand.ops if op in demand.recorded and op in demand.needed]
         self.numbers = {op: number for op in self.values if (number := demand.recorded[op]) is not None}
         self.axes: dict[Op | None, list[_Axis]] = {}  # of a value, and of a parallel loop with loose values
@@ -167,7 +174,7 @@ class Records:
         self.total = build.add(ops.Const(int(self.grows), type=i64))
         for value in self.values:
             if value not in self.numbers:
-                self._reserve(build, value, value, flat_size(value.type))
+                self._reserve(build, value, value, self._words * flat_size(value.type))
         for loop in dict.fromkeys(_parallel_around(value) for value in self.numbers):
             self._reserve(
                 build, loop, next(value for value in self.numbers if _parallel_around(value) is loop), _CHUNKS
@@ -234,17 +241,20 @@ class Records:
         """Let the kernel store a value as soon as it has it."""
         assert value.block is not None
         build = Builder(value.block, value.next, value.span)
-        for part, word in enumerate(_words(build, value)):
+        for number, word in enumerate(_words(build, value)):
+            part = self._words * number
             if value in self.numbers:
                 place = self._chunk_place(build, value, part, lambda own: own, grows=True)
             else:
                 place = self._place(build, value, part, lambda own: own)
+            if self._words == 2:  # forward mode stores the dual later
+                self._put(build, _binary(build, "add", place, _const(build, 1)), _const(build, 0))
             self._put(build, place, word)
 
     def load(self, build: Builder, value: Op, given: Callable[[Value], Value]) -> Value:
         """The recorded value. `given` gives what stands for a value, or for the index of a loop."""
         words = list[Value]()
-        for part in range(flat_size(value.type)):
+        for part in range(0, self._words * flat_size(value.type), self._words):
             if value in self.numbers:
                 place = self._chunk_place(build, value, part, given)
             else:

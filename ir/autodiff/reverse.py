@@ -61,7 +61,7 @@ class Reverse:
         self.companions = Companions(kernel)
         param = record_param(kernel)
         self.demand, self.clobbers = settled(kernel, self.companions, fast_math, self.form, param)
-        self.records = None if param is None else Records(self.demand, param[0])
+        self.records = None if param is None else Records(self.demand, param)
         self.shared = self._shared()
         self.needed: Set[Value] = self.demand.needed
         self.tapes: list[dict[Op, Tape]] = []

@@ -9,7 +9,7 @@ from weft.ir.autodiff.demand import Demand, updates_local
 from weft.ir.autodiff.functions import Form
 from weft.ir.autodiff.order import needs_order, put_in_order
 from weft.ir.autodiff.promotion import promote
-from weft.ir.autodiff.records import is_recordable, number_loose
+from weft.ir.autodiff.records import RecordParam, is_recordable, number_loose
 from weft.ir.autodiff.refusals import gives_lost, is_inexact
 from weft.ir.autodiff.splitting import split_atomics
 from weft.ir.core import Op, Value
@@ -22,7 +22,7 @@ def settled(
     companions: Companions,
     fast_math: bool,
     form: Form | None,
-    records: tuple[int, str, bool] | None,
+    records: RecordParam | None,
 ) -> tuple[Demand, Clobbers]:
     """The demand of a kernel without jumps, and what memory still holds. Memory that would be overwritten too early
     becomes locals where that is possible. With `records`, what `record_param` gives, the launch runs loops in order
@@ -47,7 +47,8 @@ def settled(
     if records and put_in_order(_left(demand, clobbers)):
         split_atomics(kernel)
         return settled(kernel, companions, fast_math, form, records)
-    numbers = number_loose(kernel, [op for op in demand.ops if op in recorded and op in demand.needed])
+    words = 2 if records and records[3] else 1
+    numbers = number_loose(kernel, [op for op in demand.ops if op in recorded and op in demand.needed], words)
     if numbers:
         demand = Demand(kernel, companions, fast_math, form, recorded | numbers)
         clobbers = Clobbers(kernel, demand)

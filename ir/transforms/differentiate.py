@@ -74,7 +74,7 @@ def _reverse(root: ops.Kernel, fast_math: bool) -> None:
     if param is None or param[1] == READING:
         Reverse(root, fast_math).run()
     else:
-        record(root, fast_math, param[0])
+        record(root, fast_math, param)
 
 
 def _told(root: ops.Kernel) -> None:

@@ -14,6 +14,7 @@ from weft.ir.autodiff.torn import Torn
 from weft.ir.pieces import pieces_of
 from weft.ir.symbols import COUNTING, READING, RECORDING, records_kind
 from weft.lang.autodiff.contexts import Context, active
+from weft.lang.data.derived import ir_mode
 from weft.lang.data.writes import LISTENERS
 
 if TYPE_CHECKING:
@@ -120,8 +121,9 @@ def _recorded(
     one records it."""
     from weft.lang.autodiff.records import RecordedLaunch, shared_launch  # few programs need it
 
+    paired = ir_mode(derivatives.mode) == "vjp.jvp"
     recorder, reader, counter = (
-        partial(derivatives.of, kernel, records_kind(kind, again)) for kind in (RECORDING, READING, COUNTING)
+        partial(derivatives.of, kernel, records_kind(kind, again, paired)) for kind in (RECORDING, READING, COUNTING)
     )
     gradient = bind(kernel, reader(), args, keywords)
     launch = gradient[0] if isinstance(gradient, tuple) else gradient

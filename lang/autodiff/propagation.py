@@ -109,6 +109,18 @@ class Propagation(Block):
             launch = self.derivative(kernel).bind(args, keywords)
             return self._launched(kernel, launch, kernel.results, _boxes(launch))
 
+    def record(self, kernel: Any, recorded: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run a launch that computes duals and records them (`RecordedLaunch`)."""
+        launch = recorded.bind(args, keywords)
+        for owner in owners_of(launch):
+            self._meet(owner)
+        for name, box in _boxes(launch).items():
+            if name in self.numbers:
+                derived(box, self._kind).from_numpy(np.asarray(self.numbers[name]))
+        given, uses = recorded.make(), uses_of(launch.instance)
+        self._losses.follow(kernel.__name__, uses, partial(flow_of, uses, launch.flat))
+        return self._split(kernel.results, given)
+
     def _launch_by_hand(self, kernel: Any, call: Callable[..., Any], args: Any, keywords: Any) -> Any:
         """Run forward mode of a derivative that the program itself launches."""
         if kernel.mode != "vjp" or self._outer:

@@ -20,7 +20,7 @@ from weft.ir.artifact import Site
 from weft.ir.errors import WeftError
 from weft.ir.symbols import COMPANIONS, RECORDS
 from weft.lang.autodiff.contexts import active, seen_by
-from weft.lang.autodiff.cutting import Derivatives, plan_of
+from weft.lang.autodiff.cutting import Derivatives, Plan, plan_of
 from weft.lang.autodiff.lost import Losses, flow_of
 from weft.lang.autodiff.memory import Copy, Memory, memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of, written_by_python
@@ -133,12 +133,9 @@ class Recording(Recorder):
         numbers = self._numbers if kernel is self.kernel else ()
         boxed = (*numbers, *float_results(kernel))
 
-        # (pieces have neither the numbers nor the results of the kernel, and records have no duals)
-        why = "" if self._duals is None else "second derivatives are computed"
+        # (pieces have neither the numbers nor the results of the kernel)
         derivatives = Derivatives(self._mode, boxed)
-        plan = plan_of(
-            self, kernel, call, args, keywords, derivatives, cuts=not boxed, unrecorded=why, again=self._repeats
-        )
+        plan = plan_of(self, kernel, call, args, keywords, derivatives, cuts=not boxed, again=self._repeats)
         if plan.pieces:
             return [self.launch(piece, run, args, keywords) for piece, run in plan.pieces][-1]
         gradient = plan.gradient
@@ -154,9 +151,10 @@ class Recording(Recorder):
         versions.know([*writes, *reads])
         self._will_read(name, uses, gradient.flat)
         versions.keep(record, name, writes)
-        result = self._run(record, kernel, plan.run, args, keywords)
+        result = self._run(record, kernel, plan, args, keywords)
         if gradient.instance.facts is not None and gradient.instance.facts.draws:
-            launched = plan.launched if self._duals is None else self._duals.derivative(kernel)
+            duals = None if plan.again is not None else self._duals
+            launched = plan.launched if duals is None else duals.derivative(kernel)
             gradient.key = last_key(launched, args, keywords)
         self._losses.follow(kernel.__name__, uses, partial(flow_of, uses, gradient.flat))
         versions.need(name, reads)
@@ -237,10 +235,12 @@ class Recording(Recorder):
         self._append(Record(partial(self._hand_on, box, memory, places)))
         self._results.append(_Result(value, box, "", None, told))
 
-    def _run(self, record: Record, kernel: Any, call: Callable[..., Any], args: Any, keywords: Any) -> Any:
+    def _run(self, record: Record, kernel: Any, plan: Plan, args: Any, keywords: Any) -> Any:
         if self._duals is None:
-            return call(*args, **keywords)
-        result = self._duals.launch(kernel, call, args, keywords)
+            return plan.run(*args, **keywords)
+        if plan.again is not None:
+            return self._duals.record(kernel, plan.again, args, keywords)
+        result = self._duals.launch(kernel, plan.run, args, keywords)
         if isinstance(record.forward, Again):
             record.forward.launched()
         return result
@@ -354,7 +354,7 @@ class Recording(Recorder):
         self._now.know(writes)
         self._will_read(name, uses, launch.flat)
         self._now.keep(record, name, writes)
-        result = self._run(record, kernel, call, args, keywords)
+        result = self._run(record, kernel, Plan(call, kernel, None), args, keywords)
         if self._series is not None or record.after:
             self._append(record)
         return result

@@ -40,6 +40,11 @@ class RecordedLaunch:
 
     def run(self, *args: Any, **keywords: Any) -> Any:
         """Make the launch with these arguments."""
+        self.bind(args, keywords)
+        return self.make()
+
+    def bind(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Find the launch with these arguments, and return it."""
         with suspended():
             self._launch = self._recorder.bind(args, keywords)
             if self._launch.instance.facts.records != self._text:
@@ -50,12 +55,16 @@ class RecordedLaunch:
                 if self._number == "?"
                 else partial(int, self._number)
             )
+            return self._launch
+
+    def make(self) -> Any:
+        """Make it."""
+        with suspended():
             return self._made()
 
     def __call__(self) -> None:
         """Make it again, with the same arguments."""
-        with suspended():
-            self._made()
+        self.make()
 
     def _made(self) -> Any:
         records = _room(self._count(), self._grows)

@@ -203,10 +203,10 @@ def compile_instance(
         run = measured(translation.tree.name if mode else function.__name__, run)
     if program.chosen.get("nvtx"):
         run = named(function, run)
-    records = any(
-        role_of(param.hidden)[0] == RECORDING for param in translation.tree.params
-    )  # it returns what the kernel returns
-    given = results_of(results if translation.tree.results else (), "" if records else mode)
+    # a recording kernel returns what the kernel returns, or forward mode of it
+    roles = [role_of(param.hidden) for param in translation.tree.params]
+    returns = next(("jvp" if paired else "" for role, _, paired in roles if role == RECORDING), mode)
+    given = results_of(results if translation.tree.results else (), returns)
     made = Instance(run, translation.trees, parameters, arguments, given, Captures(translation.captures))
     made.loaded, made.facts = loaded, artifact.facts if mode else None
     return made

@@ -38,13 +38,14 @@ from tests.fuzz.machines import Machine
 from tests.fuzz.magnitudes import deciding, watched
 from tests.fuzz.modes import NESTED, REVERSED, SECOND, takes_part, with_companions, with_second
 from tests.fuzz.program import Program
-from tests.fuzz.recorded import Different, with_records
+from tests.fuzz.recorded import Different, paired_ways, with_records
 from tests.fuzz.rounding_errors import lost_in_rounding
 from tests.fuzz.second import check_nested, check_second
 from tests.fuzz.spaces import PRECISION, Numbers, Space, carrying, copied, floats_in, nothing
 from tests.fuzz.torn import gradients_of
 from weft.ir.adversary import Schedule
 from weft.ir.autodiff import checkpoints, keeping, leaves
+from weft.ir.autodiff.torn import Torn
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError, InternalError
 from weft.ir.evaluate import Fault, evaluate
@@ -329,7 +330,23 @@ def check_hessian(subject: Subject, seed: int, counts: Counter[str], mode: str =
         subject.launch("jvp", next(runs(subject, "jvp", seed))[1], numbers, duals)
         numbers.results, duals.results = [], []
 
-    return check_second(subject, runs(subject, mode, seed), forward, counts, mode)
+    ways = runs(subject, mode, seed)
+    if mode == SECOND and _is_torn(subject):
+        counts["programs with Hessians from records"] += 1
+        reader, ways = paired_ways(subject, lambda one: runs(one, mode, seed))
+        return check_second(reader, ways, forward, counts, mode)
+    return check_second(subject, ways, forward, counts, mode)
+
+
+def _is_torn(subject: Subject) -> bool:
+    """Whether a gradient needs records."""
+    try:
+        for advanced in (False, True):
+            config = replace(subject.config, advanced_optimization=advanced)
+            run_passes(subject.differentiated("vjp"), ("differentiate",), config)
+    except Torn:
+        return True
+    return False
 
 
 def check_gradient_of_gradient(subject: Subject, seed: int, counts: Counter[str]) -> str:

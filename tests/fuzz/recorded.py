@@ -6,21 +6,23 @@ kernel leaves and returns must be what the program leaves and returns."""
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from tests.fuzz.modes import SECOND
+from weft.ir.autodiff.companions import carries
 from weft.ir.core import ops_of
 from weft.ir.evaluate import evaluate
 from weft.ir.memory_model import Memory
 from weft.ir.ops import Store
 from weft.ir.pipeline import run_passes
-from weft.ir.symbols import COUNTING, READING, RECORDING, Param
-from weft.ir.types import array, i64
+from weft.ir.symbols import COUNTING, READING, RECORDING, Param, records_kind
+from weft.ir.types import Array, array, i64
 
-__all__ = ["Different", "recorded_ways", "with_records"]
+__all__ = ["Different", "hidden_of", "paired_ways", "recorded_ways", "with_records"]
 
 
 class Different(Exception):
@@ -28,11 +30,12 @@ class Different(Exception):
 
 
 Back = Callable[[Any, Any], None]
+Ways = Iterator[tuple[str, Any]]
 _MOST = 100_000  # records; a program has some thousand
 
 
 def recorded_ways(
-    subject: Any, runs: Callable[[Any], Iterator[tuple[str, Any]]], differ: Callable[[Any, Any], str]
+    subject: Any, runs: Callable[[Any], Ways], differ: Callable[[Any, Any], str]
 ) -> Iterator[tuple[str, Back]]:
     """The ways in which the gradient of a program with records runs. `differ` compares what the recording kernel left
     with what the program left. Raises CompilationError at once where the gradient is refused."""
@@ -43,6 +46,27 @@ def recorded_ways(
     return _following(reader, recorder, _most(subject), first, pairs, differ)
 
 
+def paired_ways(
+    subject: Any, runs: Callable[[Any], Iterator[tuple[str, Any]]]
+) -> tuple[Any, Iterator[tuple[str, Any]]]:
+    """The subject and the ways of second derivatives with records, which are followed by their duals. Each way takes
+    the memory of the program before it runs, with its duals, and then what the gradient takes."""
+    reader, recorder = (_of(subject, records_kind(kind, False, paired=True)) for kind in (READING, RECORDING))
+    count = max(_count(subject, one, SECOND) for one in _configs(subject))
+
+    def made() -> Ways:
+        for (name, run), (_, make) in zip(runs(reader), runs(recorder), strict=True):
+
+            def both(start: Sequence[Any], given: Sequence[Any], run: Any = run, make: Any = make) -> None:
+                records = np.full(count, -1, np.int64)
+                make(start[0], [*start[1], records])
+                run(given[0], [*given[1], records])
+
+            yield name, both
+
+    return reader, made()
+
+
 def _of(subject: Any, kind: str) -> Any:
     made = copy.copy(subject)
     made.records_kind = kind
@@ -51,18 +75,23 @@ def _of(subject: Any, kind: str) -> Any:
 
 def _most(subject: Any) -> int:
     """The most records in any way. (Which values are recorded depends on optimizations.)"""
-    configs = [replace(subject.config, advanced_optimization=advanced) for advanced in (False, True)]
-    return max(_count(subject, config) for config in configs)
+    return max(_count(subject, config) for config in _configs(subject))
 
 
-def _count(subject: Any, config: Any) -> int:
+def _configs(subject: Any) -> list[Any]:
+    return [replace(subject.config, advanced_optimization=advanced) for advanced in (False, True)]
+
+
+def _count(subject: Any, config: Any, mode: str = "vjp") -> int:
     """What the counting kernel says."""
-    counter = _of(subject, COUNTING)
-    kernel = run_passes(counter.differentiated("vjp"), ("differentiate",), config)
+    counter = _of(subject, records_kind(COUNTING, False, paired=mode == SECOND))
+    kernel = run_passes(counter.differentiated(mode), ("differentiate",), config)
     assert all(not isinstance(op, Store) or op.value.type is i64 for op in ops_of(kernel.body))
     counter.records = np.zeros(1, np.int64)
     numbers = counter.start.copy()
-    counter.launch("vjp", lambda trees, args: evaluate(kernel, args, Memory(trees), config), numbers, _nothing(counter))
+    parts = [_nothing(counter) for _ in range(3 if mode == SECOND else 1)]
+    trees, hidden = hidden_of(counter, parts)
+    evaluate(kernel, [*numbers.args, *hidden, counter.records], Memory([*numbers.trees, *trees]), config)
     count = int(counter.records[0])
     number, *more = kernel.records.split()
     assert number in ("?", str(count)), (number, count)
@@ -92,6 +121,12 @@ def _following(
 
         yield name, back
         now = next(pairs, None)
+
+
+def hidden_of(subject: Any, parts: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """The trees and the hidden arguments of companions, for a kernel that takes one after another."""
+    arrays = [k for k, one in enumerate(subject.text.params) if isinstance(one.type, Array) and carries(one.type.elem)]
+    return [tree for part in parts for tree in part.trees], [part.args[k] for part in parts for k in arrays]
 
 
 def with_records(kernel: Any, kind: str) -> Any:

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz.modes import SECOND
-from weft.ir.autodiff.companions import carries
-from weft.ir.types import Array
+from tests.fuzz.recorded import hidden_of
 
 __all__ = ["check_nested", "check_second"]
 
@@ -73,15 +72,24 @@ def _product(subject: Any, run: Any, numbers: Any, duals: Any, along: Any, weigh
     after, moved = subject.before(numbers), subject.before(duals, along, "" if mode == SECOND else ".dual")
     gradients, found = subject.companions(weights, False), subject.companions(np.zeros_like(weights), False)
     parts = (gradients, moved, found) if mode == SECOND else (moved, found, gradients)
-    _launch(subject, run, after, *parts)
+    if subject.records_kind:
+        nothing = subject.companions(np.zeros(subject.base.size), True)
+        start = _given(subject, subject.start.copy(), nothing, along.copy(), nothing.copy())
+        run(start, _given(subject, after, *parts))
+    else:
+        _launch(subject, run, after, *parts)
     return subject.space.read(found, True)
 
 
 def _launch(subject: Any, run: Any, values: Any, *parts: Any) -> None:
     """Run a kernel in a mode of two parts on values and on their companions, which are changed."""
-    arrays = [k for k, one in enumerate(subject.text.params) if isinstance(one.type, Array) and carries(one.type.elem)]
-    hidden = [part.args[k] for part in parts for k in arrays]
-    run([*values.trees, *(tree for part in parts for tree in part.trees)], [*values.args, *hidden])
+    run(*_given(subject, values, *parts))
+
+
+def _given(subject: Any, values: Any, *parts: Any) -> tuple[list[Any], list[Any]]:
+    """The trees and the arguments of such a kernel."""
+    trees, hidden = hidden_of(subject, parts)
+    return [*values.trees, *trees], [*values.args, *hidden]
 
 
 def check_nested(ahead: Any, forward: Ways, back: Any, reverse: Ways, counts: Counter[str]) -> str:
