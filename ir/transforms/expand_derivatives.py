@@ -49,6 +49,12 @@ class _Constants:
     def has(self, root: Value) -> bool:
         return False
 
+    def recorded(self, op: Value) -> None:
+        return None
+
+    def is_record(self, ptr: Value) -> bool:
+        return False
+
 
 class _Along(Forward):
     """Forward mode of what depends on `vary`, along one direction."""

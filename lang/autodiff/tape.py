@@ -26,6 +26,7 @@ from weft.lang.autodiff.variables import (
     elements_of,
     fill_all,
     hand_on,
+    numbers_in,
 )
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.data.derived import is_derived
@@ -109,6 +110,11 @@ class Tape(Recorder):
         """Clear the gradients and the loss. (Of `Block`.)"""
         if self._clear:
             clear_all_gradients()
+        for one in self._checked:
+            if numbers_in(companion_of(one, "grad", "the field to check")).any():
+                raise ArgumentError(
+                    f"grad_check of {called(one)}: its gradient is not 0 yet, set it to 0 before the block"
+                )
         if self._loss is not None:
             fill_all(self._loss, 0.0)
 

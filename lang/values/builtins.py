@@ -26,7 +26,7 @@ from weft.lang.errors import StaticAssertion
 from weft.lang.program.init import program, python_random
 from weft.lang.values.documentation import documented, signature
 from weft.lang.values.makers import MAKERS
-from weft.lang.values.scope import is_whole, result, with_types
+from weft.lang.values.scope import is_whole, result, typed, with_types
 from weft.lang.values.types import prim_of_numpy, primitive
 
 __all__ = ["BUILTINS", "Builtin", "PyFunc", "apply_binary", "apply_unary", "ndrange", "pyfunc", "strong_type"]
@@ -452,10 +452,19 @@ def _on_cells(name: str) -> Builtin:
     return Builtin(name, _in_kernels(name))
 
 
+def _stopped(x: Any) -> Any:
+    if is_whole(x) and not typed.get():
+        raise CompilationError(
+            "stop_grad of a field works only in a kernel, for the rest of a block; no tape records the kernels that a "
+            "function with @ti.ad.no_grad launches"
+        )
+    return x
+
+
 activate = _on_cells("activate")
 deactivate = _on_cells("deactivate")
 is_active = _on_cells("is_active")
 length = _on_cells("length")
 append = _on_cells("append")
 no_activate = _on_cells("no_activate")
-stop_grad = Builtin("stop_grad", lambda x: x)
+stop_grad = Builtin("stop_grad", _stopped)

@@ -134,3 +134,22 @@ def test_what_it_refuses(ti):
         ti.ad.check(f)
     with pytest.raises(ArgumentError, match="check takes a kernel"):
         ti.ad.check(3)
+
+
+def test_a_gradient_that_is_not_0_cannot_be_checked(ti):
+    """A block does not set the gradients of ndarrays to 0."""
+    x, loss = ti.ndarray(ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def total(x: ti.types.ndarray()):
+        for i in range(x.shape[0]):
+            loss[None] += x[i] ** 2
+
+    x.fill(2.0)
+    with ti.ad.Tape(loss, grad_check=[x]):
+        total(x)
+    with pytest.raises(ArgumentError, match="its gradient is not 0 yet"):
+        ti.ad.Tape(loss, grad_check=[x]).__enter__()
+    x.grad.fill(0)
+    with ti.ad.Tape(loss, grad_check=[x]):
+        total(x)

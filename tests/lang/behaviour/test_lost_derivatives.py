@@ -5,6 +5,7 @@ import warnings
 import pytest
 
 from tests.lang.behaviour.derivatives import close
+from weft.ir.errors import CompilationError
 from weft.lang.errors import WeftError
 
 
@@ -99,6 +100,8 @@ def test_stop_grad(ti):
     close(x.grad.to_numpy(), [136.0, 130.0, 30.0])
     close(v.grad.to_numpy(), [[0, 0], [0, 0], [2, 2]])
     assert ti.stop_grad(2.5) == 2.5
+    with pytest.raises(CompilationError, match="stop_grad of a field works only in a kernel"):
+        ti.stop_grad(x)
 
 
 def test_stop_grad_of_small_integers_and_structs(ti):
