@@ -18,7 +18,8 @@ from weft.ir.errors import TypeMismatch, WeftError
 from weft.lang.arguments import is_one, path_of, shown
 from weft.lang.atomic_files import previous_of, replacing
 from weft.lang.checkpoints.archive_formats import FORMATS, Get
-from weft.lang.checkpoints.state import Holder, deactivate_before, holders, is_plain, random_state, set_random_state
+from weft.lang.checkpoints.state import Holder, deactivated_before, holders, is_plain, random_state, set_random_state
+from weft.lang.data.sparse_access import SPARSE
 from weft.lang.extras import MissingLibrary
 
 __all__ = ["CheckpointError", "load", "save"]
@@ -93,7 +94,8 @@ def load(path: Any, into: Mapping[str, Any] | None = None, /, **named: Any) -> d
     when the file was written, on any arch.
 
     The file is read and checked as a whole before anything is changed. Raises CheckpointError (a ValueError) if it is
-    not a checkpoint, if it is damaged, or if an item does not fit; FileNotFoundError if there is no such file.
+    not a checkpoint, if it is damaged, or if an item does not fit; FileNotFoundError if there is no such file;
+    OutOfMemory if a sparse node has too few cells.
 
     Example:
         x = ti.field(ti.i32, 3)
@@ -122,7 +124,13 @@ def load(path: Any, into: Mapping[str, Any] | None = None, /, **named: Any) -> d
         raise
     except Exception as error:  # whatever the reader of a format raises for bytes that are not of that format
         raise CheckpointError(f"{str(source)!r} is damaged, or it is not a checkpoint ({error})") from error
-    deactivate_before(targets.values())
+    emptied = deactivated_before(targets.values())
+    SPARSE.check_room(
+        [(holder.owner, _places(holder, arrays[name])) for name, holder in targets.items() if holder.is_sparse],
+        [top.node for top in emptied],
+    )
+    for top in emptied:
+        top.deactivate_all()
     for name, holder in targets.items():
         array = arrays.pop(name)
         if isinstance(array, tuple):
@@ -232,6 +240,14 @@ def _read(get: Get, name: str, entry: Mapping[str, Any]) -> Any:
     if _checksum(places) != active["crc32"]:
         raise ValueError(f"the checksum of the indices of '{name}' is wrong")
     return places, array
+
+
+def _places(holder: Holder, array: Any) -> Any:
+    """The indices of the elements of a sparse field that an entry activates."""
+    if isinstance(array, tuple):
+        return array[0]
+    filled = array.reshape(*holder.shape, -1).any(axis=-1)
+    return np.argwhere(filled) + np.array(holder.offset, np.int64)
 
 
 def _check_fit(holder: Holder, entry: Any, manifest: Mapping[str, Any], source: Path) -> None:

@@ -25,7 +25,7 @@ from weft.lang.interpret.random import draws
 from weft.lang.program.init import program
 from weft.lang.values.matrix import Matrix
 
-__all__ = ["Holder", "deactivate_before", "holders", "is_plain", "random_state", "set_random_state"]
+__all__ = ["Holder", "deactivated_before", "holders", "is_plain", "random_state", "set_random_state"]
 
 _KINDS = "biufc"  # the kinds of numpy's types that a checkpoint can have: numbers and truth values
 
@@ -105,9 +105,9 @@ class Holder:
             self.owner[...] = array
 
 
-def deactivate_before(targets: Iterable[Holder]) -> None:
-    """Deactivate the sparse nodes at the top all of whose fields are loaded, so that what is active afterwards is what
-    was active when the file was written."""
+def deactivated_before(targets: Iterable[Holder]) -> list[SNode]:
+    """The sparse nodes at the top all of whose fields are loaded. They are deactivated before, so that what is active
+    afterwards is what was active when the file was written."""
     loaded = {id(holder.owner) for holder in targets}
     tops: dict[int, SNode] = {}
     for holder in targets:
@@ -115,11 +115,13 @@ def deactivate_before(targets: Iterable[Holder]) -> None:
             tree, path = holder.owner.snode.tree, holder.owner.snode.node.path()
             top = next(node for node in path if node.is_sparse)
             tops[id(top)] = SNode(top, tree)
+    found = list[SNode]()
     for top in tops.values():
         places = (node for node in nodes_below(top.node) if node.kind == "place")
         fields = [top.tree.fields[place] for place in places if place in top.tree.fields]
         if all(id(made) in loaded for made in fields):
-            top.deactivate_all()
+            found.append(top)
+    return found
 
 
 def is_plain(value: Any) -> bool:

@@ -34,7 +34,7 @@ class SparseAccess:
     write: Callable[[Any, Any, Any], None]  # (x, indices, numpy array): sets them, which activates them
     assign: Callable[[Any, Any, Any], None]  # the same, which blocks of `ti.ad` record
     to_nanovdb: Callable[..., None]  # (x, path, name, voxel_size, origin, codec): see `Active`
-    from_nanovdb: Callable[[Any, Any, str], None]  # (x, path, name)
+    from_nanovdb: Callable[[Any, Any, str, int], None]  # (x, path, name, index)
     to_coo: Callable[[Any], Any]  # (x): a matrix of scipy
     to_torch_sparse: Callable[[Any, Any], Any]  # (x, device): a tensor of torch
     describe: Callable[[Any], str]  # (tree): its nodes, how many cells are active, and their bytes
@@ -44,6 +44,9 @@ class SparseAccess:
     cells: Callable[[Any], Any]  # (tree): its `ActiveCells`
     among: Callable[[Any, Any], Any]  # (indices, indices): which of the first ones are among the others
     set_cells: Callable[[Any, Any], None]  # (tree, ActiveCells): makes these active, and no others
+    check_room: Callable[
+        [Any, Any], None
+    ]  # (pairs of x and indices, nodes that will be empty): OutOfMemory if too many
     gradients: Callable[[Any], Any]  # (tree): the gradients that lie in its cells
     put_gradients: Callable[[Any], None]  # (what `gradients` has returned): sets those whose cells are active
     contents: Callable[[Any], Any]  # (tree): which cells are active, and all elements
@@ -130,13 +133,7 @@ class Active:
         axes = len(self.shape)
         if places.ndim != 2 or places.shape[1] != axes or places.dtype.kind not in "iu":
             raise ValueError(f"indices must be integers of shape (n, {axes}), not {places.dtype} of {places.shape}")
-        for axis, (low, extent) in enumerate(zip(self.offset, self.shape, strict=True)):
-            wrong = (places[:, axis] < low) | (places[:, axis] >= low + extent)
-            if wrong.any():
-                raise FieldIndexError(
-                    f"index {places[wrong, axis][0]} of axis {axis} is out of bounds: it must be in "
-                    f"[{low}, {low + extent})"
-                )
+        self._check_inside(places)
         self._write_at(places, values)
 
     def to_nanovdb(
@@ -159,15 +156,18 @@ class Active:
         """
         SPARSE.to_nanovdb(self, path, name, voxel_size, origin, codec)
 
-    def from_nanovdb(self, path: Any, name: str = "") -> None:
-        """Set the elements that are active in a grid of a NanoVDB file, as `from_active` does. `name`: which grid ("":
-        the first one). What is not active in the file keeps its value. Raises VolumeError (a ValueError) if the file is
-        damaged, compressed with blosc, or holds other values than the field, also an integer that is out of its range;
-        FieldIndexError for a voxel outside of the field.
+    def from_nanovdb(self, path: Any, name: str = "", index: int = 0) -> None:
+        """Set the elements that are active in a grid of a NanoVDB file, as `from_active` does. What is not active in
+        the file keeps its value. `name` and `index` choose the grid: number `index`, from 0 on, among the grids of that
+        name, or ("") among all grids of all segments of the file. Raises VolumeError (a ValueError) if the file is
+        damaged (its checksums are verified, where it has some), compressed with blosc, has no such grid, or holds other
+        values than the field, also an integer that is out of its range; FieldIndexError for a voxel outside of the
+        field; OutOfMemory if a sparse node has too few cells. Nothing is changed then.
 
             smoke.from_nanovdb("smoke.nvdb")
+            smoke.from_nanovdb("steps.nvdb", index=3)
         """
-        SPARSE.from_nanovdb(self, path, name)
+        SPARSE.from_nanovdb(self, path, name, index)
 
     def to_coo(self) -> Any:
         """The active elements of a field of numbers with 2 axes, as a matrix of scipy (`scipy.sparse.coo_matrix`). Row
@@ -184,6 +184,16 @@ class Active:
             tensor = x.to_torch_sparse()
         """
         return SPARSE.to_torch_sparse(self, device)
+
+    def _check_inside(self, places: Any) -> None:
+        """Raise FieldIndexError if one of these indices is outside of the field."""
+        for axis, (low, extent) in enumerate(zip(self.offset, self.shape, strict=True)):
+            wrong = (places[:, axis] < low) | (places[:, axis] >= low + extent)
+            if wrong.any():
+                raise FieldIndexError(
+                    f"index {places[wrong, axis][0]} of axis {axis} is out of bounds: it must be in "
+                    f"[{low}, {low + extent})"
+                )
 
     def _leader(self) -> Any:
         """The field whose elements are listed."""

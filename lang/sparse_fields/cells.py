@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,19 @@ from weft.lang.sparse_fields.elements import active, deactivate_all, read, write
 from weft.lang.values.builtins import activate, deactivate, static
 from weft.lang.values.kinds import Constant, LongTable, i64
 from weft.lang.values.matrix import Vector
+from weft.runtime.errors import OutOfMemory
 
-__all__ = ["among", "cells", "contents", "dropped", "gradients", "put_contents", "put_gradients", "set_cells"]
+__all__ = [
+    "among",
+    "cells",
+    "check_room",
+    "contents",
+    "dropped",
+    "gradients",
+    "put_contents",
+    "put_gradients",
+    "set_cells",
+]
 
 
 @func
@@ -127,6 +139,32 @@ def put_gradients(found: list[tuple[Any, Any, Any]]) -> None:
     for one, indices, values in found:
         here = among(indices, active(one))
         write(one, indices[here], values[here])
+
+
+def check_room(wanted: Iterable[tuple[Any, Any]], emptied: Collection[Node] = ()) -> None:
+    """Raise OutOfMemory if a pool has too few cells to activate the elements with these indices, besides those that are
+    active. `wanted`: fields, each with its indices. `emptied`: nodes all of whose cells will be deactivated before."""
+    found: dict[Node, list[Any]] = {}
+    homes: dict[Node, FieldTree] = {}
+    for field, indices in wanted:
+        tree = field.snode.tree
+        for node in field.snode.node.path():
+            known = tree.layout.nodes.get(node)
+            if known is None or not node.has_pool or node.kind == "dynamic" or not len(indices):
+                continue
+            if known.capacity - 1 < prod(known.table.shape):  # otherwise there is a slot for each cell
+                found.setdefault(node, []).append(_cells_of(field, node, indices))
+                homes[node] = tree
+    for node, groups in found.items():
+        tree = homes[node]
+        if tree.in_use and not any(above in emptied for above in node.path()):
+            groups.append(active(SNode(node, tree)))
+        count, known = len(np.unique(_keys(np.concatenate(groups)))), tree.layout.nodes[node]
+        if count > known.capacity - 1:
+            raise OutOfMemory(
+                f"no memory for {count} cells of '{tree.names_of_nodes()[node]}': its pool has {known.capacity - 1} "
+                f"cells of {known.cell_bytes} bytes"
+            )
 
 
 # ---- lists -----------------------------------------------------------------------------------------------------------

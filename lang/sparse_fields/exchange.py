@@ -13,6 +13,7 @@ from weft.ir.errors import TypeMismatch
 from weft.lang.arguments import path_of
 from weft.lang.atomic_files import replacing
 from weft.lang.data.field import Field
+from weft.lang.data.sparse_access import SPARSE
 from weft.lang.extras import MissingLibrary
 from weft.lang.sparse_fields.elements import bounded
 from weft.lang.sparse_fields.nanovdb import VolumeError, packed, unpacked
@@ -51,10 +52,10 @@ def to_nanovdb(x: Any, path: Any, name: str, voxel_size: float, origin: Sequence
         new.write_bytes(data)
 
 
-def from_nanovdb(x: Any, path: Any, name: str) -> None:
+def from_nanovdb(x: Any, path: Any, name: str, index: int) -> None:
     """See `Active.from_nanovdb`."""
     _volume(x, "from_nanovdb")
-    indices, values = unpacked(Path(path_of(path, "from_nanovdb")).read_bytes(), name)
+    indices, values = unpacked(Path(path_of(path, "from_nanovdb")).read_bytes(), name, index)
     if values.shape[1:] != tuple(n for n in x.element_shape if n > 1):
         found = f"vectors of {values.shape[1]} numbers" if values.ndim > 1 else "numbers"
         raise VolumeError(f"the file has {found}, but elements of the field have shape {x.element_shape}")
@@ -65,6 +66,9 @@ def from_nanovdb(x: Any, path: Any, name: str) -> None:
         wrong = values[(values < held.min) | (values > held.max)]
         if len(wrong):
             raise VolumeError(f"the file has the value {wrong[0]}, which the field of {x.dtype} cannot hold")
+    x._check_inside(indices)
+    if x.describe().node is not None:
+        SPARSE.check_room([(x, indices)], [])
     x.from_active(indices, values.reshape(len(values), *x.element_shape))
 
 

@@ -14,96 +14,26 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir.errors import WeftError
+from weft.lang.sparse_fields.nanovdb_format import (
+    CODECS,
+    GRID,
+    HAS_BBOX,
+    HAS_RANGE,
+    LEVEL_BY_LEVEL,
+    MAGIC,
+    MAGICS,
+    META,
+    TREE,
+    TYPES,
+    VERSION,
+    Layout,
+    VolumeError,
+    head_checksum,
+    layout_of,
+    verify,
+)
 
 __all__ = ["VolumeError", "packed", "unpacked"]
-
-_MAGICS = {0x304244566F6E614E: "NanoVDB0", 0x314244566F6E614E: "NanoVDB1", 0x324244566F6E614E: "NanoVDB2"}
-_MAGIC, _VERSION = 0x304244566F6E614E, 32 << 21 | 3 << 10 | 3
-_GRID, _TREE, _META = 672, 64, 176  # bytes
-_HAS_BBOX, _HAS_RANGE, _LEVEL_BY_LEVEL = 2, 4, 32  # flags of a grid
-_CODECS = ("none", "zip", "blosc")
-
-# The number of each type in a file: the type of a number, and how many of them a value has.
-_TYPES: dict[int, tuple[str, int]] = {
-    1: ("float32", 1),
-    2: ("float64", 1),
-    3: ("int16", 1),
-    4: ("int32", 1),
-    5: ("int64", 1),
-    6: ("float32", 3),
-    7: ("float64", 3),
-    10: ("uint32", 1),
-    17: ("float32", 4),
-    18: ("float64", 4),
-}
-
-
-class VolumeError(WeftError, ValueError):
-    """A file is not a NanoVDB volume, is damaged, or does not fit the field. It is a ValueError."""
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """Where the parts of nodes are, for values of a type: `first`, of the minimum; `table`, of the values or children.
-    Numbers are aligned to their size, and tables to 32 bytes."""
-
-    number: int
-    dtype: np.dtype[Any]
-    width: int
-
-    @property
-    def bytes(self) -> int:
-        return self.dtype.itemsize * self.width
-
-    @property
-    def statistics(self) -> np.dtype[Any]:
-        return np.dtype(np.float64 if self.dtype.itemsize == 8 else np.float32)
-
-    def ranges(self, start: int) -> tuple[int, int]:
-        """Where the minimum, which the maximum follows, and the end of the statistics are behind `start`."""
-        first, size = _up(start, self.dtype.itemsize), self.statistics.itemsize
-        return first, _up(first + 2 * self.bytes, size) + 2 * size
-
-    def node(self, bits: int) -> tuple[int, int, int, int]:
-        """Of an inner node with 2**bits children along each axis: where its minimum and its table are, the bytes of an
-        entry of the table, and its own."""
-        first, end = self.ranges(32 + 2 * (8**bits // 8))
-        table, entry = _up(end, 32), max(_up(self.bytes, 8), 8)
-        return first, table, entry, _up(table + entry * 8**bits, 32)
-
-    @property
-    def leaf(self) -> tuple[int, int, int]:
-        """Where the minimum and the values of a leaf are, and its bytes."""
-        first, end = self.ranges(80)
-        table = _up(end, 32)
-        return first, table, _up(table + 512 * self.bytes, 32)
-
-    @property
-    def root(self) -> tuple[int, int]:
-        """Where the minimum of the root is (behind the background), and its bytes without tiles."""
-        background = _up(28, self.dtype.itemsize)
-        first, end = self.ranges(background + self.bytes)
-        return first, _up(end, 32)
-
-    @property
-    def tile(self) -> int:
-        """The bytes of a tile of the root: a key, the place of a child, a state and a value."""
-        return _up(_up(20, self.dtype.itemsize) + self.bytes, 32)
-
-
-def _up(number: int, unit: int) -> int:
-    return -(-number // unit) * unit
-
-
-def _layout(dtype: Any, width: int) -> _Layout:
-    for number, (name, count) in _TYPES.items():
-        if np.dtype(dtype).name == name and count == width:
-            return _Layout(number, np.dtype(name).newbyteorder("<"), width)
-    held = ", ".join(name if count == 1 else f"{count} x {name}" for name, count in _TYPES.values())
-    what = np.dtype(dtype).name if width == 1 else f"{width} x {np.dtype(dtype).name}"
-    raise VolumeError(f"a NanoVDB volume cannot hold values of {what}: it holds {held}")
-
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
 
@@ -117,8 +47,8 @@ def packed(
     codec: str = "none",
 ) -> bytes:
     """The bytes of a file with one grid. `indices` (n, 3) are the active voxels, `values` (n, ...) their values."""
-    if codec not in _CODECS[:2]:
-        raise VolumeError(f"codec must be one of {', '.join(_CODECS[:2])}, not {codec!r}")
+    if codec not in CODECS[:2]:
+        raise VolumeError(f"codec must be one of {', '.join(CODECS[:2])}, not {codec!r}")
     if not len(indices):
         raise VolumeError("a NanoVDB volume needs at least one active voxel")
     title = name.encode()
@@ -127,31 +57,32 @@ def packed(
     size, start = _numbers(voxel_size, (), "voxel_size").item(), _numbers(origin, (3,), "origin")
     if size <= 0:
         raise VolumeError(f"voxel_size must be positive, not {size}")
-    shape = _layout(values.dtype, int(np.prod(values.shape[1:], dtype=int)))
+    shape = layout_of(values.dtype, int(np.prod(values.shape[1:], dtype=int)))
     made = _Tree(shape, np.asarray(indices, np.int64), values.reshape(len(values), -1).astype(shape.dtype))
     low, high = made.at.min(axis=0), made.at.max(axis=0)
     world = np.concatenate([low * size + start, (high + 1) * size + start])
     body = made.content()
-    head = bytearray(_GRID)
-    flags = _HAS_BBOX | _LEVEL_BY_LEVEL | (_HAS_RANGE if shape.width == 1 else 0)
-    total = _GRID + len(body)
-    struct.pack_into("<QQIIIIQ", head, 0, _MAGIC, 2**64 - 1, _VERSION, flags, 0, 1, total)
+    head = bytearray(GRID)
+    flags = HAS_BBOX | LEVEL_BY_LEVEL | (HAS_RANGE if shape.width == 1 else 0)
+    total = GRID + len(body)
+    struct.pack_into("<QQIIIIQ", head, 0, MAGIC, 2**64 - 1, VERSION, flags, 0, 1, total)
     head[40 : 40 + len(title)] = title
     matrix, inverse = np.eye(3) * size, np.eye(3) / size
     for place, kind in ((296, "<f4"), (384, "<f8")):
         parts = np.concatenate([matrix.ravel(), inverse.ravel(), start, [1.0]]).astype(kind).tobytes()
         head[place : place + len(parts)] = parts
     struct.pack_into("<6d3dII", head, 560, *world, size, size, size, 0, shape.number)
+    struct.pack_into("<I", head, 8, head_checksum(bytes(head) + body, shape))
     data = bytes(head) + body
     stored = data
     if codec == "zip":
         shrunk = zlib.compress(data)
         stored = struct.pack("<Q", len(shrunk)) + shrunk
-    chosen, counts = _CODECS.index(codec), made.counts
+    chosen, counts = CODECS.index(codec), made.counts
     meta = struct.pack("<4Q2I", total, len(stored), _key(title), len(made.at), shape.number, 0)
     meta += struct.pack("<6d6i3d", *world, *low, *high, size, size, size)
-    meta += struct.pack("<I4I3IHHI", len(title) + 1, *counts, 1, 0, 0, 0, chosen, 0, _VERSION)
-    return struct.pack("<QIHH", _MAGIC, _VERSION, 1, chosen) + meta + title + b"\0" + stored
+    meta += struct.pack("<I4I3IHHI", len(title) + 1, *counts, 1, 0, 0, 0, chosen, 0, VERSION)
+    return struct.pack("<QIHH", MAGIC, VERSION, 1, chosen) + meta + title + b"\0" + stored
 
 
 def _numbers(given: Any, shape: tuple[int, ...], name: str) -> Any:
@@ -176,7 +107,7 @@ def _key(title: bytes) -> int:
 class _Tree:
     """The nodes of a tree with these voxels."""
 
-    def __init__(self, shape: _Layout, at: Any, values: Any) -> None:
+    def __init__(self, shape: Layout, at: Any, values: Any) -> None:
         self.shape = shape
         self.roots, root = np.unique(_root_keys(at), return_inverse=True)
         number = root.reshape(-1).astype(np.int64) << 36
@@ -202,10 +133,10 @@ class _Tree:
         leaves, lowers, uppers = self.counts
         sizes = shape.leaf[2], shape.node(4)[3], shape.node(5)[3]
         root_end = root_size + tile_size * len(self.roots)
-        begin = [0, 0, _TREE + root_end]
+        begin = [0, 0, TREE + root_end]
         begin[1] = begin[2] + uppers * sizes[2]
         begin[0] = begin[1] + lowers * sizes[1]
-        tree = struct.pack("<4q3I3IQ", *begin, _TREE, leaves, lowers, uppers, 0, 0, 0, len(self.at))
+        tree = struct.pack("<4q3I3IQ", *begin, TREE, leaves, lowers, uppers, 0, 0, 0, len(self.at))
         root = bytearray(root_end)
         struct.pack_into("<6iI", root, 0, *self.at.min(axis=0), *self.at.max(axis=0), len(self.roots))
         if shape.width == 1:
@@ -226,7 +157,7 @@ class _Tree:
         owner = np.searchsorted(starts, children, "right") - 1
         place = self.number[children] >> (0, 9, 21)[level] & 8**bits - 1
         nodes[:, :24] = self.boxes(starts).astype("<i4").view(np.uint8)
-        nodes[:, 24] = _HAS_BBOX
+        nodes[:, 24] = HAS_BBOX
         mask = np.zeros((len(starts), 8**bits), bool)
         mask[owner, place] = True
         nodes[:, 32 + 8**bits // 8 : 32 + 2 * (8**bits // 8)] = np.packbits(mask, axis=1, bitorder="little")
@@ -246,7 +177,7 @@ class _Tree:
         place, boxes = self.number & 511, self.boxes(starts)
         nodes[:, :12] = boxes[:, :3].astype("<i4").view(np.uint8)
         nodes[:, 12:15] = (boxes[:, 3:] - boxes[:, :3]).astype(np.uint8)
-        nodes[:, 15] = _HAS_BBOX
+        nodes[:, 15] = HAS_BBOX
         mask = np.zeros((len(starts), 512), bool)
         mask[owner, place] = True
         nodes[:, 16:80] = np.packbits(mask, axis=1, bitorder="little")
@@ -279,55 +210,114 @@ def _root_keys(at: Any) -> Any:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-def unpacked(data: bytes, name: str = "") -> tuple[Any, Any]:
-    """The indices (n, 3) of the active voxels of a grid of a file, in order, and their values (n, or n x width)."""
+def unpacked(data: bytes, name: str = "", index: int = 0) -> tuple[Any, Any]:
+    """The indices (n, 3) of the active voxels of a grid of a file, in order, and their values (n, or n x width).
+    `index`: the number of the grid among those of that name, or among all ("")."""
     try:
-        grid = _grid(data, name)
+        grid = _chosen(_grids(data), name, index).content(data)
         number = int.from_bytes(grid[636:640], "little")
-        if number not in _TYPES:
+        if number not in TYPES:
             raise VolumeError(f"the grid has values of type {number} of NanoVDB, which cannot be read")
-        kind, width = _TYPES[number]
-        indices, values = _Reader(np.frombuffer(grid, np.uint8), _layout(kind, width)).read()
+        shape = layout_of(*TYPES[number])
+        verify(grid, shape)
+        indices, values = _Reader(np.frombuffer(grid, np.uint8), shape).read()
     except (struct.error, IndexError, OverflowError, ValueError, zlib.error) as error:
         if isinstance(error, VolumeError):
             raise
         raise VolumeError(f"the file is damaged, or it is not a NanoVDB volume ({error})") from error
     order = np.lexsort(indices.T[::-1])
-    return indices[order], values[order] if width > 1 else values[order, 0]
+    return indices[order], values[order] if shape.width > 1 else values[order, 0]
 
 
-def _grid(data: bytes, name: str) -> bytes:
-    """The bytes of the first grid, or of the one of that name."""
-    magic, version, count, codec = struct.unpack_from("<QIHH", data)
-    if magic not in _MAGICS:
-        raise VolumeError("the file is not a NanoVDB volume")
-    if version >> 21 != 32:
-        raise VolumeError(f"the file is of NanoVDB {version >> 21}, but only version 32 can be read")
-    place, found = 16, list[tuple[str, int]]()
+@dataclass(frozen=True)
+class _Grid:
+    """A grid of a file: its name, and where its bytes are, which `codec` has compressed."""
+
+    title: str
+    place: int
+    size: int
+    codec: int = 0
+
+    def content(self, data: bytes) -> bytes:
+        """Its bytes."""
+        block = data[self.place : self.place + self.size]
+        if self.codec == 1:
+            block = zlib.decompress(block[8:])
+        elif self.codec:
+            known = CODECS[self.codec] if self.codec < len(CODECS) else f"codec {self.codec}"
+            raise VolumeError(f"the file is compressed with {known}: write it without, or with zip")
+        if int.from_bytes(block[:8], "little") not in MAGICS or len(block) != int.from_bytes(block[32:40], "little"):
+            raise VolumeError("the file is damaged: its grid is not where it should be")
+        return block
+
+
+def _grids(data: bytes) -> list[_Grid]:
+    """The grids of all segments of a file. A file may also be grids that follow one another, without a header."""
+    place, found = 0, list[_Grid]()
+    while place < len(data) or not found:
+        magic = struct.unpack_from("<Q", data, place)[0]
+        if magic not in MAGICS:
+            raise VolumeError(
+                "the file is not a NanoVDB volume" if not place else "the file is damaged: a part is not one"
+            )
+        made = _bare(data, place) if MAGICS[magic] == "NanoVDB1" else _segment(data, place)
+        if not made:
+            break
+        found += made
+        place = made[-1].place + made[-1].size
+    return found
+
+
+def _bare(data: bytes, place: int) -> list[_Grid]:
+    """A grid without a header."""
+    version, size = struct.unpack_from("<I", data, place + 16)[0], struct.unpack_from("<Q", data, place + 32)[0]
+    _check_version(version)
+    if size < GRID:
+        raise VolumeError(f"the file is damaged: a grid has {size} bytes")
+    return [_Grid(_title(data, place + 40, 256), place, size)]
+
+
+def _segment(data: bytes, place: int) -> list[_Grid]:
+    """The grids of the segment there: its header, a description of each grid, and the grids."""
+    _, version, count, codec = struct.unpack_from("<QIHH", data, place)
+    _check_version(version)
+    place, told = place + 16, list[tuple[str, int]]()
     for _ in range(count):
         size, (length,) = struct.unpack_from("<Q", data, place + 8)[0], struct.unpack_from("<I", data, place + 136)
-        found.append((data[place + _META : place + _META + length].split(b"\0")[0].decode(), size))
-        place += _META + length
-    names = [title for title, _ in found]
-    if not names or (name and name not in names):
-        raise VolumeError(f"the file has no grid {name!r}; it has {', '.join(map(repr, names)) or 'none'}")
-    chosen = names.index(name) if name else 0
-    for _, size in found[:chosen]:
+        told.append((_title(data, place + META, length), size))
+        place += META + length
+    found = list[_Grid]()
+    for title, size in told:
+        found.append(_Grid(title, place, size, codec))
         place += size
-    block = data[place : place + found[chosen][1]]
-    if codec == 1:
-        block = zlib.decompress(block[8:])
-    elif codec:
-        raise VolumeError(f"the file is compressed with {_CODECS[codec]}: write it without, or with zip")
-    if int.from_bytes(block[:8], "little") not in _MAGICS or len(block) != int.from_bytes(block[32:40], "little"):
-        raise VolumeError("the file is damaged: its grid is not where it should be")
-    return block
+    return found
+
+
+def _check_version(version: int) -> None:
+    if version >> 21 != 32:
+        raise VolumeError(f"the file is of NanoVDB {version >> 21}, but only version 32 can be read")
+
+
+def _title(data: bytes, place: int, length: int) -> str:
+    return data[place : place + length].split(b"\0")[0].decode()
+
+
+def _chosen(grids: Sequence[_Grid], name: str, index: int) -> _Grid:
+    """The grid of that number among those of that name, or among all."""
+    alike = [grid for grid in grids if not name or grid.title == name]
+    if 0 <= index < len(alike):
+        return alike[index]
+    what = (
+        f"grid {name!r}" if name and not alike else f"grid number {index}" + (f" of the name {name!r}" if name else "")
+    )
+    there = ", ".join(repr(grid.title) for grid in grids)
+    raise VolumeError(f"the file has no {what}; it has {there or 'none'}")
 
 
 class _Reader:
     """Reads the active voxels of a grid."""
 
-    def __init__(self, data: Any, shape: _Layout) -> None:
+    def __init__(self, data: Any, shape: Layout) -> None:
         self.data, self.shape = data, shape
         self.found: list[tuple[Any, Any]] = []
 
@@ -343,7 +333,7 @@ class _Reader:
 
     def read(self) -> tuple[Any, Any]:
         shape = self.shape
-        root = _GRID + self.number(_GRID + 24, "<i8")
+        root = GRID + self.number(GRID + 24, "<i8")
         _, root_size = shape.root
         tile_size = shape.tile
         uppers, origins = list[int](), list[list[int]]()

@@ -10,6 +10,7 @@ import pytest
 
 import weft as ti
 from weft.lang.checkpoints.checkpoint import CheckpointError
+from weft.runtime.errors import OutOfMemory
 
 
 @pytest.fixture(autouse=True)
@@ -93,3 +94,24 @@ def test_damage_is_found(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="the checksum of the indices of 'x' is wrong"):
         ti.load(tmp_path / "run.npz", x=x)
     assert x[-5, 3] == 1
+
+
+def test_a_node_that_is_too_small_keeps_what_it_has(tmp_path: Path) -> None:
+    """Two cells are not enough for the three of two fields, of which one is common to both."""
+    x, v, _ = tree()
+    x[0, 0], x[100, 0], v[100, 1], v[200, 0] = 1, 2, [3, 4], [5, 6]
+    ti.save(tmp_path / "run.npz", x=x, v=v, y=np.arange(3))
+    small, pair, numbers = ti.field(ti.f32, name="small"), ti.Vector.field(2, ti.f64), np.zeros(3, int)
+    ti.root.hash(ti.ij, (1, 2)).dense(ti.ij, 4).place(small, pair)
+    small[7, 7] = 8
+    with pytest.raises(OutOfMemory, match=r"no memory for 3 cells of 'small.hash': its pool has 2 cells of"):
+        ti.load(tmp_path / "run.npz", y=numbers, x=small, v=pair)
+    assert small[7, 7] == 8
+    assert len(small.active()[0]) == 16
+    assert not numbers.any()
+    with pytest.raises(OutOfMemory, match="for 3 cells"):  # the cell that is active stays, because of the other field
+        ti.load(tmp_path / "run.npz", x=small)
+    assert small[7, 7] == 8
+    ti.deactivate_all_snodes()
+    ti.load(tmp_path / "run.npz", x=small)
+    assert (small[0, 0], small[100, 0]) == (1, 2)
