@@ -111,6 +111,7 @@ def _up(number: int, unit: int) -> int:
 
 
 def layout_of(dtype: Any, width: int) -> Layout:
+    """The layout of nodes with values of `width` numbers of that type. Raises VolumeError if there is none."""
     for number, (name, count) in TYPES.items():
         if np.dtype(dtype).name == name and count == width:
             return Layout(number, np.dtype(name).newbyteorder("<"), width)
