@@ -179,6 +179,7 @@ kernel @lists() -> () {
     seen: i32[7] tree=0 components=(4) terms=((0, 1, 7, 16)) order=(0)
   field @x: f32[7, 25] tree=1 components=(0) cells=((0, 1), (1, 16)) terms=((1, 1, 16, 4)) order=(0, 1) node=@L
   field @L.count
+  hold_interrupts held=true
   %0 = const 3 : i32
   activate @L[%0, %0]
   %1 = append @L[%0] : i32
