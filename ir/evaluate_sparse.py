@@ -12,7 +12,7 @@ from weft.ir.evaluate_threads import spread_out
 from weft.ir.machine import Env, Flow, Machine, Run, runs
 from weft.ir.memory_model import Fault
 from weft.ir.sparse_memory import SparseMemory, visited
-from weft.ir.types import u32
+from weft.ir.types import i32, u32
 
 __all__ = ["sparse_loop"]
 
@@ -94,3 +94,22 @@ def _visited_slot(machine: Machine, op: ops.VisitedSlot) -> Run:
 def _visited_index(machine: Machine, op: ops.VisitedIndex) -> Run:
     entry, where, memory = machine.slot(op.entry), op.node.part("where"), machine.memory
     return lambda env: memory.place(where, [int(env[entry]), op.axis]).load(op.type)
+
+
+@runs(ops.FoundSlot)
+def _found_slot(machine: Machine, op: ops.FoundSlot) -> Run:
+    """It looks at all entries of the table: the hash is known to the functions of the library only."""
+    indices, memory = machine.slot_list(op.indices), machine.memory
+    table, owner = op.node.part("hash_table"), op.node.part("owner")
+
+    def run(env: Env) -> Any:
+        at = [int(env[index]) for index in indices]
+        for entry in range(table.shape[0]):
+            slot = memory.place(table, [entry]).load(u32)
+            if not 0 < slot < op.node.capacity:
+                continue
+            if all(memory.place(owner, [int(slot), axis]).load(i32) == i for axis, i in enumerate(at)):
+                return slot
+        return np.uint32(0)
+
+    return run

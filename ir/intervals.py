@@ -16,6 +16,7 @@ from weft.ir.ops import (
     ElementPtr,
     FieldPtr,
     For,
+    FoundSlot,
     MemberPtr,
     ParallelFor,
     Select,
@@ -129,6 +130,11 @@ def _visited_slot(value: Value) -> Interval:
     return 1, value.node.capacity - 1
 
 
+def _found_slot(value: Value) -> Interval:
+    assert isinstance(value, FoundSlot)
+    return 0, value.node.capacity - 1
+
+
 def _binary(value: Value, depth: int) -> Interval:
     found = unclipped(value, depth)
     return found if found is not None else type_interval(value.type)
@@ -201,4 +207,5 @@ RULES: dict[type[Value], Callable[[Value, int], Interval]] = {
     Unary: _unary,
     VisitedIndex: lambda value, _: _visited_index(value),
     VisitedSlot: lambda value, _: _visited_slot(value),
+    FoundSlot: lambda value, _: _found_slot(value),
 }

@@ -20,10 +20,21 @@ from weft.ir.lowered_ops import (
     Yield,
 )
 from weft.ir.mapped_ops import Aligned, AtomicRow, Clamp, StackLeft
+from weft.ir.message_ops import Assert, Print, Warn
 from weft.ir.scalar import ATOMICS, BINARY, UNARY, binary_type, unary_type
 from weft.ir.schedule import LoopSchedule, Schedule
 from weft.ir.simt import SIMT, result_of
-from weft.ir.sparse_ops import Activate, Append, Deactivate, HoldInterrupts, IsActive, Length, VisitedIndex, VisitedSlot
+from weft.ir.sparse_ops import (
+    Activate,
+    Append,
+    Deactivate,
+    FoundSlot,
+    HoldInterrupts,
+    IsActive,
+    Length,
+    VisitedIndex,
+    VisitedSlot,
+)
 from weft.ir.symbols import FieldSymbol, LoopConfig, Lost, NodeSymbol, Param
 from weft.ir.tensor_ops import Extract, MakeStruct, MakeTensor, MatMul, Member, Transpose
 from weft.ir.types import Array, Pointer, Struct, Type, element, i32, pointer, shape_of, with_element
@@ -56,6 +67,7 @@ __all__ = [
     "ArrayBase",
     "ArrayExtent",
     "ArrayStride",
+    "Assert",
     "AtomicLoad",
     "AtomicRow",
     "AtomicStore",
@@ -70,6 +82,7 @@ __all__ = [
     "Fence",
     "FirstActive",
     "FirstLanes",
+    "FoundSlot",
     "Gather",
     "HoldInterrupts",
     "IsActive",
@@ -82,6 +95,7 @@ __all__ = [
     "MaskedStore",
     "MatMul",
     "Member",
+    "Print",
     "Ramp",
     "ScalarArg",
     "Scatter",
@@ -94,6 +108,7 @@ __all__ = [
     "Vary",
     "VisitedIndex",
     "VisitedSlot",
+    "Warn",
     "Yield",
 ]
 
@@ -417,40 +432,6 @@ class Return(Op, name="return", terminator=True, exits=True, levels="chi tasks")
     """Ends the kernel and returns `values`. It occurs only outside parallel loops."""
 
     values: list[Value] = operands()
-
-
-class Print(Op, name="print", writes=True, effect="elsewhere"):
-    """Prints its parts in order. Each element of `parts` is literal text, or a NUL and the format spec of the next
-    operand. `types` holds the user's operand types after `scalarize` has split tensor operands. It is empty before
-    that."""
-
-    values: list[Value] = operands()
-    parts: tuple[str, ...] = attr()
-    types: tuple[Type, ...] = attr(default=())
-
-
-class Assert(Op, name="assert", writes=True, effect="elsewhere", fails=True):
-    """Stops the task if the u1 `condition` is false. The launch then raises `message`, with each `{}` replaced by an
-    operand. `kind` selects the exception: "assert", "bounds", "arithmetic", "recursion", "race", "uninitialised" or
-    "memory".
-    `types` is as in `print`."""
-
-    condition: Value = operand()
-    values: list[Value] = operands()
-    message: str = attr()
-    kind: str = attr(default="assert")
-    types: tuple[Type, ...] = attr(default=())
-
-
-class Warn(Op, name="warn", writes=True, effect="elsewhere", lanes="operands"):
-    """Issues a warning at the next synchronisation and continues. Its text is `message`, with each `{}` replaced by an
-    operand. `kind` "outside" reports a masked access, once per kernel. "overflow" is reported once per place. `types`
-    is as in `print`."""
-
-    values: list[Value] = operands()
-    message: str = attr()
-    kind: str = attr(default="outside")
-    types: tuple[Type, ...] = attr(default=())
 
 
 # ---- kernels and tasks -----------------------------------------------------------------------------------------------

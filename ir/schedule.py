@@ -77,6 +77,7 @@ class LoopSchedule:
     vectors: int = 1  # CPU: the number of such vectors that run at once if the loop is long
     stretch: int = 0  # CPU: iterations between two tests whether the launch must end; 0: no test; < 0: they are counted
     short: bool = False  # CPU: the loop probably ends within its first stretch, and has a version for that
+    around: bool = False  # CPU: rows of a cell are in it, of which LLVM makes vectors, and not of this loop
 
     warp: bool = False  # GPU: the lanes of a warp share the iterations of this loop and combine its sums
     jam: int = 0  # GPU: the factor of unroll-and-jam; 0: none

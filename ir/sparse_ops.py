@@ -10,7 +10,17 @@ from weft.ir.core import Op, Value, attr, operand, operands
 from weft.ir.symbols import NodeSymbol
 from weft.ir.types import Type, i32, u1, u32
 
-__all__ = ["Activate", "Append", "Deactivate", "HoldInterrupts", "IsActive", "Length", "VisitedIndex", "VisitedSlot"]
+__all__ = [
+    "Activate",
+    "Append",
+    "Deactivate",
+    "FoundSlot",
+    "HoldInterrupts",
+    "IsActive",
+    "Length",
+    "VisitedIndex",
+    "VisitedSlot",
+]
 
 # ---- sparse cells ----------------------------------------------------------------------------------------------------
 
@@ -81,6 +91,17 @@ class VisitedIndex(Op, name="visited_index", pure=True, levels="chi tasks"):
 
     def result_type(self) -> Type:
         return i32
+
+
+class FoundSlot(Op, name="found_slot", pure=True, levels="chi tasks"):
+    """Gives the slot of a cell of a hash node, 0 if it is not active. It is pure: it is valid in a task that neither
+    activates nor deactivates cells of the node. The index may be outside of the node, where no cell is active."""
+
+    node: NodeSymbol = attr()
+    indices: list[Value] = operands()
+
+    def result_type(self) -> Type:
+        return u32
 
 
 class HoldInterrupts(Op, name="hold_interrupts", writes=True, effect="elsewhere"):

@@ -86,5 +86,13 @@ def _visited(op: Op, kernel: Kernel) -> None:
         require(0 <= op.axis < len(op.node.shape), op, f"has the axis {op.axis}, which the node does not have")
 
 
+@checks(ops.FoundSlot)
+def _found_slot(op: ops.FoundSlot, kernel: Kernel) -> None:
+    _listed(op, op.node, kernel)
+    require(op.node.hashed, op, f"needs a hash node; '{op.node.name}' is {op.node.kind}")
+    indices_of(op, op.indices, len(op.node.shape))
+    require(all(index.type in (i32, i64) for index in op.indices), op, "has an index that is neither i32 nor i64")
+
+
 def _listed(op: Op, node: NodeSymbol, kernel: Kernel) -> None:
     require(node in kernel.nodes, op, f"refers to the node '{node.name}', which the kernel does not list")

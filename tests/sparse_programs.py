@@ -44,10 +44,13 @@ def twin_tree(rng: Random) -> Declared:
     root = SNode("root")
     place(root, "sum", i32)
     axes = [(axis, rng.choice((4, 6, 8))) for axis in rng.sample(range(3), rng.randint(1, 2))]
-    for name in "ab":
+    kinds = rng.choice((("pointer", "pointer"), ("hash", "hash"), ("pointer", "hash"), ("hash", "pointer")))
+    for name, kind in zip("ab", kinds, strict=True):
         inner = [(axis, rng.choice([size for size in (1, 2, 3, 4, 6, 8) if total % size == 0])) for axis, total in axes]
         outer = [(axis, total // size) for (axis, total), (_, size) in zip(axes, inner, strict=True)]
-        place(branch(branch(root, "pointer", *outer), "dense", *inner), name, i32)
+        if kind == "hash":
+            outer = [(axis, 16) for axis, _ in axes]
+        place(branch(branch(root, kind, *outer), "dense", *inner), name, i32)
     return _moved(rng, root)
 
 

@@ -72,7 +72,7 @@ def _rows(table: Mapping[Any, Any]) -> set[str]:
 
 _EXPANDED = ("`expand_derivatives` has removed it", _named("vary derivative"))
 _ON_CELLS = "activate deactivate is_active length append"
-_LISTED = "visited_slot visited_index task yield temp_ptr"
+_LISTED = "visited_slot visited_index found_slot task yield temp_ptr"
 _HOLD = "hold_interrupts"
 _SYNCHRONIZATION = "atomic_load atomic_store exchange compare_exchange fence"
 _NO_INSTRUCTION = "tree_base array_base array_extent array_stride scalar_arg temp_ptr"

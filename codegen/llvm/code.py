@@ -75,10 +75,10 @@ class Code:
         self.lines.append(f"{label}:")
         self.label, self.open = label, True
 
-    def jump(self, label: str) -> None:
+    def jump(self, label: str, metadata: str = "") -> None:
         """End the current block with a branch, if it has not ended already."""
         if self.open:
-            self.do(f"br label %{label}")
+            self.do(f"br label %{label}{metadata}")
             self.open = False
 
     def branch(self, condition: str, yes: str, no: str, metadata: str = "") -> None:

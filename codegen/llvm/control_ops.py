@@ -164,7 +164,7 @@ def _loop(f: FunctionWriter, op: For, begin: str, end: str, stop: str, after_ite
     f.start(latch)
     unit = isinstance(op.step, Const) and op.step.value in (1, -1)
     f.lines.append(f"  {following} = add {'nsw ' if unit and type.is_signed else ''}{f.spell(type)} {here}, {step}")
-    f.jump(head)
+    f.jump(head, f.module.rows_inside() if op.schedule.around else "")
     f.start(done)
 
 

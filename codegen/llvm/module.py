@@ -88,6 +88,10 @@ class ModuleWriter:
         self.metadata[int(loop[1:])] = f"distinct !{{{', '.join([loop, *hints])}}}"
         return f", !llvm.loop {loop}"
 
+    def rows_inside(self) -> str:
+        """What marks the branch back of a loop around loops of which LLVM shall make vectors."""
+        return self.loop_hints(self.hint('!"llvm.loop.vectorize.enable", i1 false'), copies=False)
+
     def access(self, scope: Scope, group: str) -> str:
         """The metadata of a memory access: the memory that it may access, and its parallel loop."""
         if scope.kind in _UNTAGGED:

@@ -12,7 +12,7 @@ from weft.ir.ops import Binary, Const, Kernel, ParallelFor, StructFor, Task
 from weft.ir.passes import pass_
 from weft.ir.scalar import BINARY
 
-__all__ = ["cse"]
+__all__ = ["cse", "merge_equal"]
 
 Key = tuple[Any, ...]
 
@@ -30,7 +30,12 @@ def cse(root: Kernel, config: CompileConfig) -> bool:
     one branch of an If with one in the other branch. It does not replace an op in a parallel loop by one outside: the
     loop becomes a task of its own, and the value would have to be passed to it.
     """
-    return _visit(root.body, {})
+    return merge_equal(root.body)
+
+
+def merge_equal(block: Block) -> bool:
+    """Replace the pure ops in a block by equal ones that dominate them."""
+    return _visit(block, {})
 
 
 def _visit(block: Block, known: dict[Key, Op]) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from weft.ir.addresses import element_steps, root_of
 from weft.ir.alias import Access, is_access
 from weft.ir.config import CompileConfig
-from weft.ir.core import Builder, Value, ops_of
+from weft.ir.core import Builder, Op, Value, ops_of
 from weft.ir.errors import InternalError
 from weft.ir.intervals import interval
 from weft.ir.ops import (
@@ -23,6 +23,7 @@ from weft.ir.ops import (
     Const,
     Deactivate,
     FieldPtr,
+    FoundSlot,
     If,
     Invoke,
     IsActive,
@@ -39,6 +40,9 @@ from weft.ir.passes import pass_
 from weft.ir.runtime_library.sparse_cells import changed_parts
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.tasks import tasks_of
+from weft.ir.transforms.cse import merge_equal
+from weft.ir.transforms.hashed_slots import changed_nodes, near_slot, search, wide
+from weft.ir.transforms.licm import move_out
 from weft.ir.transforms.near_cells import cell_and_place, cell_of, number_of, own_place, rest_of
 from weft.ir.types import VOID, i32, i64, pointer, u1, u8, u32
 
@@ -72,7 +76,9 @@ def lower_sparse(root: Kernel, config: CompileConfig) -> bool:
     An index that is near the visited cell becomes the index of that cell plus a step that depends on the rest only. So
     the slot of a neighbour does not change in the inner loops over the box of the cell, unless the rest does.
 
-    Every access loads its slots itself. Later passes merge equal loads between which nothing activates.
+    Every access loads its slots itself. Later passes merge equal loads between which nothing activates. Searches for
+    cells of hash nodes are merged here, and moved out of loops, where the task changes none of these cells
+    (`hashed_slots.py`).
     """
     if not root.nodes:
         return False
@@ -81,6 +87,7 @@ def lower_sparse(root: Kernel, config: CompileConfig) -> bool:
     for task in tasks_of(root):
         ops = ops_of(*task.regions)
         lowering.steady = not any(isinstance(op, (Deactivate, Invoke)) for op in ops)
+        lowering.changed_nodes = changed_nodes(root, ops)
         for op in ops:
             if is_access(op):
                 changed |= lowering.access(op)
@@ -94,7 +101,12 @@ def lower_sparse(root: Kernel, config: CompileConfig) -> bool:
     for op in root.all_of(FieldPtr):
         if op.field.node is not None:
             raise InternalError(f"lower_sparse: {op!r} is used by something that is no access")
-    return lowering.declare() or changed
+    changed |= lowering.declare()
+    if root.all_of(FoundSlot):
+        merge_equal(root.body)
+        while move_out(root.body):
+            merge_equal(root.body)
+    return changed
 
 
 @dataclass(frozen=True)
@@ -127,6 +139,7 @@ class _Lowering:
         self.changed = changed_parts(kernel.nodes)
         self.cells = tuple(symbol.stored.name for symbol in kernel.fields if symbol.node is not None)
         self.steady = True  # the task deactivates nothing
+        self.changed_nodes = set[NodeSymbol]()  # the nodes of which it may activate or deactivate cells
 
     def declare(self) -> bool:
         """List the fields that the kernel uses now. Gives whether they are others."""
@@ -153,10 +166,11 @@ class _Lowering:
             made = self.written(build, root.field, index)
         else:
             own = self.own(build, root.field, index)
-            slot = self.slot(build, root.field, index, own)
+            masks = _masks(op, root) if own is None else list[Value]()
+            slot = self.slot(build, root.field, self.unmasked(build, root, index, masks), own)
             there = self.exists(build, root.field, index, slot) if writes and not root.active else None
-            if slot is not None and own is None and isinstance(op, Load):
-                slot = self.slot_in_range(build, op, root, slot)
+            if slot is not None and masks:
+                slot = self.slot_in_range(build, op, masks, slot)
             made = self.element(build, root.field, index, slot, own)
         made.name = root.name
         copies: dict[Value, Value] = {root: made}
@@ -167,17 +181,24 @@ class _Lowering:
             self.only_where(op, there)
         return True
 
-    def slot_in_range(self, build: Builder, op: Load, ptr: FieldPtr, slot: Value) -> Value:
-        """If `mask_accesses` lets a load read another element where the index is out of range, and gives 0 instead: the
-        cell of zeros there, so that the load gives 0 itself."""
-        chosen = next(iter(op.users)) if len(op.users) == 1 else None
-        if not isinstance(chosen, Select) or chosen.a is not op or not _is_zero(chosen.b):
-            return slot
-        holds = _known_before(build, chosen.condition, {i.condition for i in ptr.indices if isinstance(i, Select)})
-        if holds is None:
-            return slot
+    def slot_in_range(self, build: Builder, op: Op, masks: list[Value], slot: Value) -> Value:
+        """The cell of zeros where the index is out of range, so that the load gives 0 itself."""
+        (chosen,) = op.users
         chosen.replace_uses(op)
+        holds: Value | None = None
+        for mask in masks:
+            holds = mask if holds is None else build.add(Binary("and", holds, mask, type=u1))
+        assert holds is not None
         return build.add(Select(holds, slot, number_of(build, 0, u32)))
+
+    def unmasked(self, build: Builder, ptr: FieldPtr, index: list[Value], masks: list[Value]) -> list[Value]:
+        """The indices as the program gives them, if a cell of a hash node is searched for: none is found where they are
+        out of range."""
+        pool = next((node for node, _ in ptr.field.above() if node.has_pool), None)
+        if not masks or pool is None or not pool.hashed:
+            return index
+        given = [one.a if isinstance(one, Select) and one.condition in masks else one for one in ptr.indices]
+        return from_zero(build, ptr, given)
 
     def exists(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value], slot: Value | None) -> Value:
         """Whether an element is active, if that is the slot of its cell. Nothing is written in slot 0, so the slot is
@@ -226,6 +247,10 @@ class _Lowering:
             if node.has_pool:
                 if own is not None:
                     return build.add(VisitedSlot(node, own.entry))
+                if node.hashed and node not in self.changed_nodes:
+                    near = near_slot(build, node, block, index, self.steady)
+                    if near is not None:
+                        return near
                 return self.slot_of(build, node, cell_of(build, index, node, block))
         return None
 
@@ -233,8 +258,9 @@ class _Lowering:
         """The slot of a cell: from the table, or by a search in a hash table."""
         if not node.hashed:
             return self.load(build, node.table, at)
-        read = tuple(node.part(role).name for role in ("hash_table", "owner"))
-        return build.add(Invoke(f"{node.name}_find", self.wide(build, at), read, read, type=u32))
+        if node in self.changed_nodes:
+            return build.add(search(build, node, at))
+        return build.add(FoundSlot(node, list(at)))
 
     def load(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value]) -> Value:
         """An element of a table, which may be sparse itself."""
@@ -269,17 +295,17 @@ class _Lowering:
         slot = self.slot(build, symbol, index, own)
         if not node.has_pool:
             mark = self.mark(build, node, at, slot)
-            call = Invoke(f"{node.name}_mark", self.wide(build, at), type=VOID if slot is None else u32)
+            call = Invoke(f"{node.name}_mark", wide(build, at), type=VOID if slot is None else u32)
             slot = self.unless(build, [_compare(build, "eq", mark, 0)], call, slot)
             return self.element(build, symbol, index, slot, own)
         assert slot is not None
         missing = [] if own is not None else [_compare(build, "eq", slot, 0)]
-        values, what = self.wide(build, at), "activate"
+        values, what = wide(build, at), "activate"
         if node.length is not None:
             element = index[symbol.block[node.axis][0]]
             length = self.load(build, node.length, node.list_of(at))
             missing.append(_below(build, length, element))
-            values, what = [*values, *self.wide(build, [element])], "extend"
+            values, what = [*values, *wide(build, [element])], "extend"
         if node.hashed:
             what = "reach"
         if missing:
@@ -316,10 +342,6 @@ class _Lowering:
             centred = [build.add(Binary("sub", i, number_of(build, n // 2, i.type))) for i, n in zip(at, node.shape)]
             build.add(Assert(_compare(build, "ne", slot, 0), list(centred), node.full_message, "memory"))
 
-    def wide(self, build: Builder, indices: Sequence[Value]) -> list[Value]:
-        """The indices as the library takes them."""
-        return [index if index.type is i64 else build.add(Cast(index, type=i64)) for index in indices]
-
     # ---- the own cell ----
 
     def own(self, build: Builder, symbol: FieldSymbol, index: Sequence[Value]) -> OwnCell | None:
@@ -343,7 +365,7 @@ class _Lowering:
                 own = "reach" if node.hashed else "activate" if node.has_pool else "mark"
                 what, type = own, VOID if node.holder is None else u32
             touched = self.changed + (self.cells if isinstance(op, Deactivate) else ())
-            value = build.add(Invoke(f"{node.name}_{what}", self.wide(build, at), touched, type=type))
+            value = build.add(Invoke(f"{node.name}_{what}", wide(build, at), touched, type=type))
             if isinstance(op, Activate):
                 self.made(build, node, at, value)
             if isinstance(op, Append):
@@ -388,14 +410,22 @@ def _is_zero(value: Value) -> bool:
     return isinstance(value, Const) and str(value.value) in ("0", "0.0", "False")
 
 
-def _known_before(build: Builder, condition: Value, known: set[Value]) -> Value | None:
-    """The condition, if it is one of those or says that several of them hold."""
-    if condition in known:
-        return condition
-    if not isinstance(condition, Binary) or condition.kind != "and":
-        return None
-    sides = [_known_before(build, side, known) for side in (condition.lhs, condition.rhs)]
-    return None if None in sides else build.add(Binary("and", *sides, type=u1))  # type: ignore[arg-type]
+def _masks(op: Op, ptr: FieldPtr) -> list[Value]:
+    """If `mask_accesses` lets a load read another element where the index is out of range, and gives 0 instead: the
+    conditions under which the index is in range."""
+    chosen = next(iter(op.users)) if isinstance(op, Load) and len(op.users) == 1 else None
+    if not isinstance(chosen, Select) or chosen.a is not op or not _is_zero(chosen.b):
+        return []
+    parts, found, known = [chosen.condition], list[Value](), {i.condition for i in ptr.indices if isinstance(i, Select)}
+    while parts:
+        part = parts.pop()
+        if part in known:
+            found += [part] if part not in found else []
+        elif isinstance(part, Binary) and part.kind == "and":
+            parts += [part.lhs, part.rhs]
+        else:
+            return []
+    return found
 
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------------
@@ -418,10 +448,10 @@ def _below(build: Builder, length: Value, element: Value) -> Value:
     return build.add(Binary("le", *_alike(build, length, element), type=u1))
 
 
-def from_zero(build: Builder, ptr: FieldPtr) -> list[Value]:
-    """The indices of an element, counted from 0: i32 or i64."""
+def from_zero(build: Builder, ptr: FieldPtr, indices: Sequence[Value] = ()) -> list[Value]:
+    """The indices of an element (or other ones), counted from 0: i32 or i64."""
     found: list[Value] = []
-    for axis, index in enumerate(ptr.indices):
+    for axis, index in enumerate(indices or ptr.indices):
         value = index
         if value.type not in (i32, i64):
             value = build.add(Cast(value, type=i64 if value.type is u32 else i32))

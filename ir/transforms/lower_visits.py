@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder
-from weft.ir.ops import Const, FieldPtr, Kernel, Load, VisitedIndex, VisitedSlot
+from weft.ir.ops import Const, FieldPtr, FoundSlot, Kernel, Load, VisitedIndex, VisitedSlot
 from weft.ir.passes import pass_
 from weft.ir.tasks import tasks_of
+from weft.ir.transforms.hashed_slots import search
 from weft.ir.types import i32
 
 __all__ = ["lower_visits"]
@@ -18,20 +19,24 @@ def lower_visits(root: Kernel, config: CompileConfig) -> bool:
 
         %slot = visited_slot @P, %entry                %slot = load field_ptr @P.list[%entry], invariant=true
         %i = visited_index @P, %entry, axis=1          %i = load field_ptr @P.where[%entry, 1], invariant=true
+        %s = found_slot @H, %i, %j                     %s = invoke H_find, [%i, %j]
 
     The loads are invariant in parallel loops: none that visits cells writes the list. (A serial task may make the list
     and run a serial loop over it.) Until here, the ops are pure, and two entries of
     a list are known to have different slots. That makes the stores of an iteration to its own cell private
-    (`private_spaces`).
+    (`private_spaces`). Searches that are equal were merged, and moved out of loops (`lower_sparse`).
     """
     visits = [
         (op, task.kind != "serial")
         for task in tasks_of(root)
         for op in task.walk()
-        if isinstance(op, VisitedSlot | VisitedIndex)
+        if isinstance(op, VisitedSlot | VisitedIndex | FoundSlot)
     ]
     for op, invariant in visits:
         build = Builder.at(op)
+        if isinstance(op, FoundSlot):
+            op.replace(build.add(search(build, op.node, op.indices)))
+            continue
         if isinstance(op, VisitedSlot):
             ptr = build.add(FieldPtr(op.node.part("list"), [op.entry]))
         else:

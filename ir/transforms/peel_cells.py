@@ -60,16 +60,23 @@ def peel_cells(root: Kernel, config: CompileConfig) -> bool:
     bodies, and tasks whose number of lanes the program sets. It runs only for machines that compute rows in vectors:
     neighbouring threads of a GPU compute an element each.
 
+    If a task reads cells of a hash node around the visited one, whole cells become iterations: the other axes of a
+    cell become loops, too, so that `lower_sparse` searches for these cells once for each visited cell.
+
     What the row shares is computed once before it, also the largest index that is out of range (`mask_accesses`), which
     is the same as often as it is computed. Comparisons that are decided in a part of the row are decided there."""
     if not root.nodes or config.traits.lanes == 1:
         return False
     changed = False
     for task in parallel_tasks(root):
-        middle = _middle(task)
-        if middle is not None and not _is_bound(task):
-            _peel(task, *middle)
-            changed = True
+        middle, searches = _middle(task), _searches(task)
+        whole = _whole(task)
+        if whole is None or (middle is None and not searches) or _is_bound(task):
+            continue
+        _peel(task, *(middle or whole))
+        if searches:
+            _enclose(task)
+        changed = True
     return changed
 
 
@@ -85,28 +92,66 @@ def _is_bound(task: Task) -> bool:
 def _middle(task: Task) -> tuple[int, int] | None:
     """The part of the innermost axis in which elements of sparse fields near the own one are in the cell of the row, if
     it is not the whole of it."""
-    box = box_of(task)
-    if len(box.begins) < 2 or not isinstance(box.begins[-1], Const) or not isinstance(box.ends[-1], Const):
+    known = _whole(task)
+    if known is None:
         return None
-    begin, end, row = int(box.begins[-1].value), int(box.ends[-1].value), task.body.args[-1]
+    (begin, end), row = known, task.body.args[-1]
     first, behind = begin, end
-    for index, size in _indices(task):
-        inside = _inside(index, size, row)
+    for index, size, offset in _indices(task):
+        inside = _inside(index, size, offset, row)
         if inside is not None:
             first, behind = max(first, inside[0]), min(behind, inside[1])
     whole = (first, behind) == (begin, end)
     return None if whole or behind - first < 2 else (first, behind)
 
 
-def _indices(task: Task) -> Iterator[tuple[Value, int]]:
-    """The indices of accesses along the axes of cells, and the sizes of these cells."""
+def _whole(task: Task) -> tuple[int, int] | None:
+    """The limits of the innermost axis, if they are known and there are other axes."""
+    box = box_of(task)
+    begin, end = box.begins[-1], box.ends[-1]
+    if len(box.begins) < 2 or not isinstance(begin, Const) or not isinstance(end, Const):
+        return None
+    return int(begin.value), int(end.value)
+
+
+def _searches(task: Task) -> bool:
+    """Whether the task reads elements in cells of a hash node around the visited one, which must be searched for, and
+    all axes but that of the cells have known lengths."""
+    box = box_of(task)
+    if not all(isinstance(limit, Const) for limit in (*box.begins[1:], *box.ends[1:])):
+        return False
+    for op in ops_of(task.body):
+        ptr = root_of(op.ptr) if isinstance(op, Load) else None
+        if not isinstance(ptr, FieldPtr):
+            continue
+        for node, block in ptr.field.above():
+            if node.has_pool:
+                if node.hashed and any(_leaves(ptr, axis, size) for axis, size in block):
+                    return True
+                break
+    return False
+
+
+def _leaves(ptr: FieldPtr, axis: int, size: int) -> bool:
+    """Whether an index may be in another cell than the visited one, of the same size."""
+    offset = ptr.field.offset[axis] if ptr.field.offset else 0
+    for value in _choices(ptr.indices[axis]):
+        place = place_of(value)
+        if place is not None and place.leaf is not None and place.factor == size:
+            return place.low < offset or place.high >= offset + size
+    return False
+
+
+def _indices(task: Task) -> Iterator[tuple[Value, int, int]]:
+    """The indices of accesses along the axes of cells, the sizes of these cells, and the index of the first element."""
     for op in ops_of(task.body):
         ptr = root_of(op.ptr) if is_access(op) else None
         if isinstance(ptr, FieldPtr):
             for node, block in ptr.field.above():
                 if node.has_pool:
                     for axis, size in block:
-                        yield from ((value, size) for value in _choices(ptr.indices[axis]))
+                        offset = ptr.field.offset[axis] if ptr.field.offset else 0
+                        yield from ((value, size, offset) for value in _choices(ptr.indices[axis]))
 
 
 def _choices(value: Value) -> list[Value]:
@@ -118,13 +163,14 @@ def _choices(value: Value) -> list[Value]:
     return [value]
 
 
-def _inside(value: Value, size: int, row: Value) -> tuple[int, int] | None:
-    """The part of the row in which that index is in one cell, if the index is that of the row plus something."""
+def _inside(value: Value, size: int, offset: int, row: Value) -> tuple[int, int] | None:
+    """The part of the row in which that index is in one cell, if the index is that of the row plus something. The first
+    cell begins at the index `offset`."""
     place = place_of(value)
     if place is None or place.leaf is None or place.factor % size or place.terms.get(row) != 1:
         return None
     low, high = interval(row)
-    least, most = place.low - low, place.high - high  # of what is added
+    least, most = place.low - low - offset, place.high - high - offset  # of what is added
     return -least, size - most
 
 
@@ -147,6 +193,25 @@ def _peel(task: Task, first: int, behind: int) -> None:
         _part(build, template, row, low, high)
     for op in reversed(list(template)):
         op.erase()
+
+
+def _enclose(task: Task) -> None:
+    """Run a whole cell in an iteration: its axes become loops, the innermost axis first."""
+    box = box_of(task)
+    limits = list(zip(box.begins, box.ends, strict=True))
+    box.set_operands([limits[0][0], limits[0][1]], (1, 1))
+    for begin, end in reversed(limits[1:]):
+        assert isinstance(begin, Const)
+        assert isinstance(end, Const)
+        arg = task.body.args.pop()
+        body = Block([BlockArg(arg.type, arg.name, arg.span)])
+        for op in list(task.body):
+            op.unlink()
+            body.insert(op)
+        arg.replace_uses(body.args[0])
+        build = Builder(task.body, None, task.span)
+        low, high, one = (build.add(Const(number, type=arg.type)) for number in (begin.value, end.value, 1))
+        build.add(For(low, high, one, body=body))
 
 
 def _part(build: Builder, body: Block, row: BlockArg, low: int, high: int) -> None:

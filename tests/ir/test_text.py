@@ -177,6 +177,8 @@ kernel @lists() -> () {
     table: u32[7, 2] tree=0 components=(8) terms=((0, 1, 7, 16), (1, 1, 2, 4)) order=(0, 1)
     length: i32[7] tree=0 components=(0) terms=((0, 1, 7, 16)) order=(0)
     seen: i32[7] tree=0 components=(4) terms=((0, 1, 7, 16)) order=(0)
+  node @H: hash cell_bytes=8 pool=3 book=4 capacity=4 pieces=1
+    table: u32[1073741824] tree=4 components=(0) order=(0)
   field @x: f32[7, 25] tree=1 components=(0) cells=((0, 1), (1, 16)) terms=((1, 1, 16, 4)) order=(0, 1) node=@L
   field @L.count
   hold_interrupts held=true
@@ -194,6 +196,7 @@ kernel @lists() -> () {
   parallel_for begins=[%0], ends=[%6] (%k: i32) {
     %7 = visited_slot @L, %k : u32
     %8 = visited_index @L, %k, axis=1 : i32
+    %9 = found_slot @H[%8] : u32
   }
 }
 """

@@ -43,6 +43,9 @@ _TOO_LONG = 5000
 def hint_vectorizer(root: Kernel, config: CompileConfig) -> bool:
     """Choose the vectorizer hints of each task."""
     changed = False
+    for loop in root.all_of(For):
+        if _encloses(loop):
+            loop.schedule, changed = replace(loop.schedule, around=True), True
     for task in parallel_tasks(root):
         if task.schedule.lanes == 1:
             before, task.schedule = task.schedule, _hinted(task)
@@ -50,9 +53,14 @@ def hint_vectorizer(root: Kernel, config: CompileConfig) -> bool:
     return changed
 
 
+def _encloses(loop: For) -> bool:
+    """Whether rows of a cell are in a loop."""
+    return any(inner.row for inner in loop.all_of(For) if inner is not loop)
+
+
 def _hinted(task: Task) -> Schedule:
     ops = length(task)
-    rows = any(isinstance(op, For) and op.row for op in task.body)
+    rows = any(loop.row for loop in task.all_of(For))
     vectorize = "never" if ops > _TOO_LONG or rows or in_wide_cells(task) else "once" if ops > _LONG else "free"
     unordered = vectorize != "never" and is_unordered(task)
     unroll = ops <= (_IN_SHORT_ROWS if _has_short_rows(task) else _MIDDLING)
