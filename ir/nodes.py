@@ -29,7 +29,7 @@ def declare_nodes(
         table = part(node, "table", found.table)
         assert table is not None
         pool, book = (number(found.pool), number(found.book)) if found.pool >= 0 else (-1, -1)
-        numbers = found.capacity, found.pieces, found.limit, found.axis, found.chunk
+        numbers = found.capacity, found.pieces, found.limit, found.axis, found.chunk, found.unbounded
         parts = part(node, "length", found.length), part(node, "seen", found.seen), part(node, "body", found.body)
         made[node] = NodeSymbol(
             names[node], node.kind, table, found.cell_bytes, *parts, pool, book, *numbers, found.ordered

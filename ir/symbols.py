@@ -213,6 +213,7 @@ class NodeSymbol:
     limit: int = 0
     axis: int = 0
     chunk: int = 0
+    unbounded: int = 0
     ordered: bool = False
 
     @property
@@ -249,6 +250,11 @@ class NodeSymbol:
     def hashed(self) -> bool:
         """Whether the run-time library finds its slots, in a hash table. Its `table` has a shape, but no elements."""
         return self.kind == "hash"
+
+    @property
+    def middle(self) -> tuple[int, ...]:
+        """The cell in which programs begin to count: along an axis without bounds, that in the middle."""
+        return tuple(extent // 2 if self.unbounded >> axis & 1 else 0 for axis, extent in enumerate(self.shape))
 
     @property
     def full_message(self) -> str:

@@ -203,7 +203,7 @@ class _Printer:
 
     def node(self, node: NodeSymbol, indent: str) -> None:
         """A sparse node, and the fields in which it is kept. Those that follow from its numbers have a name only."""
-        numbers = ("cell_bytes", "pool", "book", "capacity", "pieces", "limit", "axis", "chunk")
+        numbers = ("cell_bytes", "pool", "book", "capacity", "pieces", "limit", "axis", "chunk", "unbounded")
         usual = {one.name: one.default for one in fields(NodeSymbol)}
         facts = "".join(f" {one}={getattr(node, one)}" for one in numbers if getattr(node, one) != usual[one])
         facts += " ordered=true" if node.ordered else ""

@@ -74,10 +74,12 @@ def _grow(rng: Random, parent: SNode, axes: Sequence[int], depth: int, names: ob
         "pointer",
         "bitmasked",
         "dense",
-        *(["hash", "hash"] if parent.kind == "root" else []),
+        *(["hash", "hash"] if all(above.kind in ("root", "dense") for above in parent.path()) else []),
     ]
     kind = rng.choice(kinds)
     used = rng.sample(axes, rng.randint(1, len(axes)))
+    if kind == "hash" and any(axis in above.axes for above in parent.path() for axis in used):
+        kind = "pointer"
     if kind == "hash":
         node = branch(parent, kind, *((axis, (200, 16, 6)[len(used) - 1]) for axis in used))
         _below(rng, node, axes, depth, names, put)

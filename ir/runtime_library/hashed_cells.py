@@ -228,8 +228,8 @@ class HashedCells(SparseCells):
     def _activate(self) -> Kernel:
         node, centred = self.node, list[str]()
         told = [f"%told{k}" for k in range(len(node.shape))]  # the index as the program gives it
-        for k, (index, extent) in enumerate(zip(self.indices, node.shape, strict=True)):
-            centred += [f"%centre{k} = const {extent // 2} : i64", f"{told[k]} = binary sub {index}, %centre{k} : i64"]
+        for k, (index, middle) in enumerate(zip(self.indices, node.middle, strict=True)):
+            centred += [f"%centre{k} = const {middle} : i64", f"{told[k]} = binary sub {index}, %centre{k} : i64"]
         lines, listed = "\n".join(centred), ", ".join(told)
         return self._made("activate", "u32", _ACTIVATE, centred=lines, told=listed, full=node.full_message)
 

@@ -56,7 +56,8 @@ class NodeLayout:
     over them began. `body`: the first byte of each cell, if all cells have memory. `pool` and `book`: the numbers of
     these memories, or -1. `capacity`: how many slots the pool has, including slot 0, which is not used. `pieces`: of
     all its tables, for `book.py`. `limit`: the longest length of a list, whose axis is number `axis` of the node.
-    `ordered`: the order of its lists does not depend on threads."""
+    `ordered`: the order of its lists does not depend on threads. `unbounded`: a bit for each axis without bounds of a hash
+    node."""
 
     table: PlaceLayout
     cell_bytes: int
@@ -70,6 +71,7 @@ class NodeLayout:
     limit: int = 0
     axis: int = 0
     chunk: int = 0
+    unbounded: int = 0
     ordered: bool = False
 
 
@@ -231,7 +233,9 @@ class _Laid:
         # the cells of one table of its home
         local = prod(shape) if home is None else prod(shape) // prod(_cell_shape(home))
         slot = bytes + book_size(1024, len(shape), 1024, (1, 1024), hashed) // 1024
-        most = node.room if hashed else local * max(parents - 1, 1)
+        most = local * max(parents - 1, 1)
+        if hashed:  # below dense nodes: as many in each of their cells
+            most = node.room * prod(prod(above.extents) for above in node.path()[:-1])
         capacity = max(min(most + 1, self.most // slot, _HASHED if hashed else _SLOTS), 2)
         pieces = (0 if hashed else parents * -(-local // PIECE)) + 1  # and the sum of all
         tables = (0, 0) if hashed else (parents, local)
@@ -242,7 +246,8 @@ class _Laid:
         if hashed:  # it is not stored as such: the run-time library finds slots
             table = PlaceLayout(shape, Path((), Cell(u32, (0,))), table.order, memory=number - 1)
         limit, axis = (node.extents[0], _axes(node).index(node.axes[0])) if node.kind == "dynamic" else (0, 0)
-        numbers = number - 2, number - 1, capacity, pieces, limit, axis, node.chunk
+        unbounded = sum(1 << _axes(node).index(one) for one in node.axes) if hashed else 0
+        numbers = number - 2, number - 1, capacity, pieces, limit, axis, node.chunk, unbounded
         return NodeLayout(table, bytes, length, lengths, None, *numbers, node.ordered)
 
     def place(self, node: SNode, levels: list[_Digits], dtype: Prim, start: int, shape: tuple[int, ...]) -> PlaceLayout:

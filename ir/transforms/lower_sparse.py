@@ -339,7 +339,7 @@ class _Lowering:
     def made(self, build: Builder, node: NodeSymbol, at: Sequence[Value], slot: Value) -> None:
         """Fail, at the place of the access, if there was no slot for the cell of a hash node."""
         if node.hashed:
-            centred = [build.add(Binary("sub", i, number_of(build, n // 2, i.type))) for i, n in zip(at, node.shape)]
+            centred = [build.add(Binary("sub", i, number_of(build, n, i.type))) for i, n in zip(at, node.middle)]
             build.add(Assert(_compare(build, "ne", slot, 0), list(centred), node.full_message, "memory"))
 
     # ---- the own cell ----

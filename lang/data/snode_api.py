@@ -158,18 +158,28 @@ class SNode:
         `pointer` node of these dimensions, but they may be anywhere: the product of the dimensions is how many may be
         active at once. One more raises OutOfMemory, which names the node and that number.
 
-        It must be at the root. Along each of its axes, a field below it has 2**30 elements, from `x.offset` (-2**29)
-        on. If extents below it are not powers of 2, it has fewer, but more than half of that. Raises CompilationError
-        below another node, and as `dense` does.
+        Along each of its axes, a field below it has 2**30 elements, from `x.offset` (-2**29) on. If extents below it
+        are not powers of 2, it has fewer, but more than half of that. It may be at the root or below `dense` nodes of
+        other axes: then as many cells as that may be active for each of their cells, in any of them. Raises
+        CompilationError below another sparse node or one of the same axes, and as `dense` does.
 
             blocks = ti.root.hash(ti.ijk, 16)  # up to 4096 blocks
             blocks.dense(ti.ijk, 8).place(x)
             x[-1000, 3, 100000] = 1.0
         """
-        if self.node.parent is not None:
+        above = [one for one in self.node.path() if one.kind != "root"]
+        sparse = next((one.kind for one in reversed(above) if one.kind != "dense"), None)
+        if sparse is not None:
+            instead = "" if sparse == "hash" else f", or put the {sparse} node below it"
             raise CompilationError(
-                f"a hash node has no bounds, so it must be at the root, not below a {self.node.kind} node: "
-                "ti.root.hash(...)"
+                f"a hash node cannot be below a {sparse} node: use one hash node with the axes of both, as in "
+                f"ti.root.hash(ti.ij, ...){instead}"
+            )
+        given = set(axes) if isinstance(axes, Iterable) else {axes}
+        if any(not given.isdisjoint(one.axes) for one in above):
+            raise CompilationError(
+                "a hash node has no bounds along its axes, so no dense node above it may have one of them: put that "
+                "node below it, as in ti.root.hash(ti.i, n).dense(ti.i, 8)"
             )
         return self._add("hash", axes, dimensions)
 

@@ -110,7 +110,7 @@ PROGRAMS: dict[str, str] = {
     "field_placed_twice": "w = ti.field(ti.f32)\nfor _ in range(2):\n    ti.root.dense(ti.i, 4).place(w)\n",
     "field_of_the_past": KERNEL + "ti.init()\nx[0, 0] = 1\n",
     "axes_and_extents": "ti.root.dense(ti.ijk, (3, 4))\n",
-    "sparse_node": "ti.root.dense(ti.j, 2).hash(ti.i, 4)\n",
+    "sparse_node": "ti.root.pointer(ti.j, 2).hash(ti.i, 4)\n",
     "python_index_count": "x[0] = 1\n",
     "python_index_range": "x[8, 0] = 1\n",
     "python_index_float": "x[0.5, 0]\n",

@@ -210,3 +210,52 @@ def test_from_python(ti):
     for refused in (x.to_numpy, lambda: ti.sparse.usage(x)):
         with pytest.raises(FieldError, match=r"x.active\(\)"):
             refused()
+
+
+def test_several_domains(ti):
+    """A hash node below dense nodes: a domain for each of their cells, and one limit for all of them."""
+    x, y = ti.field(ti.i32, name="x"), ti.field(ti.i32, name="y")
+    rooms = ti.root.dense(ti.k, 2).dense(ti.i, 3)
+    blocks = rooms.hash(ti.j, 4)
+    blocks.dense(ti.j, 4).place(x)
+    rooms.place(y)
+    assert (x.shape, x.offset) == ((3, 2**30, 2), (0, -(2**29), 0))
+
+    @ti.kernel
+    def scatter(far: ti.i32, count: ti.i32):
+        for room, n in ti.ndrange(3, count):
+            x[room, n * far - 1, n % 2] += room + 1
+            y[room, n % 2] += 1
+
+    @ti.kernel
+    def total() -> ti.i32:
+        found = 0
+        for i, j, k in x:
+            found += x[i, j, k] * (1 + k) + x[i, j - 1, k] * 100
+        return found
+
+    @ti.kernel
+    def drop(room: ti.i32):
+        for k in range(2):
+            ti.deactivate(blocks, [room, -1, k])
+
+    def far_too_many():
+        scatter(8, 20)
+        ti.sync()
+
+    scatter(-1000, 4)
+    places, values = x.active()
+    held = {tuple(at): v for at, v in zip(places.tolist(), values.tolist(), strict=True) if v}
+    assert held == {(room, n * -1000 - 1, n % 2): room + 1 for room in range(3) for n in range(4)}
+    assert places.tolist() == sorted(places.tolist())
+    assert total() == sum(v * (1 + k) for (_, _, k), v in held.items()) + sum(
+        v * 100 for (i, j, k), v in held.items() if (i, j + 1, k) in {tuple(at) for at in places.tolist()}
+    )
+    assert y.to_numpy().sum() == 12
+    with pytest.raises(OutOfMemory, match=r"of 'x\.hash': its pool has 24 cells"):
+        far_too_many()
+    blocks.deactivate_all()
+    scatter(1, 2)
+    drop(1)
+    assert [int(x[room, -1, 0]) for room in range(3)] == [1, 0, 3]
+    assert [int(x[room, 0, 1]) for room in range(3)] == [1, 2, 3]
