@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.sampling import every
 from weft.lang.data.field_tree import FieldError
 from weft.lang.program.init import program
 from weft.runtime.errors import OutOfMemory
@@ -259,3 +260,44 @@ def test_several_domains(ti):
     drop(1)
     assert [int(x[room, -1, 0]) for room in range(3)] == [1, 0, 3]
     assert [int(x[room, 0, 1]) for room in range(3)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("together", every(2, [True, False]))
+def test_elements_around_the_own_one(ti, together):
+    """Reads beside the own element, also where a condition is around them, and while the loop makes cells elsewhere."""
+    x, y, z = ti.field(ti.i32), ti.field(ti.i32), ti.field(ti.i32)
+    cell = ti.root.hash(ti.ij, 8).dense(ti.ij, (4, 8))
+    cell.place(x)
+    (cell if together else ti.root.hash(ti.ij, 8).dense(ti.ij, (4, 8))).place(y)
+    ti.root.hash(ti.ij, 16).dense(ti.ij, 4).place(z)
+
+    @ti.kernel
+    def around():
+        for i, j in y:
+            s = 0
+            for a, b in ti.static(ti.ndrange((-1, 2), (-1, 2))):
+                s += x[i + a, j + b] * (10 + 3 * a + b)
+            if j % 3 == 0:
+                s += x[i - 5, j] + x[i, j + 9]
+            y[i, j] = s
+
+    @ti.kernel
+    def moving():
+        for i, j in x:
+            if x[i, j] > 0:
+                z[i + 1, j - 1] += x[i, j] + z[i + 2, j] * 0
+
+    rng = np.random.default_rng(7)
+    places = np.unique(rng.integers(-12, 12, (60, 2)), axis=0)
+    values = rng.integers(1, 50, len(places))
+    x.from_active(places, values.astype(np.int32))
+    y.from_active(x.active()[0] if not together else places[:1], 0)
+    held = {tuple(at): int(v) for at, v in zip(places.tolist(), values.tolist(), strict=True)}
+    around()
+    for (i, j), found in zip(y.active()[0].tolist(), y.active()[1].tolist(), strict=True):
+        steps = [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1)]
+        wanted = sum(held.get((i + a, j + b), 0) * (10 + 3 * a + b) for a, b in steps)
+        assert found == wanted + (held.get((i - 5, j), 0) + held.get((i, j + 9), 0)) * (j % 3 == 0)
+    moving()
+    moved = {tuple(at): v for at, v in zip(z.active()[0].tolist(), z.active()[1].tolist(), strict=True) if v}
+    assert moved == {(i + 1, j - 1): v for (i, j), v in held.items()}
