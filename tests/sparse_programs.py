@@ -125,7 +125,7 @@ class Draw:
 
     def statement(self) -> str:
         kinds = [self.scatter, self.scatter, self.visit, self.visit, self.drop, self.serial, self.parents, self.chain]
-        return self.rng.choice([*kinds, self.mirror])()
+        return self.rng.choice([*kinds, self.mirror, self.sweep])()
 
     def number(self, value: int) -> tuple[str, str]:
         name = self.new()
@@ -176,6 +176,22 @@ class Draw:
         if self.rng.random() < 0.3:
             inside += self.appended(i, field)
         return f"{line}parallel_for begins=[%0], ends=[{count}] ({i}: i32) {{\n{inside}}}"
+
+    def sweep(self) -> str:
+        """A loop over a box that reads all elements there, row by row."""
+        field = self.rng.choice(self.fields)
+        args, at, ends, lines, inside = list[str](), list[str](), list[str](), "", ""
+        for axis, extent in enumerate(field.shape):
+            size, line = self.number(min(extent, 2 * _WINDOW))
+            start, line2 = self.number((0 if extent < _FAR else extent // 2 - _WINDOW) + field.space.first[axis])
+            args.append(self.new())
+            at.append(self.new())
+            ends.append(size)
+            lines += line + line2
+            inside += f"{at[-1]} = binary add {args[-1]}, {start} : i32\n"
+        listed, begins = ", ".join(f"{arg}: i32" for arg in args), ", ".join(["%0"] * len(args))
+        inside += self.summed(field, at)
+        return f"{lines}parallel_for begins=[{begins}], ends=[{', '.join(ends)}] ({listed}) {{\n{inside}}}"
 
     def appended(self, i: str, written: FieldSymbol) -> str:
         """One iteration appends to a list of which others write no element: the length would depend on the order."""

@@ -56,8 +56,8 @@ class NodeLayout:
     over them began. `body`: the first byte of each cell, if all cells have memory. `pool` and `book`: the numbers of
     these memories, or -1. `capacity`: how many slots the pool has, including slot 0, which is not used. `pieces`: of
     all its tables, for `book.py`. `limit`: the longest length of a list, whose axis is number `axis` of the node.
-    `ordered`: the order of its lists does not depend on threads. `unbounded`: a bit for each axis without bounds of a hash
-    node."""
+    `ordered`: the order of its lists does not depend on threads. `unbounded`: a bit for each axis without bounds of a
+    hash node."""
 
     table: PlaceLayout
     cell_bytes: int

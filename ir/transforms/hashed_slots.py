@@ -3,7 +3,8 @@
 In a task that neither activates nor deactivates cells of a node, a search is a pure op (`found_slot`): equal ones are
 merged, and leave loops. In a loop over cells that `peel_cells` has made of a task over elements, the cells around the
 visited one are found once for each visited cell: they differ from it by steps that are known, so an access chooses
-among their slots. These are the accesses that a program for OpenVDB caches by hand.
+among their slots. Elsewhere, an access along the innermost loop remembers the last cell. These are the accesses that a
+program for OpenVDB caches by hand.
 """
 
 from __future__ import annotations
@@ -13,33 +14,41 @@ from itertools import product
 from math import prod
 
 from weft.ir.addresses import root_of
+from weft.ir.affine import affine
 from weft.ir.alias import is_access
 from weft.ir.cell_places import CellPlace, place_of
 from weft.ir.core import BlockArg, Builder, Op, Value
 from weft.ir.ops import (
     Activate,
+    Alloca,
     Append,
     AtomicLoad,
     Binary,
     Cast,
+    Const,
     Deactivate,
     FieldPtr,
     For,
     FoundSlot,
+    If,
     Invoke,
     Kernel,
+    Load,
     Select,
+    Store,
     Task,
     VisitedIndex,
     VisitedSlot,
 )
 from weft.ir.symbols import Block, NodeSymbol
 from weft.ir.transforms.near_cells import number_of, rest_of
-from weft.ir.types import i64, u1, u32
+from weft.ir.types import i64, pointer, u1, u32
 
-__all__ = ["changed_nodes", "near_slot", "search", "wide"]
+__all__ = ["changed_nodes", "near_slot", "remembered", "repeats", "search", "wide"]
 
 _MOST = 8  # cells among which an access chooses
+_LEAST = 4  # elements along a row, for which the last cell is remembered
+_NOWHERE = -(1 << 62)  # the index of no cell
 
 
 def wide(build: Builder, indices: Sequence[Value]) -> list[Value]:
@@ -51,6 +60,70 @@ def search(build: Builder, node: NodeSymbol, at: Sequence[Value]) -> Invoke:
     """The call that searches for a cell of a hash node."""
     read = tuple(node.part(role).name for role in ("hash_table", "owner"))
     return Invoke(f"{node.name}_find", wide(build, at), read, read, type=u32)
+
+
+# ---- the last cell ---------------------------------------------------------------------------------------------------
+
+
+def repeats(op: FoundSlot, task: Task) -> bool:
+    """Whether a search is mostly for the same cell as in the iteration before of the innermost loop."""
+    if task.kind == "serial":
+        return False
+    index, dividing = _innermost(op, task), 0
+    for value in op.indices:
+        if _depends(value, index):
+            if not _counts(value, index):
+                return False
+            dividing += 1
+    return dividing > 0
+
+
+def _innermost(op: Op, task: Task) -> Value:
+    """The index of the innermost loop around an op."""
+    around = op.parent
+    while around is not None and around is not task:
+        if isinstance(around, For):
+            return around.body.args[0]
+        around = around.parent
+    return task.body.args[-1]
+
+
+def _depends(value: Value, index: Value) -> bool:
+    if value is index:
+        return True
+    return isinstance(value, Op) and any(_depends(operand, index) for operand in value.operands)
+
+
+def _counts(value: Value, index: Value) -> bool:
+    """Whether a value is (the index plus something) divided by the size of a cell."""
+    if not isinstance(value, Binary) or value.kind not in ("shr", "raw_div") or not isinstance(value.rhs, Const):
+        return False
+    size = 1 << int(value.rhs.value) if value.kind == "shr" else int(value.rhs.value)
+    return size >= _LEAST and dict(affine(value.lhs).terms).get(index) in (1, -1)
+
+
+def remembered(op: FoundSlot, task: Task) -> Load:
+    """The slot that a search gives, which is done only if the cell is not that of the last search of the thread there.
+    The task changes no cells of the node, so the slot is still that of the cell."""
+    start, build = Builder(task.prologue, None, op.span), Builder.at(op)
+    at = wide(build, op.indices)
+    keys = [start.add(Alloca(type=pointer(i64))) for _ in at]
+    slot = start.add(Alloca(type=pointer(u32)))
+    other: Value | None = None
+    for key, index in zip(keys, at, strict=True):
+        start.add(Store(key, number_of(start, _NOWHERE, i64)))
+        differs = build.add(Binary("ne", build.add(Load(key)), index, type=u1))
+        other = differs if other is None else build.add(Binary("or", other, differs, type=u1))
+    start.add(Store(slot, number_of(start, 0, u32)))
+    assert other is not None
+    inside = Builder(build.add(If(other)).then, None, op.span)
+    inside.add(Store(slot, inside.add(search(inside, op.node, at))))
+    for key, index in zip(keys, at, strict=True):
+        inside.add(Store(key, index))
+    return build.add(Load(slot))
+
+
+# ---- what a task changes ---------------------------------------------------------------------------------------------
 
 
 def changed_nodes(kernel: Kernel, ops: Sequence[Op]) -> set[NodeSymbol]:
@@ -67,6 +140,9 @@ def changed_nodes(kernel: Kernel, ops: Sequence[Op]) -> set[NodeSymbol]:
             if isinstance(root, FieldPtr) and root.activates and not root.active:
                 found.update(node for node, _ in root.field.above())
     return found
+
+
+# ---- cells around the visited one ------------------------------------------------------------------------------------
 
 
 def near_slot(build: Builder, node: NodeSymbol, block: Block, index: Sequence[Value], own: bool) -> Value | None:

@@ -14,7 +14,17 @@ from weft.lang.data.sparse_access import SPARSE, SparseAccess
 __all__: list[str] = []
 
 
-_CELLS = ("among", "cells", "check_room", "contents", "dropped", "gradients", "put_contents", "put_gradients", "set_cells")
+_CELLS = (
+    "among",
+    "cells",
+    "check_room",
+    "contents",
+    "dropped",
+    "gradients",
+    "put_contents",
+    "put_gradients",
+    "set_cells",
+)
 _RECORDED = ("assign", "deactivate_all")  # blocks of `ti.ad` record their launches
 
 

@@ -14,10 +14,10 @@ from tests.sparse_trees import Declared, I, J, branch, declare, place
 from weft.ir.core import Op
 from weft.ir.errors import InternalError
 from weft.ir.evaluate import Fault
-from weft.ir.ops import Const, For, Invoke, Task
+from weft.ir.ops import Const, For, If, Invoke, Task
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
-from weft.ir.target import GPU
+from weft.ir.target import CPU, GPU, Traits
 from weft.ir.transforms import hashed_slots, lower_sparse
 from weft.ir.types import i32, u1
 
@@ -149,6 +149,44 @@ def test_a_read_sees_what_the_iteration_has_made() -> None:
     add = "%u = binary add %a, %b : i32\n%s = field_ptr @sum[] : *i32\n%o = atomic add %s, %u\n"
     program = [(stores("z", CELLS[:1]), ""), (loop(step + one + add, "z"), ""), (loop(step + one + add, "z"), "")]
     compare(trees(), program, QUICK)
+
+
+def rows(outer: int, inner: int, stride: int = 1) -> str:
+    """A loop over a box that reads the elements of x from (-6, -12) on, and adds multiples of them to the sum."""
+    return f"""
+%n = const {outer} : i32
+%m = const {inner} : i32
+%a0 = const -6 : i32
+%b0 = const -12 : i32
+%step = const {stride} : i32
+parallel_for begins=[%0, %0], ends=[%n, %m] (%i: i32, %j: i32) {{
+  %a = binary add %i, %a0 : i32
+  %far = binary mul %j, %step : i32
+  %b = binary add %far, %b0 : i32
+  %p = field_ptr @x[%a, %b] : *i32
+  %found = load %p : i32
+  %w = binary add %i, %far : i32
+  %u = binary mul %found, %w : i32
+  %s = field_ptr @sum[] : *i32
+  %o = atomic add %s, %u : i32
+}}
+"""
+
+
+def test_the_last_cell_is_remembered() -> None:
+    """A thread searches again where the cell of the next element is another one, along any axis."""
+    for box in ((12, 24), (1, 30), (20, 1)):
+        compare(trees(), [(TOGETHER, ""), (rows(*box), ""), (rows(*box), "")], QUICK)
+        compare(trees(), [(TOGETHER, ""), (rows(*box, 3), "")], replace(QUICK, threads=3))
+
+
+@pytest.mark.parametrize(("stride", "traits", "remembers"), [(1, CPU, True), (3, CPU, False), (1, GPU, False)])
+def test_where_the_last_cell_is_remembered(stride: int, traits: Traits, remembers: bool) -> None:
+    """On a CPU, if most elements are in the cell of the element before."""
+    kernel = kernel_of(trees(), rows(12, 24, stride))
+    run_passes(kernel, AFTER, replace(QUICK, traits=traits))
+    (found,) = kernel.all_of(Invoke)
+    assert isinstance(found.parent, If) == remembers
 
 
 WEAKER: dict[str, tuple[str, Any, Callable[[], None]]] = {
