@@ -32,10 +32,23 @@ from weft.ir.runtime_library.sparse_cells import held_text
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.target import Traits
 
-__all__ = ["SCATTERED", "counts_fit_text", "forget_counts_text", "lists_inside", "places_text", "stored_parts"]
+__all__ = [
+    "SCATTERED",
+    "counts_fit_text",
+    "forget_counts_text",
+    "full_list",
+    "lists_inside",
+    "places_text",
+    "stored_parts",
+]
 
 
 SCATTERED = -(2**31)  # in `starts`: the chunks of the new elements do not lie side by side
+
+
+def full_list(node: NodeSymbol, axes: int) -> str:
+    """What is said of a list that is too long. The places are those of its index."""
+    return f"list [{', '.join(['{}'] * axes)}] of '{node.name}' is full: it has {node.limit} elements"
 
 
 def lists_inside(node: NodeSymbol) -> tuple[int, ...]:
@@ -72,10 +85,8 @@ def counts_fit_text(node: NodeSymbol) -> str:
     inside = lists_inside(node)
     lines = [_TOO_LONG.format(name=node.name, lists=prod(inside), most=node.lists)]
     lines += _digits(inside, "%which", "at")
-    holes = ", ".join("{}" for _ in inside)
     listed = ", ".join(f"%at{k}" for k in range(len(inside)))
-    message = f"list [{holes}] of '{node.name}' is full: it has {node.limit} elements"
-    lines.append(f'assert %right, [{listed}], message="{message}", kind=memory')
+    lines.append(f'assert %right, [{listed}], message="{full_list(node, len(inside))}", kind=memory')
     return own_names("\n".join(lines), 7) + room_text(node)
 
 

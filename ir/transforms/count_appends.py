@@ -38,13 +38,14 @@ from weft.ir.runtime_library.append_counts import (
     SCATTERED,
     counts_fit_text,
     forget_counts_text,
+    full_list,
     lists_inside,
     places_text,
     stored_parts,
 )
 from weft.ir.symbols import NodeSymbol
 from weft.ir.tasks import parallel_tasks
-from weft.ir.transforms.early_copies import insert_tasks, is_harmless, reduce_task, roots_written
+from weft.ir.transforms.early_copies import insert_tasks, is_harmless, reduce_task, roots_written, tainted
 from weft.ir.transforms.loop_pieces import LoopPieces
 from weft.ir.transforms.lower_sparse import check_cell, from_zero
 from weft.ir.transforms.near_cells import cell_and_place
@@ -81,9 +82,10 @@ def count_appends(root: Kernel, config: CompileConfig) -> bool:
 
     The copy that counts keeps only what the lists, and the conditions and loops around the appends, depend on. These
     must not read memory that the task writes, order memory, draw random numbers, or need the result of an atomic or of
-    an append. Assertions stay in the copy, so they must not either. The task must not deactivate cells, call functions,
-    or synchronize threads, and must not ask how long a list is to which it appends, or write elements of it that are
-    neither those that it appends nor those that it visits. The lists must not lie below other sparse nodes.
+    an append. Assertions stay in the copy unless they do; then the copy must have no loop that one may end. The task
+    must not deactivate cells, call functions, or synchronize threads, and must not ask how long a list is to which it
+    appends, or write elements of it that are neither those that it appends nor those that it visits. The lists must not
+    lie below other sparse nodes.
 
     If a list is `ordered`, appends in a task for which this is not legal are an error. Other lists are counted where
     that is fast: on a CPU, if the copy is short, and iterations are not much fewer than lists."""
@@ -206,20 +208,34 @@ class _Task:
         assert isinstance(copy, Task)
         self.kernel.body.insert(copy, self.task)
         given = set(ops_of(*copy.regions))
-        piece = pieces.cut(copy)
+        piece, endless = pieces.cut(copy), bool(copy.all_of(While))
         for append in self.appends:
             if append.node in nodes:
                 made = copies[append]
                 assert isinstance(made, Append)
                 build, place = Builder.at(made), self.count(made, piece)
-                build.add(Store(place, _plus_one(build, build.add(Load(place)))))
-        kept = {op for op in ops_of(*copy.regions) if op not in given or isinstance(op, Assert)}
+                number = build.add(Load(place))
+                if endless:
+                    self.limit(build, made, number)
+                build.add(Store(place, _plus_one(build, number)))
+        made = {op for op in ops_of(*copy.regions) if op not in given}
+        spoilt = tainted(copy, made, self.written)
+        kept = made | {op for op in ops_of(*copy.regions) if isinstance(op, Assert) and op not in spoilt}
+        lost = [op for op in ops_of(*copy.regions) if isinstance(op, Assert) and op in spoilt]
         reduce_task(copy, kept)
+        if lost and copy.all_of(While):
+            copy.erase()
+            return _Found(lost[0], "an assertion that may end the loop depends on what the loop does")
         for op in ops_of(*copy.regions):
             if op not in kept and not is_harmless(op, self.written):
                 copy.erase()
                 return _Found(self.original(op, copies), self.reason(op))
         return copy
+
+    def limit(self, build: Builder, op: Append, number: Value) -> None:
+        """Fail if a piece appends more than a list holds: nothing else may end the loop."""
+        fits = build.add(Binary("lt", number, build.add(Const(op.node.limit, type=i32)), type=u1))
+        build.add(Assert(fits, list(op.indices), full_list(op.node, len(op.indices)), "memory"))
 
     def original(self, op: Op, copies: dict[Value, Value]) -> Op:
         """The op of the task of which this one is a copy."""

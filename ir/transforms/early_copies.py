@@ -10,6 +10,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import Op, Value, ops_of
 from weft.ir.ops import (
     Alloca,
+    Assert,
     Break,
     Continue,
     FieldPtr,
@@ -27,7 +28,7 @@ from weft.ir.runtime_library.sparse_cells import written_on
 from weft.ir.symbols import FieldSymbol
 from weft.ir.transforms.die import drop_dead
 
-__all__ = ["insert_tasks", "is_harmless", "reduce_task", "roots_written"]
+__all__ = ["insert_tasks", "is_harmless", "reduce_task", "roots_written", "tainted"]
 
 _REST = ("offload", "collapse", "full_simplify")  # what the tasks of the kernel have behind them
 
@@ -60,6 +61,23 @@ def is_harmless(op: Op, written: Sequence[Value]) -> bool:
     if isinstance(root, Alloca):
         return True
     return isinstance(op, Load) and not any(_meet(root, other) for other in written)
+
+
+def tainted(task: Task, made: Collection[Op], written: Sequence[Value]) -> set[Op]:
+    """The ops of a copy that depend on something that is not harmless: by their operands, by a local, or by a condition
+    or a loop around them. `made`: ops that the original does not have."""
+    found, before = set[Op](), -1
+    while before != (before := len(found)):
+        for op in ops_of(*task.regions):
+            if op not in made and (not is_harmless(op, written) and not isinstance(op, Assert)):
+                found.add(op)
+            around = op.parent
+            if around in found or any(value in found for value in op.operands):
+                found.add(op)
+                root = root_of(op.ptr) if is_access(op) and op.writes else None
+                if isinstance(root, Alloca):
+                    found.add(root)
+    return found
 
 
 def _meet(a: Value, b: Value) -> bool:

@@ -60,6 +60,7 @@ parallel_for begins=[%0], ends=[%ten] (%key_a: i32) {
   store %key_q, %key_d
 }"""
 LOOP = """
+%limit = const 60 : i32
 %count = const 10 : i32
 parallel_for begins=[%0], ends=[%count] (%i: i32) {{
   %kp = field_ptr @k[%i] : *i32
@@ -91,6 +92,12 @@ LEGAL = {
     "an iteration that ends early": f"{KEY}%w = load %fp\n%c = binary eq %w, %1 : u1\nif %c then {{ continue }}\n{ADD}",
     "a loop that is left": f"{KEY}for %0, %9, %1 (%e: i32) {{ %w = load %fp\n%c = binary eq %w, %e : u1\n"
     f"if %c then {{ break }}\n{ADD} }}",
+    "an assertion on what the task changes": KEY
+    + '%w = load %fp\n%c = binary lt %w, %9 : u1\nassert %c, [], message="no"\nstore %fp, %1\n'
+    + ADD,
+    "an assertion on the element": KEY + ADD + '%c = binary lt %n, %limit : u1\nassert %c, [%n], message="{}"\n',
+    "a loop without an end in sight": KEY + "%t = alloca : *i32\nstore %t, %0\nwhile {\n%t0 = load %t\n"
+    "%d = binary gt %t0, %3 : u1\nif %d then { break }\n%t1 = binary add %t0, %2 : i32\nstore %t, %t1\n" + ADD + "}",
     "an assertion": KEY + '%c = binary lt %j, %9 : u1\nassert %c, [%j], message="{} is large"\n' + ADD,
 }
 ILLEGAL = {
@@ -131,9 +138,13 @@ ILLEGAL = {
     ),
     "a list below a pointer node": (KEY + ADD.replace("@D0", "@D3").replace("@x", "@s"), "below another sparse node"),
     "a function": (f"invoke function=change, [%i], touched=(k)\n{KEY}{ADD}", "calls a real function"),
-    "an assertion on what the task changes": (
-        KEY + '%w = load %fp\n%c = binary lt %w, %9 : u1\nassert %c, [], message="no"\nstore %fp, %1\n' + ADD,
-        "memory that the loop writes",
+    "a loop that only an assertion may end": (
+        KEY
+        + "%w = load %fp\n%c = binary lt %w, %9 : u1\nstore %fp, %1\n"
+        + ADD
+        + "%t = alloca : *i32\nstore %t, %0\nwhile {\n%t0 = load %t\n%t1 = binary add %t0, %1 : i32\nstore %t, %t1\n"
+        '%d = binary gt %t1, %3 : u1\nif %d then { break }\nassert %c, [], message="no"\n' + AGAIN + "}",
+        "an assertion that may end the loop",
     ),
 }
 

@@ -107,6 +107,23 @@ def test_loops_over_fields_and_structs(ti):
     assert len(values)
 
 
+def test_the_checks_of_debug_mode_change_nothing(ti):
+    ti.init(arch=ti.cfg.arch, debug=True)
+    x, keys = ti.field(ti.i32), ti.field(ti.i32, 500)
+    ti.root.dense(ti.i, 7).dynamic(ti.j, 200, ordered=True).place(x, offset=(0, -5))
+
+    @ti.kernel
+    def append():
+        for k in keys:
+            keys[k] += x[k * k % 7].append(k)
+            assert keys[k] < 200
+
+    append()
+    wanted = [[k for k in range(500) if k * k % 7 == number] for number in range(7)]
+    assert held(x, [len(one) for one in wanted]) == wanted
+    assert keys.to_numpy().tolist() == [wanted[k * k % 7].index(k) for k in range(500)]
+
+
 def test_what_is_refused_says_why(ti):
     x, flag = ti.field(ti.i32, name="x"), ti.field(ti.i32, 2000)
     ti.root.dense(ti.i, 4).dynamic(ti.j, 4000, ordered=True).place(x)
