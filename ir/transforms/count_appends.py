@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from weft.ir.addresses import root_of
 from weft.ir.alias import is_access
+from weft.ir.calls import draws
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder, Op, Value, ops_of
 from weft.ir.errors import CompilationError
@@ -81,9 +82,9 @@ def count_appends(root: Kernel, config: CompileConfig) -> bool:
     was appended yet.
 
     The copy that counts keeps only what the lists, and the conditions and loops around the appends, depend on. These
-    must not read memory that the task writes, order memory, draw random numbers, or need the result of an atomic or of
-    an append. Assertions stay in the copy unless they do; then the copy must have no loop that one may end. The task
-    must not deactivate cells, call functions, or synchronize threads, and must not ask how long a list is to which it
+    must not read memory that the task writes, order memory, or need the result of an atomic or of an append. Assertions
+    stay in the copy unless they do; then the copy must have no loop that one may end. The task must not draw random
+    numbers, deactivate cells, call functions, or synchronize threads, and must not ask how long a list is to which it
     appends, or write elements of it that are neither those that it appends nor those that it visits. The lists must not
     lie below other sparse nodes.
 
@@ -168,6 +169,8 @@ class _Task:
             if self.changes(op, node):
                 return _Found(op, "the loop also writes elements of it that it does not append")
         first = next(op for op in self.appends if op.node is node)
+        if draws(self.task):  # numbers depend on the number of the iteration, which is that of a piece then
+            return _Found(first, "the loop also draws random numbers")
         if node.home is not None or node.parent is not None:
             return _Found(first, "it lies below another sparse node")
         if node.lists > _MOST_LISTS:
@@ -218,12 +221,12 @@ class _Task:
                 if endless:
                     self.limit(build, made, number)
                 build.add(Store(place, _plus_one(build, number)))
-        made = {op for op in ops_of(*copy.regions) if op not in given}
-        spoilt = tainted(copy, made, self.written)
-        kept = made | {op for op in ops_of(*copy.regions) if isinstance(op, Assert) and op not in spoilt}
+        own = {op for op in ops_of(*copy.regions) if op not in given}
+        spoilt = tainted(copy, own, self.written)
+        kept = own | {op for op in ops_of(*copy.regions) if isinstance(op, Assert) and op not in spoilt}
         lost = [op for op in ops_of(*copy.regions) if isinstance(op, Assert) and op in spoilt]
         reduce_task(copy, kept)
-        if lost and copy.all_of(While):
+        if lost and any(isinstance(op, While) for op in ops_of(*copy.regions)):
             copy.erase()
             return _Found(lost[0], "an assertion that may end the loop depends on what the loop does")
         for op in ops_of(*copy.regions):

@@ -124,7 +124,8 @@ ILLEGAL = {
         f"{KEY}%lp = field_ptr @x[%j, %0] : *i32\n%w = load %lp\n%c = binary lt %w, %3 : u1\nif %c then {{ {ADD} }}",
         "memory that the loop writes",
     ),
-    "a random number": ("%j0 = random : i32\n%j = binary and %j0, %1 : i32\n" + ADD, "the result of 'random'"),
+    "a random number": ("%j0 = random : i32\n%j = binary and %j0, %1 : i32\n" + ADD, "draws random numbers"),
+    "a random value": (KEY + "%v0 = random : i32\n" + ADD.replace("%p, %i", "%p, %v0"), "draws random numbers"),
     "a task that deactivates": (KEY + ADD + "deactivate @D1[%0, %0]", "deactivates cells"),
     "a task that asks": (KEY + ADD + "%is = length @D0[%j]\nstore %fp, %is", "asks how long"),
     "a task that asks for an element": (
