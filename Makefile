@@ -7,7 +7,7 @@ DRAWS := $(VENV)/.draws
 # Without setuptools' banner about editable installations: no folder of the repository is named weft.
 INSTALL := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip install --quiet
 
-.PHONY: demo test test-all verify mutate check bench docs links clean
+.PHONY: demo test test-all verify mutate check bench docs links walk clean
 
 demo: $(DRAWS)
 	$(BIN)/weft demo mpm88
@@ -37,6 +37,10 @@ check: $(STAMP) links
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/test_structure.py tests/checkers
 
+# What a new user does, from a clone to a page found by search: docs/first-hour.md.
+walk: $(VENV)/.walk
+	$(BIN)/python -m pytest -v -rPs -p no:cacheprovider tests/walk
+
 # Peers that cannot be installed here are left out, and the table says so.
 bench: $(STAMP) $(VENV)/peers/.installed
 	$(BIN)/python -m tests.bench --peer-python $(VENV)/peers/bin/python
@@ -48,6 +52,11 @@ docs: $(VENV)/.docs
 
 $(VENV)/.docs: $(STAMP)
 	$(INSTALL) --editable ".[docs]"
+	@touch $@
+
+# `usd-core` and `vtk`, which ParaView reads with, take 900 MB.
+$(VENV)/.walk: $(STAMP)
+	$(INSTALL) --editable ".[dev,docs,usd]" vtk
 	@touch $@
 
 $(VENV)/peers/.installed:
