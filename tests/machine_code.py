@@ -35,7 +35,8 @@ from weft.demos.runner import NAMES
 from weft.ir.artifact import CudaTarget
 from weft.ir.config import CompileConfig
 from weft.ir.ops import Kernel
-from weft.ir.pipeline import lower, map_to_target
+from weft.ir.pipeline import map_to_target
+from weft.ir.programs import lower_program
 from weft.ir.target import CPU, CUDA, Target
 from weft.lang.calls import compile as compiler
 
@@ -87,9 +88,9 @@ def _for_gpu(root: Any, config: CompileConfig) -> str:
 
 def _mapped(root: Any, config: CompileConfig) -> tuple[Kernel, list[Kernel]]:
     """The kernel and its functions, as code is made of them."""
-    kernel, functions = lower(root, config), [lower(one, config) for one in root.functions]
-    map_to_target(kernel, functions, config)
-    return kernel, functions
+    lowered = lower_program(root, config)
+    map_to_target(lowered.kernel, lowered.functions, config)
+    return lowered.kernel, [*lowered.functions]
 
 
 TARGETS: dict[str, Callable[[Any, CompileConfig], str]] = {
