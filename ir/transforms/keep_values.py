@@ -200,7 +200,8 @@ def _place(build: Builder, kept: Value, loop: Loop) -> Value:
     box, total = _box(loop), None
     assert box is not None
     for arg, (begin, end) in zip(loop.body.args, box, strict=True):
-        here: Value = build.add(ops.Binary("sub", arg, build.add(ops.Const(begin, type=i32)))) if begin else arg
+        here: Value = build.add(ops.Binary("sub", arg, build.add(ops.Const(begin, type=arg.type)))) if begin else arg
+        here = here if here.type is i32 else build.add(ops.Cast(here, type=i32))
         if total is not None:
             row = build.add(ops.Binary("mul", total, build.add(ops.Const(end - begin, type=i32))))
             here = build.add(ops.Binary("add", row, here))

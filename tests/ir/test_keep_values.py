@@ -35,7 +35,8 @@ kernel @k(a: [f64; 1], n: i32) -> () {
   %a = arg index=0 : [f64; 1]
   %n = arg index=1 : i32
   %low = const -1 : i32  %0 = const 0 : i32  %1 = const 1 : i32  %2 = const 2 : i32  %3 = const 3 : i32
-  %5 = const 5 : i32  %half = const 0.5 : f64
+  %5 = const 5 : i32  %low64 = const -1 : i64  %end64 = const 5 : i64  %low8 = const 1 : u8  %end8 = const 5 : u8
+  %half = const 0.5 : f64
   %total = shared_local : *f64
   store %total, %half
 """
@@ -90,9 +91,13 @@ BOXES = (
     "parallel_for begins=[%low], ends=[%5] (%i: i32)",
     "parallel_for begins=[%0], ends=[%5] (%i: i32)",
 )
+OF_OTHER_TYPES = (
+    "parallel_for begins=[%low64], ends=[%end64] (%i: i64)",
+    "parallel_for begins=[%low8], ends=[%end8] (%i: u8)",
+)
 
 
-@pytest.mark.parametrize("box", BOXES)
+@pytest.mark.parametrize("box", BOXES + OF_OTHER_TYPES)
 def test_what_both_loops_compute_is_kept(box: str) -> None:
     assert kept(loops(box=box)) == 1
 
@@ -195,6 +200,12 @@ def test_boxes_that_differ() -> None:
     ):
         assert kept(parse(f"{HEAD}{numbered(1, box, FIRST)}\n{numbered(2, other, LAST)}\n}}\n")) == 0
     assert kept(parse(f"{HEAD}{numbered(1, BOXES[0], FIRST)}\n{numbered(2, BOXES[1], LAST)}\n}}\n")) == 1
+
+
+def test_loops_whose_indices_have_different_types() -> None:
+    """Their numbers are the same."""
+    text = f"{HEAD}{numbered(1, BOXES[1], FIRST)}\n{numbered(2, OF_OTHER_TYPES[0], LAST)}\n}}\n"
+    assert kept(parse(text)) == 1
 
 
 def test_a_draw_is_not_kept() -> None:
