@@ -31,12 +31,13 @@ def power_of(value: Value) -> tuple[Value | None, int]:
     such product."""
     if not isinstance(value, ops.Binary) or value.kind != "mul":
         return None, 0
-    if value.lhs is value.rhs:
-        return value.lhs, 2
-    for one, others in ((value.rhs, value.lhs), (value.lhs, value.rhs)):
-        base, count = power_of(others)
-        if base is one:
-            return one, count + 1
+    for base, other in ((value.rhs, value.lhs), (value.lhs, value.rhs)):
+        count = 1
+        while other is not base and isinstance(other, ops.Binary) and other.kind == "mul" and base in other.operands:
+            other = other.rhs if base is other.lhs else other.lhs
+            count += 1
+        if other is base:
+            return base, count + 1
     return None, 0
 
 

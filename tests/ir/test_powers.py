@@ -10,10 +10,13 @@ import pytest
 from tests.ir.dual_kernels import kernel_of
 from tests.ir.reverse_checks import PLAIN, in_mode, point_of, run
 from tests.sampling import draws
+from weft.ir.autodiff.powers import power_of
 from weft.ir.config import CompileConfig
-from weft.ir.ops import Binary, Kernel, Unary
+from weft.ir.core import Block, Builder, Value
+from weft.ir.ops import Binary, Const, Kernel, Unary
 from weft.ir.pipeline import run_passes
 from weft.ir.text import print_ir
+from weft.ir.types import f64
 
 FAST = CompileConfig(verify=True)
 EXACT = replace(PLAIN, verify=True)
@@ -58,6 +61,20 @@ def test_a_product_of_equal_factors(count: int, order: str) -> None:
         np.testing.assert_allclose((by_x, by_y), (count * X ** (count - 1) * Y, X**count), rtol=1e-13)
         products = [op for op in made.all_of(Binary) if op.kind == "mul"]
         assert len(products) <= count + 3  # the power, times y, times z.grad, and times the count
+
+
+def test_the_factors_of_long_products_are_found_at_once() -> None:
+    """Products of earlier products take no time that grows as their number does, and long ones no depth of calls."""
+    builder, x = Builder(Block()), Const(1.0, type=f64)
+    before: Value = x
+    last: Value = builder.add(Unary("sin", x))
+    for _ in range(90):
+        before, last = last, builder.add(Binary("mul", before, last))
+    assert power_of(last) == (None, 0)
+    power: Value = builder.add(Binary("mul", x, x))
+    for _ in range(3000):
+        power = builder.add(Binary("mul", x, power))
+    assert power_of(power) == (x, 3002)
 
 
 @pytest.mark.parametrize("config", [FAST, EXACT], ids=["fast", "exact"])
