@@ -9,11 +9,11 @@ The derivative of a quotient divides twice, by the same power, and that of a roo
 a product multiplies, and that of `rsqrt` is a product of its values: one inverse root is all that is left.
 
 Only with `fast_math`, whose reciprocals and reassociation these are: `1 / sqrt(x)` is `rsqrt(x)` in all kernels then.
-Where x is 0, the quotient is infinite or NaN, and so is its derivative.
+Where x is 0, the derivative by x is 0, as that of `sqrt` is.
 
 The gradient computes values of its kernel again, and the product may differ from the quotient in its last bits. So a
-quotient stays as it is if anything that is no smooth function of it may depend on it: a branch, an index, a `floor`.
-The gradient then takes the way of its kernel.
+quotient stays as it is if anything that is no smooth function of it may depend on it: a branch, an index, a `floor`,
+a remainder. The gradient then takes the way of its kernel.
 """
 
 from __future__ import annotations
@@ -93,10 +93,14 @@ _MOVES = (
 )  # fmt: skip
 
 
+_JUMPS = {"mod", "raw_mod"}  # by the divisor, their derivative is a whole number
+
+
 def _is_smooth(op: Op) -> bool:
-    """Whether the op moves numbers, or computes with floats in a way that has a derivative."""
+    """Whether the op moves numbers, or computes with floats in a way that has a derivative. That may jump at a kink, as
+    that of a maximum does, but not elsewhere."""
     if isinstance(op, (ops.Unary, ops.Binary)):
-        return bool(partials_of(op))
+        return op.kind not in _JUMPS and bool(partials_of(op))
     if isinstance(op, ops.Cast):
         return carries(op.type)
     return isinstance(op, _MOVES) or (isinstance(op, ops.Atomic) and op.kind in ("add", "sub"))

@@ -78,7 +78,10 @@ DERIVATIVES: dict[str, Derivative] = {
         _where(apply("eq", x, 0.0), 0.0, apply("mul", 0.5, 1.0 / r)),
         kinks=(Kink((0.0,), (0.0,), "the slope is infinite; 0 makes the gradient of a norm 0 at the origin"),),
     ),
-    "rsqrt": _analytic(apply("mul", -0.5, r * (r * r))),
+    "rsqrt": _analytic(
+        _where(apply("eq", x, 0.0), 0.0, apply("mul", -0.5, r * (r * r))),
+        kinks=(Kink((0.0,), (0.0,), "the slope is infinite; 0 as for 1 / sqrt(x), so that an unused one adds no NaN"),),
+    ),
     "sin": _analytic(apply("cos", x)),
     "cos": _analytic(-apply("sin", x)),
     "tan": _analytic(1.0 + r * r),

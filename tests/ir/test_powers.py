@@ -22,13 +22,16 @@ FAST = CompileConfig(verify=True)
 EXACT = replace(PLAIN, verify=True)
 
 
-def gradient_of(body: str, config: CompileConfig) -> tuple[Kernel, float, float]:
-    """The gradient of a kernel that stores f(x, y) in `z`, and what it gives at the first element: by x, and by y."""
+def gradient_of(body: str, config: CompileConfig, x: float | None = None) -> tuple[Kernel, float, float]:
+    """The gradient of a kernel that stores f(x, y) in `z`, and what it gives at the first element: by x, and by y. `x`:
+    another one than usual."""
     loop = f"""parallel_for begins=[%c0], ends=[%c4] (%i: i32) {{
         %px = field_ptr @x[%i] : *f64  %x = load %px : f64  %py = field_ptr @y[%i] : *f64  %y = load %py : f64
         {body}  %pz = field_ptr @z[%i] : *f64  store %pz, %r }}"""
     made = run_passes(in_mode(kernel_of(loop), "vjp"), ("differentiate", "full_simplify"), config)
     before = point_of(kernel_of(loop), 1).before
+    if x is not None:
+        before = before | {"x": np.full(4, x)}
     grads = {f"{name}.grad": np.zeros_like(value) for name, value in before.items()} | {"z.grad": np.ones(4)}
     found = run(made, before | grads)
     return made, float(found["x.grad"][0]), float(found["y.grad"][0])
@@ -131,6 +134,7 @@ QUOTIENT = "%s = unary sqrt %x : f64  %q = binary div %y, %s : f64  "
         ("%f = unary floor %q : f64  %r = binary mul %f, %q : f64", True),
         ("%n = cast %q : i32  %m = binary and %n, %c1 : i32  %e = field_ptr @x[%m] : *f64  %r = load %e : f64", True),
         ("%n = cast %q : i32  %g = cast %n : f64  %r = binary mul %g, %q : f64", True),
+        ("%r = binary mod %q, %x : f64", True),
         (
             """%l = alloca : *f64  store %l, %x  for %c0, %c4, %c1 (%n: i32) { %t = load %l : f64
             %u = binary add %t, %q : f64  store %l, %u }  %w = load %l : f64
@@ -138,12 +142,34 @@ QUOTIENT = "%s = unary sqrt %x : f64  %q = binary div %y, %s : f64  "
             True,
         ),
     ],
-    ids=["product", "larger one", "local", "comparison", "floor", "index", "whole number", "what a local holds"],
+    ids=[
+        "product",
+        "larger one",
+        "local",
+        "comparison",
+        "floor",
+        "index",
+        "whole number",
+        "remainder",
+        "what a local holds",
+    ],
 )
 def test_quotients_that_decide_stay(inside: str, stays: bool) -> None:
     """The product may have other bits, and the gradient would be that of another branch or element."""
     made, *_ = gradient_of(QUOTIENT + inside, FAST)
     assert ("div" in kinds(made)) == stays, print_ir(made)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("config", [FAST, EXACT], ids=["fast", "exact"])
+@pytest.mark.parametrize("top", [1.0, 3.0])
+def test_a_quotient_that_is_masked_where_x_is_0(top: float, config: CompileConfig, count: int) -> None:
+    """The derivative by x is 0 there, with `fast_math` and without, and no product of 0 and infinity."""
+    body = f"""{ONE}%top = const {top} : f64  %zero = const 0.0 : f64  %s = unary sqrt %x : f64
+        {power("%s", count)}  %q = binary div %top, %p{count} : f64  %b = binary gt %x, %zero : u1
+        %r = select %b, %q, %y : f64"""
+    _, by_x, by_y = gradient_of(body, config, x=0.0)
+    assert (by_x, by_y) == (0, 1)
 
 
 def test_random_products_and_quotients() -> None:
