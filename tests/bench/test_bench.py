@@ -12,7 +12,7 @@ from time import perf_counter
 import pytest
 
 import weft as ti
-from tests.bench import checkpoints, compile_ratios, matrix_product, report, sparse_cells, topology
+from tests.bench import checkpoints, compile_ratios, demo_frames, matrix_product, report, sparse_cells, topology
 from tests.bench.__main__ import Measured, Worker, different, measure
 from weft.codegen.llvm.instruction_sets import levels_here
 
@@ -70,6 +70,17 @@ def test_times_of_compiling_are_measured(monkeypatch: pytest.MonkeyPatch) -> Non
         assert all(took > 0 for took in compile_ratios.gradient("ode"))
     finally:
         ti.reset()
+
+
+def test_frames_of_a_demo_are_measured() -> None:
+    from weft.demos import contours
+
+    ti.init(arch="cpu")
+    try:
+        assert all(took > 0 for took in demo_frames.milliseconds("contours", {"SIZE": 64}, frames=4))
+    finally:
+        ti.reset()
+    assert contours.SIZE == 512, "the demo keeps its size"
 
 
 def test_a_program_is_measured(weft: Worker) -> None:
