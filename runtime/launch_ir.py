@@ -176,10 +176,12 @@ def launch_bound(f: Function, self: Value, args: Value, n: Value) -> None:
 def launch_each(f: Function, self: Value, args: Value, n: Value) -> None:
     """Make launches as `launch_bound` does, one after another. Each one has three arguments: its descriptor, its
     context, and the key of its random numbers. Gives how many ran without a fault. If that is not all, gives the pair
-    of this number and the bytes of the error record. (A METH_FASTCALL function.)"""
+    of this number and the bytes of the error record. Python handles signals between two launches: the watcher of
+    `interrupts.py` sees long ones only. (A METH_FASTCALL function.)"""
     k, number = f.variable("i64", 0), f.variable("i64", 0)
     with f.loop():
         f.leave_if(k.get().compare("sge", n))
+        f.ret_if(f.call("PyErr_CheckSignals").ne(0), 0, "ptr")
         fault = f.call("launch_kept", args.at(k.get()))
         with f.unless(fault.eq(0)):
             pair, count = f.call("PyTuple_New", 2), f.call("PyLong_FromLongLong", number.get())

@@ -25,7 +25,6 @@ from weft.runtime.repeats import Expected, Repeats, expected_rows, is_native
 __all__ = ["Repeat", "Traced", "expect", "remember"]
 
 _MOST = 1 << 18  # launches of a tape that are expected again
-_AT_ONCE = 1 << 10  # gradients that native code runs before Python may handle a signal
 
 
 class Traced(NamedTuple):
@@ -144,5 +143,5 @@ class Repeat:
                 Replay(targets[which[k]], contexts[k], ())()
             return
         items = self._memory.items([kernel.descriptor for kernel in kernels])
-        for first in range(len(items) - 3 * done, len(items), 3 * _AT_ONCE):
-            kernels[0].replay_all(items[first : first + 3 * _AT_ONCE], kernels)
+        if done:
+            kernels[0].replay_all(items[len(items) - 3 * done :], kernels)

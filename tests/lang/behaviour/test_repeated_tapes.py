@@ -1,6 +1,7 @@
 """Tapes that record what the last tape with the same loss recorded: native code runs these launches, Python others."""
 
 import random
+import signal
 import threading
 from contextvars import copy_context
 
@@ -105,11 +106,17 @@ def test_the_same_launches_are_native(orbit):
     assert len(every) == STEPS + 1
 
 
-@pytest.mark.parametrize(("steps", "sizes"), [(0, []), (1, [1]), (5, [2, 2, 1])])
+def runs_series(orbit):
+    """Whether one call of native code may make launches of several kernels here."""
+    (instance,) = orbit.move._instances.values()
+    return orbit.is_native and getattr(instance.run, "in_series", None) is not None
+
+
+@pytest.mark.parametrize(("steps", "sizes"), [(0, []), (1, [1]), (5, [5])])
 def test_native_code_runs_the_gradients(orbit, monkeypatch, steps, sizes):
-    """Those of the launches that came, a few at once, so that Python handles signals in between."""
-    if not orbit.is_native:
-        pytest.skip("launches are native")
+    """Those of the launches that came, by one call."""
+    if not runs_series(orbit):
+        pytest.skip("native code launches several kernels at once")
     found, right = list[int](), CpuKernel.replay_all
 
     def counted(self, items, kernels):
@@ -127,13 +134,49 @@ def test_native_code_runs_the_gradients(orbit, monkeypatch, steps, sizes):
 
     orbit.gradient(clear=True)
     monkeypatch.setattr(CpuKernel, "replay_all", counted)
-    monkeypatch.setattr(repeats, "_AT_ONCE", 2)
     expected = gradient()
     assert found == sizes
     orbit.forget()
     np.testing.assert_array_equal(expected, gradient())
     assert expected.any() == (steps > 0)
     assert found == sizes
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no such timer")
+def test_a_signal_between_the_gradients(orbit, monkeypatch):
+    """Its handler does not wait for the launches behind it, and the next tape gives right gradients."""
+    if not runs_series(orbit):
+        pytest.skip("native code launches several kernels at once")
+    ti, steps, many, right = orbit.ti, 100, 1000, CpuKernel.replay_all
+    x, loss = (ti.field(ti.f64, (), needs_grad=True) for _ in range(2))
+
+    @ti.kernel
+    def add():
+        loss[None] += x[None]
+
+    def gradient():
+        with ti.ad.Tape(loss):
+            for _ in range(steps):
+                add()
+        return x.grad[None]
+
+    def late(self, items, kernels):
+        more = items * many
+        signal.setitimer(signal.ITIMER_REAL, 2e-3)
+        right(self, more, kernels)
+
+    def handle(number, frame):
+        raise TimeoutError
+
+    gradient(), gradient()
+    before = signal.signal(signal.SIGALRM, handle)
+    with monkeypatch.context() as patch:
+        patch.setattr(CpuKernel, "replay_all", late)
+        with pytest.raises(TimeoutError):
+            gradient()
+    signal.signal(signal.SIGALRM, before)
+    assert x.grad[None] < steps * many
+    assert gradient() == steps
 
 
 def test_values_may_differ(orbit):
