@@ -57,3 +57,21 @@ def test_modules_are_compiled_once(monkeypatch) -> None:  # type: ignore[no-unty
     assert machine.compile_object(text, 1, stages.append) is first
     assert machine.compile_object(text.replace("1 }", "2 }"), 1, stages.append) != first
     assert stages == ["optimize", "codegen"] * 2
+
+
+def test_how_a_module_is_compiled_counts(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    def anew(text: str, level: int, note: object, cpu_features: str) -> bytes:
+        made.append((level, cpu_features))
+        return str(made[-1]).encode()
+
+    made = list[tuple[int, str]]()
+    monkeypatch.setattr(machine, "_KEPT", KeptObjects())
+    monkeypatch.setattr(machine, "compile_anew", anew)
+    text, ways = "define i32 @f() { ret i32 1 }", [(1, "native"), (3, "native"), (3, "x86-64-v3")]
+    for _ in range(2):
+        found = [machine.compile_object(text, level, cpu_features=features) for level, features in ways]
+        assert found == [str(way).encode() for way in ways]
+    assert made == ways
+    plain = machine.emit_object(text, 1)
+    assert plain not in found
+    assert machine.emit_object(text, 1) is plain

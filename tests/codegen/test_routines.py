@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -76,3 +77,10 @@ def test_routines_do_what_their_tasks_do(seats: int) -> None:
     for symbol in kernel.fields:
         np.testing.assert_array_equal(found.read(symbol), expected.read(symbol), err_msg=symbol.name)
     assert expected.read(kernel.fields[1]).any()
+
+
+def test_a_launch_that_ends_in_a_routine_ends_in_the_kernel_too() -> None:
+    """Behind the call, as behind a parallel loop, is a test whether the launch must end."""
+    text = cpu.compile_kernel(mapped(*APART), CompileConfig()).llvm
+    calls = re.findall(r"call void @weft_routine_.*\n  (%\w+) = load atomic i64, ptr %record monotonic", text)
+    assert len(calls) == text.count("call void @weft_routine_") == 2

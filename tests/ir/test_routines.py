@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,11 @@ from weft.ir.mapping.routines import Routine, routines_in
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, run_passes
+from weft.ir.schedule import Privatized
+from weft.ir.scopes import Scope
+from weft.ir.tasks import tasks_of
 from weft.ir.text import print_ir
+from weft.ir.types import i32
 
 FIELDS = """
   field @a: i32[8] tree=0 components=(64) terms=((0, 1, 8, 4)) order=(0)
@@ -67,10 +72,10 @@ def sums(routine: str, one: str, two: str, three: str, temp: int, extra: str = "
 """
 
 
-def mapped(*tasks: str, params: str = "") -> Kernel:
+def mapped(*tasks: str, params: str = "", fields: str = FIELDS) -> Kernel:
     """A kernel of these tasks, for the CPU."""
     own = [re.sub(r"%(\w+)", rf"%k{number}_\1", text) for number, text in enumerate(tasks)]
-    kernel = parse(f"kernel @k({params}) -> () temp_bytes=24 {{{FIELDS}{''.join(own)}}}")
+    kernel = parse(f"kernel @k({params}) -> () temp_bytes=24 {{{fields}{''.join(own)}}}")
     return for_cpu(run_passes(kernel, TO_LOWERED, CompileConfig(), level="tasks"), CompileConfig())
 
 
@@ -150,3 +155,57 @@ def test_a_temporary_of_several_words_keeps_it_in_the_kernel() -> None:
     kernel = mapped(task)
     assert "offset=4" in print_ir(kernel)
     assert routines_in(kernel) == []
+
+
+def test_private_copies_keep_it_in_the_kernel() -> None:
+    kernel = mapped(sums("x", "a", "b", "c", 0))
+    task = tasks_of(kernel)[1]
+    copies = Privatized(Scope("field:b"), tree=0, low=96, words=8, kind="add", type=i32, reach=0)
+    task.schedule = replace(task.schedule, privatized=(copies,))  # it names a tree of the kernel
+    assert routines_in(kernel) == []
+
+
+def test_an_exit_keeps_it_in_the_kernel() -> None:
+    """It would end only the routine."""
+    task = """
+  task serial routine="x" body {
+    %0 = const 0 : i32
+    %p = field_ptr @f[%0] : *i32
+    %v = load %p : i32
+    %some = binary ne %v, %0 : u1
+    if %some then {
+      exit
+    }
+  }
+"""
+    assert routines_in(mapped(task)) == []
+    assert len(routines_in(mapped(task.replace("exit", "store %p, %0")))) == 1
+
+
+def test_schedules_name_the_trees_of_the_routine() -> None:
+    task = """
+  task serial routine="x" body {
+    %0 = const 0 : i32
+    %1 = const 1 : i32
+    %p = field_ptr @d[%0] : *i32
+    %q = field_ptr @e[%0] : *i32
+    %r = field_ptr @e[%1] : *i32
+    %v = load %p : i32
+    store %q, %v
+    %w = load %r : i32
+    store %p, %w
+  }
+"""
+    kernel = mapped(task)
+    (found,) = routines_in(kernel)
+    joined = [task.schedule.joined for one in (kernel, found.kernel) for task in tasks_of(one)]
+    assert joined == [(2,), (0,)]
+    assert found.trees == (2,)
+
+
+def test_memory_that_may_overlap_others_makes_another_routine() -> None:
+    one = mapped(sums("x", "a", "b", "c", 0))
+    fields = FIELDS.replace("order=(0)", "order=(0) exposed=true", 1)
+    two = mapped(sums("x", "a", "b", "c", 0), fields=fields)
+    assert "exposed field:0" in texts(routines_in(two))[0]
+    assert texts(routines_in(one)) != texts(routines_in(two))
