@@ -76,11 +76,17 @@ def _first_use(group: Sequence[Reduce], order: dict[Op, int]) -> Op:
 def _exists(value: Value, at: Op, order: dict[Op, int], group: Sequence[Op]) -> bool:
     """Whether the value exists before that op, or can be computed there from values that do and from no result of the
     group."""
-    if value in group:
-        return False
-    if not isinstance(value, Op) or value not in order or order[value] < order[at]:
-        return True
-    return value.pure and all(_exists(one, at, order, group) for one in value.operands)
+    pending, seen = [value], set[Value]()
+    while pending:
+        one = pending.pop()
+        if one in group:
+            return False
+        if isinstance(one, Op) and one not in seen and order.get(one, -1) >= order[at]:
+            if not one.pure:
+                return False
+            seen.add(one)
+            pending += one.operands
+    return True
 
 
 # ---- shuffles --------------------------------------------------------------------------------------------------------

@@ -105,6 +105,16 @@ def agree(alone: Kernel, together: Kernel) -> None:
         np.testing.assert_array_equal(found[field], expected[field], f"{field}\n{print_ir(together)}")
 
 
+def test_a_long_computation_in_between() -> None:
+    """Neither the time nor the depth of calls grows with the ways through it."""
+    lines = [f"%q{k + 2} = binary add %q{k}, %q{k + 1} : i32\n" for k in range(1500)]
+    chain = "%q0 = binary mul %k32, %i32 : i32\n%q1 = binary sub %k32, %i32 : i32\n" + "".join(lines)
+    body = sums("%i32") + chain + SUM.format("t", "add", 1, "%q1501")
+    alone, together = vectorized(body, "lanes=8"), joined(vectorized(body, "lanes=8"))
+    assert reductions(together) == (0, 2)
+    agree(alone, together)
+
+
 def test_a_vector_that_depends_on_a_result_of_the_group() -> None:
     """The first result is added up once more: the second vector does not exist before the first one is reduced."""
     text = print_ir(vectorized(sums("%i32", "%k32"), "lanes=8"))

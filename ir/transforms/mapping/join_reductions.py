@@ -65,21 +65,17 @@ def _join(group: Group, bits: int) -> None:
 
 def _compute_before(value: Value, at: Op) -> None:
     """Move what computes the value before that op, where it is behind it in its block."""
-    if not isinstance(value, Op) or value.block is not at.block or _precedes(value, at):
-        return
-    for operand in value.operands:
-        _compute_before(operand, at)
-    block = at.block
+    block, behind, needed = at.block, list[Op](), {value}
     assert block is not None
-    value.unlink()
-    block.insert(value, at)
-
-
-def _precedes(one: Op, other: Op) -> bool:
-    behind = other.next
-    while behind is not None and behind is not one:
-        behind = behind.next
-    return behind is None and one is not other
+    while (op := behind[-1].next if behind else at.next) is not None:
+        behind.append(op)
+    for op in reversed(behind):
+        if op in needed:
+            needed.update(op.operands)
+    for op in behind:
+        if op in needed:
+            op.unlink()
+            block.insert(op, at)
 
 
 def _halved(build: Builder, kind: str, vector: Value, lanes: int) -> Value:
