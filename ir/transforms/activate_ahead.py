@@ -30,7 +30,7 @@ from weft.ir.passes import pass_
 from weft.ir.runtime_library.claims import claim, claims_text, forget_text, room_text
 from weft.ir.symbols import NodeSymbol
 from weft.ir.tasks import box_of, parallel_tasks
-from weft.ir.transforms.early_copies import insert_tasks, is_harmless, reduce_task, roots_written
+from weft.ir.transforms.early_copies import insert_tasks, is_harmless, is_unsteady, reduce_task, roots_written
 from weft.ir.transforms.lower_sparse import check_cell, from_zero, own_cell
 from weft.ir.transforms.near_cells import cell_of
 from weft.ir.types import u1
@@ -63,7 +63,8 @@ def activate_ahead(root: Kernel, config: CompileConfig) -> bool:
     result of an atomic or of another thread. The task must not deactivate cells, ask whether a cell is active, or call
     functions. It must not have assertions, because the copy would read what one rejects, and go on with a
     loop that one ends. All sparse nodes above the field must be `pointer` nodes whose tables are dense. Cells that the
-    iteration visits are active anyway. Other writes activate their cells as before.
+    iteration visits are active anyway. Other writes activate their cells as before. With `fast_math`, so do all
+    writes if the copy has a chain of float ops, which it might round in another way than the task.
 
     An axis of the box on which no marked cell depends is left out of the copy, and one of which only the number of the
     cell counts is run in steps, or left out if that is one step. Loops of a few iterations are left alone.
@@ -112,7 +113,8 @@ class _Task:
                 self.make(claims_text(node, self.config.traits), f"claim {node.name}")
             for node in nodes:  # after the loops of all of them, so that no mark is left if this fails
                 self.make(room_text(node))
-        for one in wanted:
+        sure = not (self.config.fast_math and any(map(is_unsteady, ops_of(*(copy.body for copy in made if copy)))))
+        for one in wanted if sure else ():
             self.rest(one.op)
         return True
 

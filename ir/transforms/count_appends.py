@@ -46,7 +46,7 @@ from weft.ir.runtime_library.append_counts import (
 )
 from weft.ir.symbols import NodeSymbol
 from weft.ir.tasks import parallel_tasks
-from weft.ir.transforms.early_copies import insert_tasks, is_harmless, reduce_task, roots_written, tainted
+from weft.ir.transforms.early_copies import insert_tasks, is_harmless, is_unsteady, reduce_task, roots_written, tainted
 from weft.ir.transforms.loop_pieces import LoopPieces
 from weft.ir.transforms.lower_sparse import check_cell, from_zero
 from weft.ir.transforms.near_cells import cell_and_place
@@ -82,7 +82,8 @@ def count_appends(root: Kernel, config: CompileConfig) -> bool:
     was appended yet.
 
     The copy that counts keeps only what the lists, and the conditions and loops around the appends, depend on. These
-    must not read memory that the task writes, order memory, or need the result of an atomic or of an append. Assertions
+    must not read memory that the task writes, order memory, or need the result of an atomic or of an append. With
+    `fast_math`, they must not need a chain of float ops, which the copy might round in another way. Assertions
     stay in the copy unless they do; then the copy must have no loop that one may end. The task must not draw random
     numbers, deactivate cells, call functions, or synchronize threads, and must not ask how long a list is to which it
     appends, or write elements of it that are neither those that it appends nor those that it visits. The lists must not
@@ -222,7 +223,7 @@ class _Task:
                     self.limit(build, made, number)
                 build.add(Store(place, _plus_one(build, number)))
         own = {op for op in ops_of(*copy.regions) if op not in given}
-        spoilt = tainted(copy, own, self.written)
+        spoilt = tainted(copy, own, self.harmful)
         kept = own | {op for op in ops_of(*copy.regions) if isinstance(op, Assert) and op not in spoilt}
         lost = [op for op in ops_of(*copy.regions) if isinstance(op, Assert) and op in spoilt]
         reduce_task(copy, kept)
@@ -230,10 +231,15 @@ class _Task:
             copy.erase()
             return _Found(lost[0], "an assertion that may end the loop depends on what the loop does")
         for op in ops_of(*copy.regions):
-            if op not in kept and not is_harmless(op, self.written):
+            if op not in kept and self.harmful(op):
+                found = _Found(self.original(op, copies), self.reason(op))
                 copy.erase()
-                return _Found(self.original(op, copies), self.reason(op))
+                return found
         return copy
+
+    def harmful(self, op: Op) -> bool:
+        """Whether the copy must not need an op: in the task, its result may be another one."""
+        return not is_harmless(op, self.written) or (self.config.fast_math and is_unsteady(op))
 
     def limit(self, build: Builder, op: Append, number: Value) -> None:
         """Fail if a piece appends more than a list holds: nothing else may end the loop."""
@@ -245,6 +251,9 @@ class _Task:
         return next((one for one, copy in copies.items() if copy is op and isinstance(one, Op)), self.appends[0])
 
     def reason(self, op: Op) -> str:
+        if is_harmless(op, self.written):
+            what = "float arithmetic that fast_math may round in another way while appends are counted"
+            return f"to which list it appends, or whether, depends on {what}. Use ti.init(fast_math=False)"
         what = "memory that the loop writes" if isinstance(op, Load) else f"the result of '{op.opname}'"
         return f"to which list it appends, or whether, depends on {what}"
 

@@ -199,3 +199,35 @@ def test_the_same_for_any_number_of_threads(ti):
     assert found[0] == found[1] == found[2] == found[3]
     lists = [[k for k in range(6000) if k * k % 50 == number] * 2 for number in range(50)]
     assert found[0][1] == [k for one in lists for k in one]
+
+
+def test_a_loop_runs_twice_and_rounds_alike(ti):
+    """Without the condition, several quotients by one number become products, in the loop but not in its copy."""
+    n, rng = 3000, np.random.default_rng(0)
+    x, inner, out = ti.field(ti.i32), ti.field(ti.i32), ti.field(ti.f32, n)
+    ti.root.dense(ti.i, 5).dynamic(ti.j, 4096, chunk_size=8).place(x)
+    ti.root.pointer(ti.i, 4096).dense(ti.i, 4).place(inner)
+    over, by, cells = ti.field(ti.f32, n), ti.field(ti.f32, n), ti.field(ti.i32, n)
+    numbers = (rng.random(n) + 0.1).astype(np.float32)
+    by.from_numpy(numbers)
+    over.from_numpy((np.arange(n) % 300 * 32 * numbers).astype(np.float32))
+
+    @ti.kernel
+    def sort():
+        for i in over:
+            cell = ti.cast(ti.floor(over[i] / by[i]), ti.i32)
+            out[i] = (over[i] + 1.0) / by[i] + ti.sin((over[i] + 2.0) / by[i]) + 3.0 / by[i]
+            cells[i] = cell
+            inner[cell] = 1
+            if cell % 32 == 0:
+                x[i % 5].append(i + 1)
+
+    sort()
+    places = cells.to_numpy()
+    for number in range(5):
+        values = x.to_numpy()[number]
+        kept = [i + 1 for i in range(number, n, 5) if places[i] % 32 == 0]
+        assert sorted(values[: y_length(ti, x, number)].tolist()) == kept
+    indices, values = inner.active()
+    assert set(indices[:, 0][values == 1].tolist()) == set(places.tolist())
+    assert inner.to_numpy().sum() == len(set(places.tolist()))
