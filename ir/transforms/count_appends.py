@@ -50,7 +50,7 @@ from weft.ir.transforms.early_copies import insert_tasks, is_harmless, is_unstea
 from weft.ir.transforms.loop_pieces import LoopPieces
 from weft.ir.transforms.lower_sparse import check_cell, from_zero
 from weft.ir.transforms.near_cells import cell_and_place
-from weft.ir.types import i32, i64, pointer, u1, u32
+from weft.ir.types import Prim, i32, pointer, u1, u32
 
 __all__ = ["count_appends"]
 
@@ -79,7 +79,7 @@ def count_appends(root: Kernel, config: CompileConfig) -> bool:
 
     So the elements of a list are in the order of the iterations, whatever the number of threads and pieces; nothing is
     locked, and no two threads change the same number. If a list would be too long, or there are too few chunks, nothing
-    was appended yet.
+    was appended yet. Lists of other nodes may have got their new lengths then; the new elements are 0.
 
     The copy that counts keeps only what the lists, and the conditions and loops around the appends, depend on. These
     must not read memory that the task writes, order memory, or need the result of an atomic or of an append. With
@@ -357,5 +357,9 @@ def _less(value: Value, first: int) -> Value | None:
 
 
 def _narrow(value: Value) -> Value:
-    """The i32 of which a value is a copy."""
-    return value.x if isinstance(value, Cast) and value.type is i64 and value.x.type is i32 else value
+    """The integer of which a value is a wider copy."""
+    if not isinstance(value, Cast) or not isinstance(value.type, Prim) or not isinstance(value.x.type, Prim):
+        return value
+    wide, own = value.type, value.x.type
+    holds = own.is_int and wide.is_int and wide.bits > own.bits and (wide.is_signed or not own.is_signed)
+    return value.x if holds else value

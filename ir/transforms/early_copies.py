@@ -24,6 +24,7 @@ from weft.ir.ops import (
     Load,
     Reduce,
     Select,
+    Splat,
     Task,
     TempPtr,
     Unary,
@@ -92,7 +93,7 @@ def _is_rounded(value: Value) -> bool:
     if isinstance(value, (Unary, Binary)) and value.kind in _EXACT:
         return False
     passes = isinstance(value, (Unary, Binary)) and value.kind in _KEEP_ROUNDING
-    if passes or isinstance(value, (Select, Extract, MakeTensor)):
+    if passes or isinstance(value, (Select, Splat, Extract, MakeTensor)):
         return any(_is_rounded(operand) for operand in value.operands)
     return not isinstance(value, (Const, Arg))
 

@@ -231,3 +231,47 @@ def test_a_loop_runs_twice_and_rounds_alike(ti):
     indices, values = inner.active()
     assert set(indices[:, 0][values == 1].tolist()) == set(places.tolist())
     assert inner.to_numpy().sum() == len(set(places.tolist()))
+
+
+def test_lists_of_cells_of_points(ti):
+    x, points = ti.field(ti.i32), ti.Vector.field(2, ti.f32, 2000)
+    ti.root.dense(ti.ij, (8, 8)).dynamic(ti.k, 256, chunk_size=8, ordered=True).place(x)
+    numbers = np.random.default_rng(2).random((2000, 2)).astype(np.float32)
+    points.from_numpy(numbers)
+
+    @ti.kernel
+    def sort():
+        for i in points:
+            x[ti.floor(points[i] * 8.0, ti.i32)].append(i + 1)
+
+    @ti.kernel
+    def shifted():
+        for i in points:
+            x[ti.floor(points[i] * 7.0 + 0.5, ti.i32)].append(i + 1)
+
+    sort()
+    cells, array = np.floor(numbers * 8), x.to_numpy()
+    for a, b in np.ndindex(8, 8):
+        wanted = np.flatnonzero((cells == [a, b]).all(1)) + 1
+        assert array[a, b, : len(wanted) + 1].tolist() == [*wanted, 0]
+    with pytest.raises(CompilationError, match=r"float arithmetic .*\. Use ti\.init\(fast_math=False\)"):
+        shifted()
+
+
+@pytest.mark.parametrize("name", ["u8", "i64", "u32"])
+def test_lists_whose_index_has_another_type(ti, name):
+    x, keys = ti.field(ti.i32), ti.field(getattr(ti, name), 1500)
+    ti.root.dense(ti.i, 5).dynamic(ti.j, 1024, ordered=True).place(x)
+    numbers = np.arange(1500) ** 2 % 5
+    keys.from_numpy(numbers.astype(name.replace("u", "uint") if name[0] == "u" else "int64"))
+
+    @ti.kernel
+    def append():
+        for k in keys:
+            x[keys[k]].append(k + 1)
+
+    append()
+    array = x.to_numpy()
+    for number in range(5):
+        wanted = np.flatnonzero(numbers == number) + 1
+        assert array[number, : len(wanted)].tolist() == wanted.tolist()
