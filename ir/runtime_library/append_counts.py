@@ -38,6 +38,7 @@ __all__ = [
     "forget_counts_text",
     "full_list",
     "lists_inside",
+    "most_counted",
     "places_text",
     "stored_parts",
 ]
@@ -49,6 +50,11 @@ SCATTERED = -(2**31)  # in `starts`: the chunks of the new elements do not lie s
 def full_list(node: NodeSymbol, axes: int) -> str:
     """What is said of a list that is too long. The places are those of its index."""
     return f"list [{', '.join(['{}'] * axes)}] of '{node.name}' is full: it has {node.limit} elements"
+
+
+def most_counted(node: NodeSymbol) -> int:
+    """Where the counts of a list end: one more than it holds. So they do not wrap around."""
+    return min(node.limit + 1, 2**31 - 2)
 
 
 def lists_inside(node: NodeSymbol) -> tuple[int, ...]:
@@ -71,6 +77,7 @@ def places_text(node: NodeSymbol, traits: Traits) -> str:
     """The loops that turn counts into places, and make the chunks for them."""
     assert node.length is not None
     names = {"name": node.name, "chunk": node.chunk, "limit": node.limit, "scattered": SCATTERED}
+    names["most_counted"] = most_counted(node)
     names |= {"place": _place(node, "%l", "at"), "place_before": _place(node, "%b", "from")}
     names |= {"entry": _entry(node), "slot": slot_text(node)}
     count, fill = _COUNT.format(**names), _FILL.format(**names)
@@ -184,6 +191,7 @@ parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
     %known = load %from_length : i32
     store %to, %known
   }}
+  %most_counted = const {most_counted} : u32
   for %zero, %rows, %one (%r: i32) {{
     %row = binary mul %r, %lists : i32
     for %begin, %end, %one (%m: i32) {{
@@ -193,7 +201,11 @@ parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
       %sum = field_ptr @{name}.counts[%sum_at] : *i32
       %count = load %here : i32
       %before = load %sum : i32
-      %after = binary add %before, %count : i32
+      %before_wide = cast %before : u32
+      %count_wide = cast %count : u32
+      %after_wide = binary add %before_wide, %count_wide : u32
+      %after_most = binary min %after_wide, %most_counted : u32
+      %after = cast %after_most : i32
       store %here, %before
       store %sum, %after
     }}

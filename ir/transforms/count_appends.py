@@ -41,6 +41,7 @@ from weft.ir.runtime_library.append_counts import (
     forget_counts_text,
     full_list,
     lists_inside,
+    most_counted,
     places_text,
     stored_parts,
 )
@@ -221,7 +222,8 @@ class _Task:
                 number = build.add(Load(place))
                 if endless:
                     self.limit(build, made, number)
-                build.add(Store(place, _plus_one(build, number)))
+                most = build.add(Const(most_counted(append.node), type=i32))
+                build.add(Store(place, build.add(Binary("min", _plus_one(build, number), most))))
         own = {op for op in ops_of(*copy.regions) if op not in given}
         spoilt = tainted(copy, own, self.harmful)
         kept = own | {op for op in ops_of(*copy.regions) if isinstance(op, Assert) and op not in spoilt}

@@ -265,6 +265,17 @@ def test_nothing_is_appended_if_a_list_is_too_long_or_there_are_too_few_chunks(s
         assert lengths(made, memory).tolist() == [0, 0, 2]
 
 
+@pytest.mark.usefixtures("many_pieces")
+def test_counts_do_not_wrap_around() -> None:
+    """They end one behind what a list holds, in each piece and in the sum."""
+    made = tree(limit=3)
+    memory, node = Memory.of(made.fields, made.nodes), made.nodes[0]
+    body = LOOP.format("for %0, %9, %1 (%e: i32) { " + ADD.replace("%j", "%2") + "}")
+    with pytest.raises(Fault, match=r"list \[2\] of 'D0' is full"):
+        run(made, body, replace(QUICK, traits=replace(CPU, rows=2)), memory)
+    assert memory.read(node.part("counts"))[:9].reshape(3, 3)[:, 2].tolist() == [0, 4, 4]
+
+
 def test_an_interrupt_loses_no_chunk() -> None:
     """After any number of iterations. Elements that were not appended yet read 0."""
     made = tree()
