@@ -162,7 +162,7 @@ class Active:
         name, or ("") among all grids of all segments of the file. Raises VolumeError (a ValueError) if the file is
         damaged (its checksums are verified, where it has some), compressed with blosc, has no such grid, or holds other
         values than the field, also an integer that is out of its range; FieldIndexError for a voxel outside of the
-        field; OutOfMemory if a sparse node has too few cells. Nothing is changed then.
+        field; OutOfMemory if there are too few cells or elements for the voxels. Nothing is changed then.
 
             smoke.from_nanovdb("smoke.nvdb")
             smoke.from_nanovdb("steps.nvdb", index=3)

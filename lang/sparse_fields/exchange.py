@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +53,20 @@ def to_nanovdb(x: Any, path: Any, name: str, voxel_size: float, origin: Sequence
         new.write_bytes(data)
 
 
+def _room(x: Any) -> int:
+    """How many elements of a field can be active at once."""
+    elements = prod(x.shape)
+    if x.describe().node is None:
+        return elements
+    nodes = x.snode.tree.layout.nodes
+    pools = [nodes[node] for node in x.snode.node.path() if node in nodes and node.has_pool and node.kind != "dynamic"]
+    return min([elements, *((pool.capacity - 1) * (elements // prod(pool.table.shape)) for pool in pools)])
+
+
 def from_nanovdb(x: Any, path: Any, name: str, index: int) -> None:
     """See `Active.from_nanovdb`."""
     _volume(x, "from_nanovdb")
-    indices, values = unpacked(Path(path_of(path, "from_nanovdb")).read_bytes(), name, index)
+    indices, values = unpacked(Path(path_of(path, "from_nanovdb")).read_bytes(), name, index, _room(x))
     if values.shape[1:] != tuple(n for n in x.element_shape if n > 1):
         found = f"vectors of {values.shape[1]} numbers" if values.ndim > 1 else "numbers"
         raise VolumeError(f"the file has {found}, but elements of the field have shape {x.element_shape}")

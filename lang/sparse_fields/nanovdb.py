@@ -32,6 +32,7 @@ from weft.lang.sparse_fields.nanovdb_format import (
     layout_of,
     verify,
 )
+from weft.runtime.errors import OutOfMemory
 
 __all__ = ["VolumeError", "packed", "unpacked"]
 
@@ -210,9 +211,10 @@ def _root_keys(at: Any) -> Any:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-def unpacked(data: bytes, name: str = "", index: int = 0) -> tuple[Any, Any]:
+def unpacked(data: bytes, name: str = "", index: int = 0, most: int = 1 << 32) -> tuple[Any, Any]:
     """The indices (n, 3) of the active voxels of a grid of a file, in order, and their values (n, or n x width).
-    `index`: the number of the grid among those of that name, or among all ("")."""
+    `index`: the number of the grid among those of that name, or among all (""). `most`: the voxels for which there is
+    room. A file of a few bytes can have active blocks of any number of voxels: OutOfMemory then."""
     try:
         grid = _chosen(_grids(data), name, index).content(data)
         number = int.from_bytes(grid[636:640], "little")
@@ -220,7 +222,7 @@ def unpacked(data: bytes, name: str = "", index: int = 0) -> tuple[Any, Any]:
             raise VolumeError(f"the grid has values of type {number} of NanoVDB, which cannot be read")
         shape = layout_of(*TYPES[number])
         verify(grid, shape)
-        indices, values = _Reader(np.frombuffer(grid, np.uint8), shape).read()
+        indices, values = _Reader(np.frombuffer(grid, np.uint8), shape, most).read()
     except (struct.error, IndexError, OverflowError, ValueError, zlib.error) as error:
         if isinstance(error, VolumeError):
             raise
@@ -317,8 +319,8 @@ def _chosen(grids: Sequence[_Grid], name: str, index: int) -> _Grid:
 class _Reader:
     """Reads the active voxels of a grid."""
 
-    def __init__(self, data: Any, shape: Layout) -> None:
-        self.data, self.shape = data, shape
+    def __init__(self, data: Any, shape: Layout, most: int) -> None:
+        self.data, self.shape, self.most = data, shape, most
         self.found: list[tuple[Any, Any]] = []
 
     def number(self, place: int, kind: str) -> int:
@@ -364,6 +366,10 @@ class _Reader:
         owner, number = np.nonzero(masks[1])
         offsets = self.rows(places[owner] + table + number * entry, 0, 8).copy().view("<i8")[:, 0]
         tiles, at = np.nonzero(masks[0] & ~masks[1])
+        if len(tiles) * span**3 > self.most:
+            raise OutOfMemory(
+                f"no memory for {len(tiles)} active blocks of {span}^3 voxels: there is room for {self.most} voxels"
+            )
         if len(tiles):
             values = self.rows(places[tiles] + table + at * entry, 0, self.shape.bytes).copy().view(self.shape.dtype)
             box = np.stack(np.meshgrid(*[np.arange(span)] * 3, indexing="ij"), -1).reshape(-1, 3)

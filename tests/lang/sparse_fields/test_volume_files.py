@@ -11,7 +11,7 @@ import pytest
 
 import weft as ti
 from weft.lang.sparse_fields.nanovdb import VolumeError, packed, unpacked
-from weft.lang.sparse_fields.nanovdb_format import layout_of
+from weft.lang.sparse_fields.nanovdb_format import GRID, layout_of
 from weft.runtime.errors import OutOfMemory
 
 HEAD = 16 + 176  # bytes before the name of the only grid of a file
@@ -101,6 +101,26 @@ def test_a_node_that_is_too_small_keeps_what_it_has(tmp_path: Any) -> None:
     with pytest.raises(OutOfMemory, match=r"no memory for 3 cells of 'x.hash': its pool has 2 cells"):
         x.from_nanovdb(path)
     assert (x[9, 9, 9], x[0, 0, 0], len(x.active()[0])) == (5, 0, 512)
+
+
+def test_blocks_for_which_there_is_no_room(tmp_path: Any) -> None:
+    """A few bytes say that blocks of 128^3 voxels are active: they are counted before a list of them is made."""
+    data = bytearray(one(1))
+    shape = layout_of(np.float32, 1)
+    grid = HEAD + 1
+    root = grid + GRID + int.from_bytes(data[grid + GRID + 24 : grid + GRID + 32], "little")
+    upper = root + shape.root[1] + shape.tile
+    data[grid + 8 : grid + 16] = b"\xff" * 8  # no checksums
+    data[upper + 32 : upper + 32 + 4096] = b"\xff" * 4096
+    with pytest.raises(OutOfMemory, match=r"no memory for 32767 active blocks of 128\^3 voxels"):
+        unpacked(bytes(data))
+    data[upper + 33 : upper + 32 + 4096] = bytes(4095)
+    (tmp_path / "x.nvdb").write_bytes(data)
+    x = ti.field(ti.f32)
+    ti.root.hash(ti.ijk, 4).dense(ti.ijk, 8).place(x)
+    with pytest.raises(OutOfMemory, match="there is room for"):
+        x.from_nanovdb(tmp_path / "x.nvdb")
+    assert not len(x.active()[0])
 
 
 # ---- checksums -------------------------------------------------------------------------------------------------------
