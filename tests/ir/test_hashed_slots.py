@@ -189,6 +189,43 @@ def test_where_the_last_cell_is_remembered(stride: int, traits: Traits, remember
     assert isinstance(found.parent, If) == remembers
 
 
+HERE = f"%far = const {EDGE} : i32\n%u = binary raw_div %far, %4 : i32\n%w = binary raw_div %far, %8 : i32\n"
+HERE += "%x0 = field_ptr @x[%0, %0] : *i32\n%x1 = field_ptr @x[%0, %0], activates=false : *i32\n"
+HERE += "%y = field_ptr @y[%1, %1] : *i32\n%s = field_ptr @sum[] : *i32\n"
+READ = "%b = load %x0 : i32\n%o = atomic add %s, %b\n"
+CHANGES = {
+    "a store to another field": "store %y, %3\nstore %x1, %9",
+    "an atomic op on another field": "%k = atomic add %y, %3\nstore %x1, %9",
+    "an activation": "activate @H0[%u, %w]\nstore %x1, %9",
+    "a deactivation": "deactivate @H0[%u, %w]",
+}
+
+
+@pytest.mark.parametrize("repeated", every(2, [True, False]))
+@pytest.mark.parametrize("change", CHANGES)
+def test_ops_that_change_cells(change: str, repeated: bool) -> None:
+    """Equal reads before and after them are two searches, also in a loop, which the first one does not leave."""
+    between = READ + CHANGES[change]
+    if repeated:
+        between = f"for %0, %3, %1 (%r: i32) {{\n{between}\n}}"
+    after = READ.replace("%b", "%c").replace("%o", "%l") if not repeated else ""
+    for start in ("", "store %x0, %7\n"):
+        compare(trees(), [(HERE + start, ""), (HERE + between + "\n" + after, "")], QUICK)
+
+
+def test_functions_change_cells() -> None:
+    """A call may change any. In a function, other iterations may do so between any two ops."""
+
+    def changed(body: str, called: bool) -> set[str]:
+        kernel = kernel_of(trees(), body)
+        kernel.called = called
+        return {node.name for node in hashed_slots.changed_nodes(kernel, list(kernel.walk()))}
+
+    assert changed("invoke function=f, [] : void", called=False) == {"H0", "H1"}
+    assert changed(HERE + READ, called=False) == set()
+    assert changed(HERE + READ, called=True) == {"H0", "H1"}
+
+
 WEAKER: dict[str, tuple[str, Any, Callable[[], None]]] = {
     "that no cell is made": ("changed_nodes", lambda *_: set(), test_a_read_sees_what_the_iteration_has_made),
     "which cell it is": ("_is_step", lambda build, *_: build.add(Const(True, type=u1)), lambda: test_values("corners")),
