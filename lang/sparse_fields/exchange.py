@@ -55,12 +55,13 @@ def to_nanovdb(x: Any, path: Any, name: str, voxel_size: float, origin: Sequence
 
 def _room(x: Any) -> int:
     """How many elements of a field can be active at once."""
-    elements = prod(x.shape)
+    elements: int = prod(x.shape)
     if x.describe().node is None:
         return elements
     nodes = x.snode.tree.layout.nodes
     pools = [nodes[node] for node in x.snode.node.path() if node in nodes and node.has_pool and node.kind != "dynamic"]
-    return min([elements, *((pool.capacity - 1) * (elements // prod(pool.table.shape)) for pool in pools)])
+    room: list[int] = [(pool.capacity - 1) * (elements // prod(pool.table.shape)) for pool in pools]
+    return min([elements, *room])
 
 
 def from_nanovdb(x: Any, path: Any, name: str, index: int) -> None:
