@@ -70,11 +70,18 @@ def gradient(name: str) -> tuple[float, float]:
     inside = [0.0]  # a gradient may need another kernel
 
     def timed(
-        program: Any, function: Any, arguments: Any, parameters: Any, results: Any, mode: str = "", *rest: Any
+        program: Any,
+        function: Any,
+        arguments: Any,
+        parameters: Any,
+        results: Any,
+        mode: str = "",
+        *rest: Any,
+        **options: Any,
     ) -> Any:
         began, around = time.thread_time(), inside[0]
         inside[0] = 0.0
-        made = compile_instance(program, function, arguments, parameters, results, mode, *rest)
+        made = compile_instance(program, function, arguments, parameters, results, mode, *rest, **options)
         took = time.thread_time() - began
         spent[mode] = spent.get(mode, 0.0) + took - inside[0]
         inside[0] = around + took
