@@ -75,23 +75,24 @@ def derived_fields(of: Any, mode: str) -> list[tuple[str, Any]]:
     if of.role in kinds:
         kinds = kinds[kinds.index(of.role) + 1 :]
     full = [kind for kind in kinds if is_full(mode, kind)]
-    if any(lacks(of, kind) for kind in full):
-        raise Lacking(of, mode)
+    lacking = [kind for kind in full if lacks(of, kind)]
+    if lacking:
+        raise Lacking(of, lacking, mode)
     found = [(kind, derived(of, kind) if kind in full else of.companions.get(kind)) for kind in kinds]
     return [(kind, one) for kind, one in found if one is not None]
 
 
 class Lacking(BaseException):
-    """A kernel in this mode needs companions of the fields of a sparse tree. While it is translated, the layout of the
-    tree must not change. (It is no error, so no code that handles errors catches it.)"""
+    """A kernel in this mode needs companions of the fields of a sparse tree, and of this one these `kinds`. While it is
+    translated, the layout of the tree must not change. (It is no error, so no code that handles errors catches it.)"""
 
-    def __init__(self, of: Any, mode: str) -> None:
-        super().__init__(of, mode)
-        self.of, self.mode = of, mode
+    def __init__(self, of: Any, kinds: Sequence[str], mode: str) -> None:
+        super().__init__(of, kinds, mode)
+        self.of, self.kinds, self.mode = of, kinds, mode
 
     def supply(self) -> None:
         """Make the companions."""
-        grow(self.of.describe().tree, kinds_of(self.mode), self.mode)
+        grow(self.of, self.kinds, kinds_of(self.mode), self.mode)
 
 
 def lacks(of: Any, kind: str) -> bool:
@@ -102,9 +103,11 @@ def lacks(of: Any, kind: str) -> bool:
     return kind not in (slot.whole or slot).made
 
 
-def grow(tree: FieldTree, paths: Sequence[str], mode: str = "") -> None:
-    """Make the companions at these paths, of all sparse fields of floats of a tree that lack them. They lie in the
-    cells of the fields. A part of the `mode` may use only what the program made."""
+def grow(lacking: Any, kinds: Sequence[str], paths: Sequence[str], mode: str = "") -> None:
+    """Make companions in the tree of a sparse field: its own of these kinds, and at these paths those of all sparse
+    fields of floats that the program made. They lie in the cells of the fields. A part of the `mode` may use only what
+    the program made."""
+    tree = lacking.describe().tree
     whole = [with_siblings(one) for one in list(tree.fields.values())]
     owners = {one._slots[0]: one for one in whole if not one.role and one.dtype.is_float}
 
@@ -117,6 +120,9 @@ def grow(tree: FieldTree, paths: Sequence[str], mode: str = "") -> None:
                     of = None if of is None else _known(of, step)
                 if of is not None and _known(of, kind) is None and _is_inside(of, tree):
                     _place_beside(of, kind, tree)
+        for kind in kinds:  # the field may be a gradient or a dual itself, whose field nobody has any more
+            if lacks(lacking, kind):
+                _place_beside(with_siblings(lacking), kind, tree)
 
     tree.grow(add)
 
@@ -213,7 +219,7 @@ def _made(keeper: Any, kind: str, of: Any, make: Any) -> Any:
     in its cells."""
     if lacks(of, kind):
         path = path_of(of)
-        grow(of.describe().tree, [f"{path}.{kind}" if path else kind])
+        grow(of, [kind], [f"{path}.{kind}" if path else kind])
     with of.describe().tree.program.lock:
         if kind not in keeper.made:
             made = make(f"{of.name}.{kind}" if of.name else "")

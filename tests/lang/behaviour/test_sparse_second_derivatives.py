@@ -348,3 +348,32 @@ def test_a_dropped_field_grows_too(ti):
 
     assert ti.ad.hvp(total, first, loss)(np.ones(4)).tolist() == [0, 0, 12, 0]
     assert first[2] == 2.0
+
+
+def test_kernels_that_read_gradients_and_duals(ti):
+    """A gradient has a dual like other fields, and a dual a gradient, also when the field that has it is gone."""
+    x = ti.Vector.field(2, ti.f64, needs_grad=True, needs_dual=True)
+    w, loss = ti.field(ti.f64, ()), ti.field(ti.f64, ())
+    ti.root.pointer(ti.i, 4).place(x)
+    x[1], x.dual[1], w[None] = [2.0, 1.0], [5.0, 1.0], 2.0
+    grad, second = x.grad, x.dual.get_scalar_field(1)
+
+    @ti.kernel
+    def product():
+        for i in x:
+            loss[None] += x[i][0] ** 2 * second[i]
+
+    @ti.kernel
+    def square():
+        for i in grad:
+            loss[None] += grad[i][0] ** 2 * w[None] ** 3
+
+    ones = np.ones((4, 2))
+    assert ti.ad.grad(product, x, loss)()[1].tolist() == [4, 0]
+    x = product = None
+    gc.collect()
+    grad[1] = [3.0, 1.0]
+    loss.fill(0)
+    assert ti.ad.jvp(square, [w, grad], loss)([1.0, ones]) == (72, 108 + 48)
+    loss.fill(0)
+    assert ti.ad.hvp(square, w, loss)(1.0) == 108
