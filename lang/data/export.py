@@ -21,7 +21,9 @@ class Lender:
 
     `numpy.asarray` and similar functions return a view of CPU memory and a copy of GPU memory."""
 
-    _lent: Any = None  # keeps the lent memory alive as long as this object, which borrowers refer to
+    # keeps the lent memory alive as long as this object, which borrowers refer to: the latest one, and what was before
+    _lent: tuple[Any, Any] | None = None
+    lends = False  # whether other libraries may have arrays that share its memory
 
     def _lend(self) -> Any:
         """The elements, axis by axis, as a numpy array or a window onto GPU memory. Raises BufferError if they do not
@@ -59,7 +61,9 @@ class Lender:
             where = "the CPU" if isinstance(cells, np.ndarray) else "a GPU"
             raise AttributeError(f"{name}: the memory belongs to {where}")
         self._mark()  # writes of the borrower are not observed
-        self._lent = cells
+        self.lends = True
+        if self._lent is None or self._lent[0] is not cells:
+            self._lent = cells, self._lent
         return getattr(cells, name)
 
     @property
@@ -85,6 +89,7 @@ class Lender:
         result = self._copied() if view is None else view
         if view is not None:
             self._mark()
+            self.lends = True
         return result if dtype is None else result.astype(dtype, copy=False)
 
     def __dlpack__(self, **keywords: Any) -> Any:
@@ -92,6 +97,7 @@ class Lender:
         far."""
         cells = self._lend()
         self._mark()
+        self.lends = True
         if not isinstance(cells, np.ndarray):
             return import_module("weft.runtime.dlpack").export(cells, **keywords)
         if keywords.get("stream") is not None:

@@ -7,6 +7,7 @@ one tree until its first use; then `root` starts another. The first use of a tre
 from __future__ import annotations
 
 import sys
+import warnings
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -212,6 +213,13 @@ class FieldTree:
             self._shadows, self._reserved = {}, []
             self._layout = self._laid()
             for reader in self.readers:
+                if reader.lends:
+                    reader.lends = False
+                    warnings.warn(
+                        f"{reader._label()} lies in other memory now, because its tree has grown for a derivative: "
+                        "arrays of other libraries that shared its memory do not share it any more",
+                        stacklevel=2,
+                    )
                 reader.forget()
             if found is not None:
                 SPARSE.put_contents(self, found)

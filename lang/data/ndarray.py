@@ -159,8 +159,8 @@ class Ndarray(Recorded, ArrayOperators, Marked, Lender):
     _lend = _window = array
 
     def forget(self) -> None:
-        """End, because the tree of the field that this is a view of was destroyed."""
-        self.end("the SNode tree of its field was destroyed")
+        """End, because the memory of the field that this is a view of is gone."""
+        self.end("the SNode tree of its field was destroyed, or has grown for a derivative")
 
     def end_with_base(self) -> None:
         """Let a view end with the field that it is a view of, also as a view of a view."""

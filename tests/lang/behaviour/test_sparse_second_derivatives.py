@@ -1,12 +1,14 @@
 """Derivatives of sparse fields that were made without gradients and duals, and second derivatives, on every arch."""
 
 import gc
+import weakref
 
 import numpy as np
 import pytest
 
 from tests.sampling import every
 from weft.ir.errors import WeftError
+from weft.lang.data.field_tree import FieldError
 from weft.lang.errors import ArgumentError
 from weft.lang.program.init import program
 
@@ -377,3 +379,31 @@ def test_kernels_that_read_gradients_and_duals(ti):
     assert ti.ad.jvp(square, [w, grad], loss)([1.0, ones]) == (72, 108 + 48)
     loss.fill(0)
     assert ti.ad.hvp(square, w, loss)(1.0) == 108
+
+
+def test_arrays_that_shared_memory_with_a_tree_that_grew(ti):
+    """They keep the old memory, also after the field has lent the new one. A warning tells of them."""
+    x, dense, loss = ti.field(ti.f64), ti.field(ti.f64, name="dense"), ti.field(ti.f64, ())
+    ti.root.pointer(ti.i, 4).place(x)
+    ti.root.dense(ti.i, 8).place(dense)
+    if not isinstance(dense._window(), np.ndarray):
+        pytest.skip("numpy does not share this memory")
+    x[1] = 2.0
+    shared, part = np.asarray(dense), dense[1:3]
+    shared[:] = 3.0
+    before = weakref.ref(shared.base._lent[0])
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i] ** 2 * dense[i]
+
+    with pytest.warns(UserWarning, match="field 'dense' lies in other memory now"):
+        assert ti.ad.grad(total, x, loss)()[1] == 12
+    again = np.asarray(dense)
+    gc.collect()
+    assert before() is not None  # the memory of `shared`
+    again[:] = 5.0
+    assert (shared[1], dense[1]) == (3, 5)
+    with pytest.raises(FieldError, match="has grown for a derivative"):
+        part[0] = 1.0
