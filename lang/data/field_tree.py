@@ -204,7 +204,8 @@ class FieldTree:
 
     def grow(self, add: Callable[[], None]) -> None:
         """Add places to a sparse tree whose layout is computed, by `add`. Elements keep their values, and cells stay
-        active. Their memory is another one then, and kernels are compiled anew."""
+        active. Their memory is another one then, and kernels are compiled anew. If an error occurs meanwhile, the tree
+        is destroyed."""
         with compiling, self.program.lock:
             found = SPARSE.contents(self) if self.in_use else None
             add()
@@ -221,8 +222,12 @@ class FieldTree:
                         stacklevel=2,
                     )
                 reader.forget()
-            if found is not None:
-                SPARSE.put_contents(self, found)
+            try:
+                if found is not None:
+                    SPARSE.put_contents(self, found)
+            except BaseException:  # there may be too little memory
+                self.end("its elements were lost when its SNode tree grew for a derivative, and an error stopped that")
+                raise
 
     def destroy(self) -> None:
         """Free the memory. Every later use of its fields raises FieldError, and so does destroying it again."""

@@ -9,8 +9,10 @@ import pytest
 from tests.sampling import every
 from weft.ir.errors import WeftError
 from weft.lang.data.field_tree import FieldError
+from weft.lang.data.sparse_access import SPARSE
 from weft.lang.errors import ArgumentError
 from weft.lang.program.init import program
+from weft.runtime.errors import OutOfMemory
 
 N = 16
 PLACES = (3, 9)
@@ -407,3 +409,24 @@ def test_arrays_that_shared_memory_with_a_tree_that_grew(ti):
     assert (shared[1], dense[1]) == (3, 5)
     with pytest.raises(FieldError, match="has grown for a derivative"):
         part[0] = 1.0
+
+
+def test_a_tree_that_cannot_grow_is_destroyed(ti, monkeypatch):
+    """Its elements are lost, which later uses tell."""
+    x, loss = ti.field(ti.f64), ti.field(ti.f64, ())
+    ti.root.pointer(ti.i, 4).place(x)
+    x[1] = 2.0
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    def fail(*_):
+        raise OutOfMemory("too little")
+
+    monkeypatch.setattr(SPARSE, "put_contents", fail)
+    with pytest.raises(OutOfMemory, match="too little"):
+        ti.ad.grad(total, x, loss)()
+    with pytest.raises(FieldError, match="its elements were lost when its SNode tree grew"):
+        x[1]
