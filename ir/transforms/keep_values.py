@@ -12,7 +12,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.core import BlockArg, Builder, Op, Value
 from weft.ir.mapping.cost import price
 from weft.ir.passes import pass_
-from weft.ir.tasks import synchronizes, touched_spaces
+from weft.ir.tasks import touched_spaces
 from weft.ir.types import Prim, i32, pointer, tensor
 
 __all__ = ["keep_values"]
@@ -94,7 +94,7 @@ def _size(loop: Loop) -> int:
 
 def _runs_through(loop: Loop) -> bool:
     """Whether each iteration executes all ops of the body."""
-    return not loop.all_of(ops.Continue, ops.Return) and not synchronizes(loop)
+    return not loop.all_of(ops.Continue)  # (`return` is not possible in a parallel loop)
 
 
 def _written(kernel: ops.Kernel, between: list[Op]) -> set[Hashable] | None:
@@ -155,9 +155,7 @@ class _Pair:
         """What a value is computed from."""
         if isinstance(value, BlockArg) and value in loop.body.args:
             return "index", loop.body.args.index(value)
-        if not isinstance(value, Op) or not value.within(loop) or value.region_names:
-            return value
-        if not value.pure and not self._stays(value):
+        if not isinstance(value, Op) or not value.within(loop) or not (value.pure or self._stays(value)):
             return value
         attributes = tuple((name, repr(getattr(value, name))) for name in value.attribute_names)
         operands = tuple(self.number(operand, loop) for operand in value.operands)

@@ -295,3 +295,42 @@ def test_a_softmax(dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_allclose(y.to_numpy(), wanted, rtol=1e-5 if dtype is ti.f32 else 1e-12)
     assert "kept" in str(softmax.last.tasks)
     ti.reset()
+
+
+def test_functions_that_write_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a real function writes, directly or in another one, the second loop computes from anew."""
+    monkeypatch.setattr(pass_file, "_LEAST", 100)
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
+    x, y, z = (ti.field(ti.f64, 100) for _ in range(3))
+
+    @ti.real_func
+    def write_x(i: ti.i32):
+        x[i] = 2.0
+
+    @ti.real_func
+    def through(i: ti.i32):
+        write_x(i + 1)
+
+    @ti.real_func
+    def write_z(i: ti.i32):
+        z[i] = 2.0
+
+    @ti.kernel
+    def run(way: ti.template()):
+        total = 0.0
+        for i in x:
+            total += ti.exp(x[i])
+        way(7)
+        for i in x:
+            y[i] = ti.exp(x[i]) / total
+
+    for way, changed in ((write_x, 7), (through, 8), (write_z, None)):
+        values = np.linspace(-1, 1, 100)
+        x.from_numpy(values)
+        run(way)
+        total = np.exp(values).sum()
+        if changed is not None:
+            values[changed] = 2
+        np.testing.assert_allclose(y.to_numpy(), np.exp(values) / total, rtol=1e-12)
+        assert ("%kept" in str(run.last.tasks)) is (changed is None)
+    ti.reset()
