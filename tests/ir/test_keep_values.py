@@ -132,6 +132,12 @@ CASES: dict[str, tuple[str, str, str, int]] = {
         0,
     ),
     "the second loop may end early": (FIRST, "", "%c = binary lt %i, %1 : u1\nif %c then { continue }\n" + LAST, 1),
+    "another type": (
+        "%f1 = cast %i : f32\n%h1 = unary exp %f1 : f32\n%e1 = cast %h1 : f64\n%s = atomic add %total, %e1 : f64",
+        "",
+        "%f2 = cast %i : f64\n%e2 = unary exp %f2 : f64\n%q = field_ptr @y[%i]\nstore %q, %e2",
+        0,
+    ),
     "in a branch of the first loop": (
         "%c = binary lt %i, %1 : u1\nif %c then { " + FIRST + " }",
         "",
@@ -333,4 +339,39 @@ def test_functions_that_write_between(monkeypatch: pytest.MonkeyPatch) -> None:
             values[changed] = 2
         np.testing.assert_allclose(y.to_numpy(), np.exp(values) / total, rtol=1e-12)
         assert ("%kept" in str(run.last.tasks)) is (changed is None)
+    ti.reset()
+
+
+def test_loops_over_active_cells_do_not_compute_all_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later loop over the whole box needs the values of inactive cells, too."""
+    monkeypatch.setattr(pass_file, "_LEAST", 10)
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
+    x, y, z = ti.field(ti.f64), ti.field(ti.f64, 60), ti.field(ti.f64, 20)
+    cells = ti.root.bitmasked(ti.i, 20)
+    cells.bitmasked(ti.i, 3).place(x)
+
+    @ti.kernel
+    def by_elements():
+        total = 0.0
+        for i in x:
+            total += ti.exp(x[i])
+        for i in range(60):
+            y[i] = ti.exp(x[i]) / total
+
+    @ti.kernel
+    def by_cells():
+        total = 0.0
+        for i in cells:
+            total += ti.exp(y[i])
+        for i in range(20):
+            z[i] = ti.exp(y[i]) / total
+
+    for i in range(0, 60, 4):
+        x[i] = i / 60
+    by_elements()
+    wanted = np.exp(np.where(np.arange(60) % 4 == 0, np.arange(60) / 60, 0))
+    np.testing.assert_allclose(y.to_numpy(), wanted / wanted[::4].sum(), rtol=1e-12)
+    by_cells()
+    visited = np.exp(y.to_numpy()[sorted({i // 3 for i in range(0, 60, 4)})]).sum()
+    np.testing.assert_allclose(z.to_numpy(), np.exp(y.to_numpy()[:20]) / visited, rtol=1e-12)
     ti.reset()
