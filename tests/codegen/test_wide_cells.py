@@ -157,3 +157,27 @@ def test_tiles_need_the_masks_of_avx512(level: str, tiles: int) -> None:
         kernel()
         found += "in tiles" in str(kernel.last.facts)
     assert found == tiles
+
+
+def test_rows_of_locals_do_not_move_as_tiles() -> None:
+    """Each lane has a local of its own, whose rows are in other places than those of one local."""
+    x, y, odd = ti.field(ti.f32, (24, 12)), ti.field(ti.f32, 24), ti.field(ti.i32, 24)
+
+    @ti.kernel
+    def step():
+        ti.loop_config(simd=8)
+        for i in range(21):
+            rows = ti.Matrix.zero(ti.f32, 24, 12)
+            for k in range(3):
+                rows[i, k] = x[i, k]
+                rows[i, 4] = x[i, k + 1] + rows[i, 5]
+                rows[i, 6] = rows[i, 4] * 2.0 + rows[i, k]
+            y[i] = rows[i, 0] + rows[i, 4] + rows[i, 6] + rows[i + odd[i], 2]
+
+    values = np.random.default_rng(1).integers(-9, 9, (24, 12)).astype("f4")
+    x.from_numpy(values)
+    odd.from_numpy(np.arange(24, dtype="i4") % 2)
+    step()
+    wanted = values[:, 0] + 3 * values[:, 3] + values[:, 2] + np.where(np.arange(24) % 2, 0, values[:, 2])
+    wanted[21:] = 0
+    np.testing.assert_array_equal(y.to_numpy(), wanted)
