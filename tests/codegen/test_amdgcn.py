@@ -266,7 +266,7 @@ def test_demos(name: str, compiling: Callable[..., Recorder]) -> None:
     """Each kernel compiles, or what is missing is AMD's math library."""
     compiling()
     found = list[str]()
-    token = ON_COMPILED.set(lambda recipe: found.append(said(Stages(recipe, "amdgcn"))))
+    token = ON_COMPILED.set(lambda instance: found.append(said(Stages(instance.recipe, "amdgcn"))))
     try:
         importlib.import_module(f"weft.demos.{name}").build(**LEARNING.get(name, {}))(0)
     finally:
