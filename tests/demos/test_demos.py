@@ -94,7 +94,7 @@ def test_summaries_say_what_a_demo_is(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_the_gallery_shows_every_demo() -> None:
-    """The page has each demo's sentence, command and picture; pictures are small."""
+    """The page has each demo's sentence, command, picture and film; the files are small."""
     docs = Path(runner.__file__).parent.parent / "docs"
     page = (docs / "gallery.md").read_text(encoding="utf-8")
     for name in runner.NAMES:
@@ -102,9 +102,10 @@ def test_the_gallery_shows_every_demo() -> None:
         assert f"}} {title}\n" in page
         assert text[1:] in page
         assert f" ms - `weft demo {name}`\n" in page
-    pictures = sorted((docs / "pictures" / "gallery").iterdir())
-    assert [picture.stem for picture in pictures] == sorted(runner.NAMES)
-    assert all(picture.stat().st_size < 60_000 for picture in pictures)
+    for suffix, limit in ((".jpg", 60_000), (".webp", 400_000)):
+        files = sorted((docs / "pictures" / "gallery").glob(f"*{suffix}"))
+        assert [file.stem for file in files] == sorted(runner.NAMES)
+        assert all(file.stat().st_size < limit for file in files)
     assert f"{len(runner.NAMES)} demos" in (docs.parent / "README.md").read_text(encoding="utf-8")
 
 
