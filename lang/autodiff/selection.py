@@ -21,7 +21,17 @@ from weft.lang.data.struct_field import StructField
 from weft.lang.errors import ArgumentError
 from weft.lang.values.matrix import Matrix
 
-__all__ = ["Call", "Made", "Number", "Selection", "direction_of", "is_memory", "numbers_of", "shape_of_memory"]
+__all__ = [
+    "Call",
+    "Made",
+    "Number",
+    "Selection",
+    "check_reverse",
+    "direction_of",
+    "is_memory",
+    "numbers_of",
+    "shape_of_memory",
+]
 
 
 @dataclass(frozen=True)
@@ -134,6 +144,15 @@ def check_memory(value: Any, what: str) -> None:
     if not value.dtype.is_float:
         raise TypeMismatch(f"{what} must have floats: {called(value)} is of {value.dtype}, which has no derivative")
     derived(value, "grad")
+
+
+def check_reverse(value: Any) -> None:
+    """Raise TypeMismatch if reverse mode cannot differentiate by it: what kernels read of gradients are data there."""
+    if getattr(value, "role", "") == "grad":
+        raise TypeMismatch(
+            f"reverse mode does not differentiate by {called(value)}, which is the gradient of a field itself: "
+            "copy it to a field of its own, or use ti.ad.jvp"
+        )
 
 
 def shape_of_memory(value: Any) -> tuple[int, ...]:

@@ -154,6 +154,8 @@ def test_refusals(ti):
         grad(energy, n, loss)
     with refused(TypeMismatch, match="wrt must be a field, an ndarray or the name of a parameter"):
         grad(energy, None, loss)
+    with refused(TypeMismatch, match="which is the gradient of a field itself"):
+        grad(energy, ti.field(ti.f64, 2, needs_grad=True).grad, loss)(1.0, 1)
     with refused(ArgumentError, match="wrt is empty"):
         grad(energy, [], loss)
     with refused(ArgumentError, match="a kernel, or a function that launches kernels"):
