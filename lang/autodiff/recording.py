@@ -38,7 +38,7 @@ from weft.lang.autodiff.nesting import (
 )
 from weft.lang.autodiff.propagation import Again, Propagation, carries_floats, float_results, owners_of
 from weft.lang.autodiff.recorder import Recorder
-from weft.lang.autodiff.selection import Number, check_reverse
+from weft.lang.autodiff.selection import Number, reversible
 from weft.lang.autodiff.variables import clear_element, hand_on, numbers_in, places_of, put_numbers
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.calls.gradient_warnings import warn_at
@@ -295,8 +295,7 @@ class Recording(Recorder):
     def choose(self, variable: Any) -> None:
         """Note what is differentiated by, before the function runs."""
         if not isinstance(variable, Number):
-            check_reverse(variable)
-            self.meet(variable)
+            self.meet(reversible(variable))
             self._places[memory_of(variable).key] = places_of(variable)
 
     def meet(self, memory: Any) -> None:

@@ -26,10 +26,10 @@ __all__ = [
     "Made",
     "Number",
     "Selection",
-    "check_reverse",
     "direction_of",
     "is_memory",
     "numbers_of",
+    "reversible",
     "shape_of_memory",
 ]
 
@@ -146,13 +146,14 @@ def check_memory(value: Any, what: str) -> None:
     derived(value, "grad")
 
 
-def check_reverse(value: Any) -> None:
-    """Raise TypeMismatch if reverse mode cannot differentiate by it: what kernels read of gradients are data there."""
+def reversible(value: Any) -> Any:
+    """The variable itself. Raises TypeMismatch if reverse mode cannot differentiate by it: it is a gradient."""
     if getattr(value, "role", "") == "grad":
         raise TypeMismatch(
             f"reverse mode does not differentiate by {called(value)}, which is the gradient of a field itself: "
             "copy it to a field of its own, or use ti.ad.jvp"
         )
+    return value
 
 
 def shape_of_memory(value: Any) -> tuple[int, ...]:
