@@ -16,9 +16,10 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from tests.bench import report
 HERE = Path(__file__).parent
 PEERS = ("cpp", "numba", "warp", "taichi")
 ARRAYS = ("jax", "torch")  # peers that only have programs with derivatives: measured if they are named
+Key = TypeVar("Key", bound=Hashable)
 _SLOW = 1000.0  # milliseconds of a step that two rounds are enough for
 ELSEWHERE = ("numba", "warp", "taichi", *ARRAYS)  # installed beside the interpreter of --peer-python
 
@@ -34,10 +36,11 @@ ELSEWHERE = ("numba", "warp", "taichi", *ARRAYS)  # installed beside the interpr
 class Worker:
     """A process that runs the programs of one peer."""
 
-    def __init__(self, name: str, python: str, threads: int = 0) -> None:
-        """`name`: a peer, or one of `report.LEVELS`: Weft for that instruction set."""
+    def __init__(self, name: str, python: str, threads: int = 0, level: str = "") -> None:
+        """`name`: a peer, or one of `report.LEVELS`: Weft for that instruction set. `level`: the one that a peer that
+        can is compiled for."""
         self.name = name
-        program, features = ("weft", name) if name in report.LEVELS else (name, "")
+        program, features = ("weft", name) if name in report.LEVELS else (name, level)
         self.said = tempfile.TemporaryFile()  # noqa: SIM115 - for as long as the process
         self.process = subprocess.Popen(
             [python, str(HERE / "worker.py"), program, str(threads)],
@@ -88,21 +91,28 @@ class Measured:
 
 def measure(name: str, workers: list[Worker], rounds: int, seconds: float) -> dict[str, Measured]:
     """One program with all peers, in turn."""
-    found = {worker.name: Measured(absent=worker.absent) for worker in workers}
-    for worker in workers:
-        mine = found[worker.name]
+    return measure_each(name, {worker.name: worker for worker in workers}, rounds, seconds, reference="weft")
+
+
+def measure_each(
+    name: str, workers: Mapping[Key, Worker], rounds: int, seconds: float, reference: Key
+) -> dict[Key, Measured]:
+    """One program with all workers, in turn. The results are compared with those of `reference`."""
+    found = {key: Measured(absent=worker.absent) for key, worker in workers.items()}
+    for key, worker in workers.items():
+        mine = found[key]
         if not mine.absent:
             answer = worker.ask(f"make {name}")
             mine.absent, mine.first = answer.get("absent", ""), answer.get("first", 0.0)
             mine.sample = answer.get("sample", [])
     for number in range(rounds):
-        for worker in workers:
-            mine = found[worker.name]
+        for key, worker in workers.items():
+            mine = found[key]
             if not mine.absent and (number < 2 or mine.best < _SLOW):
                 answer = worker.ask(f"time {seconds}")
                 mine.absent = answer.get("absent", "")
                 mine.best = min(mine.best, answer.get("best", float("inf")))
-    wanted = found["weft"].sample
+    wanted = found[reference].sample
     for mine in found.values():
         mine.apart = different(mine.sample, wanted) if wanted and not mine.absent else 0.0
     return found

@@ -15,7 +15,9 @@ import inputs
 import numpy as np
 from inputs import CALLS, Program, sample
 
-FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp", "-shared", "-fPIC")
+LEVEL = os.environ.get("WEFT_CPU_FEATURES", "")  # the instruction set that Weft is measured with, such as "v3"
+MARCH = f"-march=x86-64-{LEVEL}" if LEVEL else "-march=native"
+FLAGS = ("-O3", MARCH, "-ffast-math", "-fopenmp", "-shared", "-fPIC")
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from time import perf_counter
 import pytest
 
 import weft as ti
-from tests.bench import checkpoints, compile_ratios, demo_frames, matrix_product, report, sparse_cells, topology
+from tests.bench import checkpoints, compile_ratios, demo_frames, levels, matrix_product, report, sparse_cells, topology
 from tests.bench.__main__ import Measured, Worker, different, measure
 from weft.codegen.llvm.instruction_sets import levels_here
 
@@ -170,6 +170,20 @@ def test_topology() -> None:
     found = topology.measured(ti, "cpu", 2000)
     assert all(milliseconds > 0 for milliseconds in found.values())
     assert topology.table({"weft": found}).count("\n") == len(found)
+
+
+def test_instruction_sets_are_compared() -> None:
+    ways = [("weft", "v2", 1), ("weft", "v4", 1)]
+    found = levels.measured(["loop_1024"], ways, rounds=1, seconds=0.01)["loop_1024"]
+    assert (found[ways[0]].absent == "") == ("x86-64-v2" in levels_here())
+    assert (found[ways[1]].absent == "") == ("x86-64-v4" in levels_here())
+    ways = [("weft", "v3", 1), ("cpp", "v3", 1), ("weft", "v4", 0), ("cpp", "v4", 0)]
+    row = dict(
+        zip(ways, [Measured(best=1.0), Measured(best=2.0), Measured(best=3.0), Measured(absent="no")], strict=True)
+    )
+    lines = levels.table({"loop_1024": row}, ways).splitlines()
+    assert lines[0] == "| program | AVX2, one core | AVX-512, all cores |"
+    assert lines[2] == "| `loop_1024` | 1 (0.50) | 3 |"
 
 
 @pytest.mark.skipif("x86-64-v3" not in levels_here(), reason="needs AVX2")
