@@ -214,7 +214,8 @@ def test_a_loop_over_a_field_in_the_order_of_its_memory(ti, program):
     @ti.kernel
     def over():
         for i, j in grid:
-            y[0] = y[0] * grid[i, j] + ti.atomic_add(one[None], grid[i, j])
+            y[0] *= grid[i, j]
+            y[0] += ti.atomic_add(one[None], grid[i, j])
 
     program.fill(START)
     at = np.linspace(0.5, 1, 6).reshape(2, 3)
