@@ -162,6 +162,7 @@ SLOW = {
     "lang/behaviour/test_fields.py::test_nested_blocks_of_extent_one": 3,
     "lang/behaviour/test_function_derivatives.py": 16,
     "lang/behaviour/test_function_memory.py": 2,
+    "lang/behaviour/test_growing_in_threads.py": 4,
     "lang/behaviour/test_hash_nodes.py": 4,
     "lang/behaviour/test_jacobians.py": 2,
     "lang/behaviour/test_kept_gradients.py": 2,

@@ -14,7 +14,7 @@ from weft.ir.errors import TypeMismatch
 from weft.lang.autodiff.variables import called, elements_of, numbers_in
 from weft.lang.calls.boxes import can_box
 from weft.lang.calls.matching import matched
-from weft.lang.data.derived import derived
+from weft.lang.data.derived import supply
 from weft.lang.data.field import Field
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_field import StructField
@@ -97,7 +97,8 @@ class Selection:
     """The variables that a derivative is taken by, as the user named them: one, or several. A field or ndarray stands
     for itself. A name or a position is that of a parameter."""
 
-    def __init__(self, function: Any, wrt: Any) -> None:
+    def __init__(self, function: Any, wrt: Any, mode: str = "vjp*") -> None:
+        self._mode = mode
         if not callable(function):
             raise ArgumentError(f"a kernel, or a function that launches kernels, was expected, not {function!r}")
         self.several = isinstance(wrt, (list, tuple))
@@ -106,14 +107,14 @@ class Selection:
             raise ArgumentError("wrt is empty: name a field, an ndarray or a parameter to differentiate by")
         for one in self._wanted:
             if not isinstance(one, (str, int)) or isinstance(one, bool):
-                check_memory(one, "wrt")
+                check_memory(one, "wrt", mode)
 
     def variables(self, call: Call) -> list[Any]:
         """The fields, ndarrays and Numbers of a call."""
         found = [call.argument(one) if isinstance(one, (str, int)) else one for one in self._wanted]
         for one in found:
             if not isinstance(one, Number):
-                check_memory(one, "wrt")
+                check_memory(one, "wrt", self._mode)
         return found
 
     def joined(self, values: Sequence[Any]) -> Any:
@@ -134,8 +135,8 @@ def is_memory(value: Any) -> bool:
     return isinstance(value, Field | Ndarray)
 
 
-def check_memory(value: Any, what: str) -> None:
-    """Raise TypeMismatch unless it is a field or ndarray of floats."""
+def check_memory(value: Any, what: str, mode: str = "vjp*") -> None:
+    """Raise TypeMismatch unless it is a field or ndarray of floats. It gets companions for derivatives in that mode."""
     if isinstance(value, StructField):
         members = ", ".join(f".{name}" for name in value.members)
         raise TypeMismatch(f"{what} must be a field of numbers, vectors or matrices: choose one of {members}")
@@ -143,7 +144,7 @@ def check_memory(value: Any, what: str) -> None:
         raise TypeMismatch(f"{what} must be a field, an ndarray or the name of a parameter, not {value!r}")
     if not value.dtype.is_float:
         raise TypeMismatch(f"{what} must have floats: {called(value)} is of {value.dtype}, which has no derivative")
-    derived(value, "grad")
+    supply(value, mode)
 
 
 def reversible(value: Any) -> Any:

@@ -182,7 +182,7 @@ def jvp(function: Callable[..., Any], wrt: Any, out: Any = None) -> Callable[...
     It uses forward mode, which costs about as much as the function. Fields need no `needs_dual`.
 
     Raises what `grad` raises."""
-    chosen, outputs = Selection(function, wrt), Outputs(out)
+    chosen, outputs = Selection(function, wrt, "jvp*"), Outputs(out)
 
     def value_and_derivative(direction: Any, *args: Any, **keywords: Any) -> Any:
         with alone("jvp", nests=True):
@@ -217,7 +217,7 @@ def hvp(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[..
     Hessian is stored, and the cost is a small multiple of that of the gradient.
 
     Raises what `grad` raises."""
-    chosen = Selection(function, wrt)
+    chosen = Selection(function, wrt, "vjp.jvp*")
     if loss is not None:
         _check_loss(loss)
 

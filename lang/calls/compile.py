@@ -56,16 +56,15 @@ class Instance:
     def __init__(
         self,
         run: Callable[[Sequence[int], Sequence[Any]], Any],
-        trees: Sequence[Any],
+        translation: Translation,
         parameters: Sequence[Parameter],
         arguments: Sequence[Argument],
         results: Sequence[Any],
-        captures: Captures,
     ) -> None:
         self.run: Any = run
-        self.results, self.captures = tuple(results), captures
-        self.trees = [weakref.ref(one) for one in trees]
-        self._grown = [one.grown for one in trees]
+        self.results, self.captures = tuple(results), Captures(translation.captures)
+        self.trees = [weakref.ref(one) for one in translation.trees]
+        self._grown = translation.grown
         self._addresses: list[int] | None = None
         own = arguments[len(arguments) - len(parameters) :]  # without the object of a method
         self._packs = [(k, p.pack) for k, (p, a) in enumerate(zip(parameters, own, strict=True)) if a.type is not None]
@@ -97,7 +96,7 @@ class Instance:
 
     def fits(self) -> bool:
         """Whether the layout of each field tree is the one that it was compiled for, see `FieldTree.grow`."""
-        for ref, grown in zip(self.trees, self._grown):
+        for ref, grown in zip(self.trees, self._grown, strict=True):
             tree = ref()
             if tree is not None and tree.grown != grown:
                 return False
@@ -146,11 +145,13 @@ class Instance:
 
     def memory(self) -> list[tuple[int, Any]]:
         """The address of each tree, and the object that owns the memory. Raises an error if a tree was destroyed."""
-        if not self.fits():
+        buffers = [_buffer(ref()) for ref in self.trees]
+        if not self.fits():  # (not before: another thread may let a tree grow)
             raise FieldDropped("a field that this launch uses lies in other memory now: make the launch anew")
         if self._addresses is None:
-            self._addresses = [_address(ref()) for ref in self.trees]
-        return [(address, _buffer(ref())) for address, ref in zip(self._addresses, self.trees)]
+            trees = [tree for ref in self.trees if (tree := ref()) is not None]
+            self._addresses = [_address(tree, buffer) for tree, buffer in zip(trees, buffers, strict=True)]
+        return list(zip(self._addresses, buffers, strict=True))
 
 
 def _buffer(tree: Any) -> Any:
@@ -159,8 +160,7 @@ def _buffer(tree: Any) -> Any:
     return tree.buffer()
 
 
-def _address(tree: Any) -> int:
-    buffer = _buffer(tree)
+def _address(tree: Any, buffer: Any) -> int:
     return int(tree.program.device.memory.address(buffer))
 
 
@@ -182,7 +182,7 @@ def compile_instance(
     trace.listener = _listener()
     with ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
         with uncollected():
-            translation = _translate(chosen, function, arguments, results, mode, trace, piece)
+            translation = _translate(program, chosen, function, arguments, results, mode, trace, piece)
             kept = not (trace.active or _watches(chosen) or program.verifies_results)
             entry = entry_of(program, translation.tree) if kept else None
         run = None if entry is None else _found(program, entry)
@@ -207,7 +207,7 @@ def compile_instance(
     roles = [role_of(param.hidden) for param in translation.tree.params]
     returns = next(("jvp" if paired else "" for role, _, paired in roles if role == RECORDING), mode)
     given = results_of(results if translation.tree.results else (), returns)
-    made = Instance(run, translation.trees, parameters, arguments, given, Captures(translation.captures))
+    made = Instance(run, translation, parameters, arguments, given)
     made.loaded, made.facts = loaded, artifact.facts if mode else None
     return made
 
@@ -219,6 +219,7 @@ def _listener() -> Listener | None:
 
 
 def _translate(
+    program: Any,
     config: CompileConfig,
     function: Callable[..., Any],
     arguments: Sequence[Argument],
@@ -228,14 +229,28 @@ def _translate(
     piece: int | None = None,
 ) -> Translation:
     with ScopedProfiler("translate", COMPILE), trace.stage("translate"):
-        while True:
+        translation: Translation | None = None
+        while translation is None:
+            with program.lock:  # while no layout changes
+                growths = program.growths
             try:
-                translation = translate_kernel(function, arguments, tuple(results), config, mode, piece)
-                break
+                made = translate_kernel(function, arguments, tuple(results), config, mode, piece)
+                translation = _of_one_layout(program, growths, made)
             except Lacking as lacking:
                 lacking.supply()
+            except Exception:
+                if program.growths == growths:
+                    raise
     _refuse_writes(translation, arguments)
     return translation
+
+
+def _of_one_layout(program: Any, growths: int, made: Translation) -> Translation | None:
+    """A translation that began when trees of the program had grown so often, with that of each tree. None: another
+    thread has let one grow meanwhile, so that the kernel may be translated to the old layout of it."""
+    with program.lock:
+        fits = program.growths == growths
+        return replace(made, grown=tuple(tree.grown for tree in made.trees)) if fits else None
 
 
 def _found(program: Any, entry: Entry) -> Any:
@@ -283,9 +298,9 @@ def rehearse(
     """Translate a kernel that will run as Python, so that its mistakes raise the same errors as on other arches. The
     instance stores what the translation depended on. It cannot be launched."""
     trace = trace_of(program, function.__name__)
-    translation = _translate(program.config, function, arguments, results, mode, trace)
+    translation = _translate(program, program.config, function, arguments, results, mode, trace)
     _show_tree(translation.tree, trace)
-    made = Instance(_never, translation.trees, parameters, arguments, results, Captures(translation.captures))
+    made = Instance(_never, translation, parameters, arguments, results)
     made.choices = translation.choices
     return made
 

@@ -33,6 +33,7 @@ __all__ = [
     "nested_mode",
     "path_of",
     "suffix_of",
+    "supply",
     "with_siblings",
 ]
 
@@ -93,6 +94,17 @@ class Lacking(BaseException):
     def supply(self) -> None:
         """Make the companions."""
         grow(self.of, self.kinds, kinds_of(self.mode), self.mode)
+
+
+def supply(of: Any, mode: str) -> None:
+    """Make the companions of a field or an ndarray that a mode begins with. The tree of a sparse field grows once, for
+    all that the mode needs."""
+    paths = kinds_of(mode)
+    if isinstance(of, Field) and not of.role:
+        lacking = [kind for kind in paths if "." not in kind and lacks(of, kind)]
+        if lacking:
+            grow(of, lacking, paths, mode)
+    derived(of, paths[0])
 
 
 def lacks(of: Any, kind: str) -> bool:

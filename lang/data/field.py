@@ -143,15 +143,19 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
         """Describe where the field lies in memory. This finalizes its tree. Raises FieldError if the field is not
         placed or was destroyed, or if its components are in different trees or in nodes of different layout."""
         if self._parts is None or self._parts.grown != self._parts.tree.grown:
-            self._parts = self._measure()
+            self._parts = self._measured()
         self._parts.tree.check(self._label())
         return self._parts
 
-    def _measure(self) -> FieldSymbolParts:
+    def _measured(self) -> FieldSymbolParts:
         self._node()
         tree = self._slots[0].tree
         assert tree is not None
         tree.check(self._label())
+        with tree.program.lock:  # while no layout changes
+            return self._measure(tree)
+
+    def _measure(self, tree: FieldTree) -> FieldSymbolParts:
         if any(slot.node is None or slot.tree is not tree for slot in self._slots):
             raise FieldError(f"the components of {self._label()} must all be placed in one SNode tree")
         from weft.lang.data.symbol_parts import FieldSymbolParts, path_of  # not needed to read elements
@@ -205,9 +209,9 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
                 self._marks = memory.view(marks.buffer(), self._dtype.np, shape, first, strides)
             # assigned last: other threads test it first
             self._cells = memory.view(buffer, self._dtype.np, shape, first, strides)
-            if parts.tree.destroyed:  # another thread has destroyed the tree in the meantime
+            if parts.tree.destroyed or parts.tree.grown != parts.grown:  # by another thread, in the meantime
                 self.forget()
-                parts.tree.check(self._label())
+                return self._window()
         return self._cells
 
     def _sparse_window(self, parts: FieldSymbolParts) -> SparseWindow:

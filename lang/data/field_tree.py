@@ -206,13 +206,9 @@ class FieldTree:
         """Add places to a sparse tree whose layout is computed, by `add`. Elements keep their values, and cells stay
         active. Their memory is another one then, and kernels are compiled anew. If an error occurs meanwhile, the tree
         is destroyed."""
-        with compiling, self.program.lock:
+        with compiling, self.program.growing:
             found = SPARSE.contents(self) if self.in_use else None
-            add()
-            self.grown += 1  # first, so that nothing uses the old memory any more
-            self._let_go()
-            self._shadows, self._reserved = {}, []
-            self._layout = self._laid()
+            self._change_layout(add)
             for reader in self.readers:
                 if reader.lends:
                     reader.lends = False
@@ -228,6 +224,17 @@ class FieldTree:
             except BaseException:  # there may be too little memory
                 self.end("its elements were lost when its SNode tree grew for a derivative, and an error stopped that")
                 raise
+
+    def _change_layout(self, add: Callable[[], None]) -> None:
+        """Add places, and begin with new memory. (Kernels do not run meanwhile: a thread that compiles one waits for
+        this lock.)"""
+        with self.program.lock:
+            add()
+            self.grown += 1  # first, so that nothing uses the old memory any more
+            self.program.growths += 1
+            self._let_go()
+            self._shadows, self._reserved = {}, []
+            self._layout = self._laid()
 
     def destroy(self) -> None:
         """Free the memory. Every later use of its fields raises FieldError, and so does destroying it again."""

@@ -131,6 +131,7 @@ class Program:
         self.alive = True
         self.epoch = ctypes.c_int64()  # see `touch`
         self.lock: Any = _new_lock()  # held while an object is made at its first use
+        self.growths, self.growing = 0, _new_lock()  # how often trees have grown, and held meanwhile
         self._counting: Any = _new_lock()  # (garbage collection in the meantime may count too)
         self._device: Device | None = None
         self._compilers: Any = None

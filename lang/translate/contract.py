@@ -58,13 +58,15 @@ class Translation:
     """A translated kernel. `trees` are the field trees that it accesses, in the order of the numbers in its symbols.
     `kept` are the fields themselves. `captures` are the values that it took from the program, each a (namespace or
     cell, name, value). `choices` are the types of choices between values and of locals that atomics update, by place,
-    with and without the calls that led there. The type is None if there are several."""
+    with and without the calls that led there. The type is None if there are several. `grown`: for each tree, how often
+    it had grown (`FieldTree.grow`), which says to what layout of it the kernel was translated."""
 
     tree: tree.KernelTree
     trees: tuple[Any, ...]
     kept: tuple[Any, ...]
     captures: tuple[tuple[Any, str, Any], ...]
     choices: dict[Place, Type | None] = field(default_factory=dict[Place, "Type | None"])
+    grown: tuple[int, ...] = ()
 
 
 def with_loops(function: Any, settings: dict[str, Any]) -> Any:
