@@ -35,6 +35,7 @@ class CompileConfig:
     - `check_nan`: an operation that computes a NaN or an infinity from finite numbers is a fault.
     - `check_races`: kernels are checked for races. The check of this kernel then fills in `races`.
     - `check_uninitialised`: reading an element that nothing has written is a fault.
+    - `apart`: routines of the run-time library are left out of kernels, and compiled apart from them.
     - `target`: the machine that tasks are mapped to; None until then.
 
     `check_races` and `check_uninitialised` check bounds as well, because elements out of bounds have no shadow.
@@ -61,6 +62,7 @@ class CompileConfig:
     cpu_features: str = "native"
     races: RaceTable | None = field(default=None, repr=False, compare=False)
     check_uninitialised: bool = False
+    apart: bool = False
     target: Target | None = None
 
     def __post_init__(self) -> None:

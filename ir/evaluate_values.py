@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.ir import ops
 from weft.ir.core import pointee
+from weft.ir.errors import InternalError
 from weft.ir.evaluate_vectors import addresses, chosen, splat
 from weft.ir.machine import Env, Machine, Run, runs
 from weft.ir.memory_model import Place, array_place, convert, flat_values, packed, unflatten
@@ -368,6 +369,11 @@ def _updates(machine: Machine, op: Any, update: Callable[[Any, list[Any]], Any])
 def _fence(machine: Machine, op: ops.Fence) -> Run:
     """Iterations run one at a time, and each sees the effects of others at once."""
     return lambda env: None
+
+
+@runs(ops.RunRoutine)
+def _run_routine(machine: Machine, op: ops.RunRoutine) -> Run:
+    raise InternalError(f"routine '{op.kind}' of '{op.node.name}' is compiled apart: its tasks are not evaluated")
 
 
 @runs(ops.HoldInterrupts)

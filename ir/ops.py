@@ -32,6 +32,7 @@ from weft.ir.sparse_ops import (
     HoldInterrupts,
     IsActive,
     Length,
+    RunRoutine,
     VisitedIndex,
     VisitedSlot,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "Member",
     "Print",
     "Ramp",
+    "RunRoutine",
     "ScalarArg",
     "Scatter",
     "SharedBase",

@@ -18,6 +18,7 @@ __all__ = [
     "HoldInterrupts",
     "IsActive",
     "Length",
+    "RunRoutine",
     "VisitedIndex",
     "VisitedSlot",
 ]
@@ -102,6 +103,14 @@ class FoundSlot(Op, name="found_slot", pure=True, levels="chi tasks"):
 
     def result_type(self) -> Type:
         return u32
+
+
+class RunRoutine(Op, name="run_routine", reads=True, writes=True, effect="anywhere"):
+    """Runs a routine of the run-time library for a node. The tasks of the routine are lowered and compiled apart from
+    the kernel. Its `kind` is a row of ROUTINES in `transforms/apart.py`. It is the only op of a serial task."""
+
+    kind: str = attr()
+    node: NodeSymbol = attr()
 
 
 class HoldInterrupts(Op, name="hold_interrupts", writes=True, effect="elsewhere"):

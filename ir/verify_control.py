@@ -116,6 +116,14 @@ def _warn(op: ops.Warn, _: Kernel) -> None:
     _cut_up(op, op.types, op.values)
 
 
+@checks(ops.RunRoutine)
+def _run_routine(op: ops.RunRoutine, kernel: Kernel) -> None:
+    task = op.parent
+    serial = isinstance(task, ops.Task) and task.kind == "serial" and task.routine != ""
+    require(serial and op.prev is None and op.next is None, op, "is not the only op of a serial task of a routine")
+    require(op.node in kernel.nodes, op, f"is for the node '{op.node.name}', which the kernel does not list")
+
+
 @checks(ops.HoldInterrupts)
 def _hold_interrupts(op: ops.HoldInterrupts, kernel: Kernel) -> None:
     within = op.parent

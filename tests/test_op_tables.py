@@ -73,7 +73,7 @@ def _rows(table: Mapping[Any, Any]) -> set[str]:
 _EXPANDED = ("`expand_derivatives` has removed it", _named("vary derivative"))
 _ON_CELLS = "activate deactivate is_active length append"
 _LISTED = "visited_slot visited_index found_slot task yield temp_ptr"
-_HOLD = "hold_interrupts"
+_HOLD = "hold_interrupts run_routine"
 _SYNCHRONIZATION = "atomic_load atomic_store exchange compare_exchange fence"
 _NO_INSTRUCTION = "tree_base array_base array_extent array_stride scalar_arg temp_ptr"
 
@@ -94,6 +94,7 @@ TABLES = (
             ("it has no effect", lambda kind: kind.effect == ""),
             ("its effect has no address", lambda kind: kind.effect == "elsewhere"),
             ("the ops of the function that it calls access memory", _named("invoke")),
+            ("it is not evaluated: its tasks are not in the kernel", _named("run_routine")),
             ("`lower_sparse` has replaced it: the memory of the oracle has no views", _named(_ON_CELLS)),
         ),
     ),
@@ -120,7 +121,7 @@ TABLES = (
             ("it takes what it is given", _named("print warn")),
             ("it comes into being in `enumerate_cells`", _named(_LISTED)),
             ("it holds other ops and has no operands of its own to convert", _named("kernel while struct_for")),
-            ("it has no operands", _named("break continue fence hold_interrupts")),
+            ("it has no operands", _named(f"break continue fence {_HOLD}")),
         ),
     ),
     Table(
@@ -133,7 +134,7 @@ TABLES = (
             ("`differentiate` refuses sparse fields", _named(f"{_ON_CELLS} {_LISTED}")),
             ("its address is that of a dual where an access needs it", _named("array_ptr element_ptr member_ptr")),
             ("control flow stays", _named("kernel if for while parallel_for struct_for break continue")),
-            ("it gives no value", _named("print assert warn fence hold_interrupts")),
+            ("it gives no value", _named(f"print assert warn fence {_HOLD}")),
         ),
     ),
     Table(
@@ -151,7 +152,7 @@ TABLES = (
                 "it is refused where a derivative goes through it",
                 _named("invoke simt shared atomic_load atomic_store exchange compare_exchange"),
             ),
-            ("it gives no value", _named("print assert warn fence hold_interrupts")),
+            ("it gives no value", _named(f"print assert warn fence {_HOLD}")),
         ),
     ),
     Table(
@@ -307,7 +308,7 @@ TABLES = (
             ("it comes with the launch, or with the thread", _named(f"{_NO_INSTRUCTION} shared_base simt const")),
             ("an instruction or none: `CHEAP`", _named("select cast bit_cast address alloca arg returned")),
             ("it leaves, which costs once", _named("break continue exit yield")),
-            ("it is seldom reached", _named("print assert warn store_result hold_interrupts")),
+            ("it is seldom reached", _named(f"print assert warn store_result {_HOLD}")),
         ),
     ),
     Table(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 from weft.codegen.cpu import lane_loops, vector_memory, vectors
@@ -25,7 +26,7 @@ from weft.codegen.cpu.privatization import (
     write_merge,
     write_private_body,
 )
-from weft.codegen.cpu.routines import Calls
+from weft.codegen.cpu.routines import Called, Calls, called
 from weft.codegen.cpu.saturating_casts import saturated
 from weft.codegen.cpu.vector_math import LIBRARY, CpuMath
 from weft.codegen.cpu.vector_writer import VectorWriter
@@ -45,12 +46,13 @@ from weft.ir.artifact import SERVICES, Artifact, Slots
 from weft.ir.calls import draws
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
-from weft.ir.mapping.routines import routines_in
+from weft.ir.mapping.routines import Routine, routines_in
 from weft.ir.mapping.stretches import NEVER
 from weft.ir.nodes import tree_count
 from weft.ir.ops import Const, For, Kernel, Task, While, Yield
 from weft.ir.schedule import Privatized
 from weft.ir.tasks import box_of, known_extent, tasks_of
+from weft.ir.transforms.apart import routines_apart
 from weft.ir.types import Prim, f32, f64
 
 __all__ = ["compile_kernel", "emit_kernel", "target_hooks"]
@@ -86,6 +88,7 @@ def compile_kernel(
     host, level, cpu = machine.host_cpu(config.opt_level, config.cpu_features), config.opt_level, config.cpu_features
     # (the metadata of lines would not come apart)
     cuts, routines = (frozenset[int](), []) if config.line_info else (cuts_of(kernel), routines_in(kernel))
+    routines += routines_apart(kernel, config)
     others = list[bytes]()
     if helpers is not None and (cuts or routines):
         with Crew[bytes](helpers, note) as crew:
@@ -145,7 +148,7 @@ def emit_kernel(
     for number, task in enumerate(tasks):
         first = len(entry.lines)
         if calls is not None and number in calls:
-            calls.write(number, entry, lambda one: emit_kernel(one.kernel, config, features, trees=len(one.trees)))
+            calls.write(number, entry, lambda one: _routine(one, config, features))
         elif task.kind == "serial":
             _serial(entry, task)
         else:
@@ -157,6 +160,18 @@ def emit_kernel(
             parts.written(module, number, task)
     module.functions.append(_text(entry, "define void @weft_entry(ptr noalias %ctx)"))
     return module
+
+
+def _routine(routine: Routine, config: CompileConfig, features: frozenset[str]) -> Called:
+    """A routine as a module of its own."""
+    if routine.shared:
+        return _emitted_once(routine.kernel, config, features, len(routine.trees))
+    return called(emit_kernel(routine.kernel, config, features, trees=len(routine.trees)))
+
+
+@lru_cache(64)
+def _emitted_once(kernel: Kernel, config: CompileConfig, features: frozenset[str], trees: int) -> Called:
+    return called(emit_kernel(kernel, config, features, trees=trees))
 
 
 def _line_table(module: ModuleWriter, name: str, whole: Kernel | Task) -> LineTable | None:

@@ -11,6 +11,7 @@ name of a routine is a digest of its text, and each text is compiled once (`llvm
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 
 from weft.codegen.llvm.function import FunctionWriter
@@ -20,7 +21,7 @@ from weft.codegen.llvm.module import ModuleWriter
 from weft.ir.artifact import Slots
 from weft.ir.mapping.routines import Routine
 
-__all__ = ["Calls"]
+__all__ = ["Called", "Calls", "called"]
 
 _ENTRY = "weft_entry"
 
@@ -38,25 +39,34 @@ class Calls:
         """Whether that task of the kernel belongs to one of the routines."""
         return number in self._inside
 
-    def write(self, number: int, f: FunctionWriter, emit: Callable[[Routine], ModuleWriter]) -> None:
+    def write(self, number: int, f: FunctionWriter, emit: Callable[[Routine], Called]) -> None:
         """Write the call of a routine in place of the first of its tasks, and nothing in place of the others."""
         routine = self._first.get(number)
         if routine is None:
             return
         module = emit(routine)
-        name, text = _named(module.text(self._header))
-        if name not in self._given:
-            self._given.add(name)
-            self._give(text)
-        f.module.declare(f"void @{name}(ptr)", "nounwind")
-        f.do(f"call void @{name}(ptr {_context(f, routine, module.slots)})")
+        if module.name not in self._given:
+            self._given.add(module.name)
+            self._give(self._header + module.text)
+        f.module.declare(f"void @{module.name}(ptr)", "nounwind")
+        f.do(f"call void @{module.name}(ptr {_context(f, routine, module.slots)})")
         look(f)
 
 
-def _named(text: str) -> tuple[str, str]:
-    """A name for the entry of a module with this text, and the module with an entry of that name."""
+@dataclass(frozen=True)
+class Called:
+    """A routine as a module: the name of its entry, the text without the header, and the words of its context."""
+
+    name: str
+    text: str
+    slots: Slots
+
+
+def called(module: ModuleWriter) -> Called:
+    """The routine of that module. Its name is a digest of its text."""
+    text = module.text("")
     name = f"weft_routine_{sha256(text.encode()).hexdigest()[:24]}"
-    return name, text.replace(f"@{_ENTRY}(", f"@{name}(")
+    return Called(name, text.replace(f"@{_ENTRY}(", f"@{name}("), module.slots)
 
 
 def _context(f: FunctionWriter, routine: Routine, slots: Slots) -> str:

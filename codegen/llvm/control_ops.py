@@ -15,8 +15,9 @@ from weft.codegen.llvm.spelling import in_memory
 from weft.codegen.llvm.vector_loops import vector_loop
 from weft.ir.artifact import Site
 from weft.ir.core import Value
+from weft.ir.errors import InternalError
 from weft.ir.mapping.stretches import LIKELY, NEVER, may_overflow
-from weft.ir.ops import Assert, Break, Const, Continue, Exit, For, HoldInterrupts, If, Print, Warn, While
+from weft.ir.ops import Assert, Break, Const, Continue, Exit, For, HoldInterrupts, If, Print, RunRoutine, Warn, While
 from weft.ir.tasks import is_masked
 from weft.ir.types import Prim, Type, u1
 
@@ -292,6 +293,11 @@ def warning_site(f: FunctionWriter, op: Warn, space: str = "") -> tuple[int, str
     told = f"weft_told_{first}"
     f.module.declarations.setdefault(told, f"@{told} = internal {space}global i32 0, align 4")
     return number, f"@{told}"
+
+
+@emits(RunRoutine)
+def _run_routine(f: FunctionWriter, op: RunRoutine) -> None:
+    raise InternalError(f"routine '{op.kind}' of '{op.node.name}' is not compiled")  # it is called instead of its task
 
 
 @emits(HoldInterrupts)

@@ -35,7 +35,7 @@ from weft.ir.ops import (
 from weft.ir.scopes import Scope
 from weft.ir.tasks import tasks_of
 
-__all__ = ["Routine", "routines_in"]
+__all__ = ["Routine", "is_alone", "numbered", "routines_in"]
 
 _OF_ARGUMENTS = (Arg, ArrayBase, ArrayExtent, ArrayPtr, ArrayShape, ArrayStride, ScalarArg)
 
@@ -43,27 +43,28 @@ _OF_ARGUMENTS = (Arg, ArrayBase, ArrayExtent, ArrayPtr, ArrayShape, ArrayStride,
 @dataclass(frozen=True)
 class Routine:
     """Tasks of a kernel, by their number, as a kernel of their own. Its tree k is tree `trees[k]` of the first one,
-    from byte `begins[k]` on."""
+    from byte `begins[k]` on. `shared`: other kernels have the same object."""
 
     first: int
     count: int
     kernel: Kernel
     trees: tuple[int, ...]
     begins: tuple[int, ...]
+    shared: bool = False
 
 
 def routines_in(kernel: Kernel) -> list[Routine]:
-    """The routines of a kernel that is mapped to its target."""
+    """The routines whose tasks are in a kernel that is mapped to its target."""
     found, number = list[Routine](), 0
     for name, group in groupby(tasks_of(kernel), key=lambda task: task.routine):
         tasks = list(group)
-        if name and _is_alone(tasks, kernel):
-            found.append(_apart(tasks, number))
+        if name and is_alone(tasks, kernel):
+            found.append(numbered(tasks, number))
         number += len(tasks)
     return found
 
 
-def _is_alone(tasks: Sequence[Task], kernel: Kernel) -> bool:
+def is_alone(tasks: Sequence[Task], kernel: Kernel) -> bool:
     """Whether nothing but memory of trees connects the tasks with the rest of the kernel."""
     if any(task.schedule.privatized for task in tasks):
         return False
@@ -82,7 +83,8 @@ def _is_harmless(op: Op) -> bool:
     return op.effect in ("", "address") or isinstance(op, HoldInterrupts)
 
 
-def _apart(tasks: Sequence[Task], first: int) -> Routine:
+def numbered(tasks: Sequence[Task], first: int = 0) -> Routine:
+    """Tasks that are alone, the first of which has that number in its kernel, as a routine."""
     made, copies = Kernel("routine"), dict[Value, Value]()
     for task in tasks:
         copy = task.clone(copies)

@@ -27,9 +27,10 @@ from weft.ir.ops import (
     Task,
 )
 from weft.ir.passes import pass_
-from weft.ir.runtime_library.claims import claim, claims_text, forget_text, room_text
+from weft.ir.runtime_library.claims import claim, room_text
 from weft.ir.symbols import NodeSymbol
 from weft.ir.tasks import box_of, parallel_tasks
+from weft.ir.transforms.apart import insert_routine
 from weft.ir.transforms.early_copies import insert_tasks, is_harmless, is_unsteady, reduce_task, roots_written
 from weft.ir.transforms.lower_sparse import check_cell, from_zero, own_cell
 from weft.ir.transforms.near_cells import cell_of
@@ -107,12 +108,12 @@ class _Task:
             assert copy is not None
             nodes = [*dict.fromkeys(one.nodes[level] for one in wanted if level < len(one.nodes))]
             for node in nodes:
-                self.make(forget_text(node, self.config.traits), f"forget {node.name}")
+                self.routine("forget", node)
             self.kernel.body.insert(copy, self.task)
             for node in nodes:
-                self.make(claims_text(node, self.config.traits), f"claim {node.name}")
+                self.routine("claim", node)
             for node in nodes:  # after the loops of all of them, so that no mark is left if this fails
-                self.make(room_text(node))
+                insert_tasks(self.kernel, room_text(node), self.task, self.config, self.task.span)
         sure = not (self.config.fast_math and any(map(is_unsteady, ops_of(*(copy.body for copy in made if copy)))))
         for one in wanted if sure else ():
             self.rest(one.op)
@@ -205,9 +206,9 @@ class _Task:
 
     # ---- the tasks after it ----
 
-    def make(self, text: str, routine: str = "") -> None:
-        """Insert the tasks of a text, which make cells that were asked for."""
-        insert_tasks(self.kernel, text, self.task, self.config, self.task.span, routine=routine)
+    def routine(self, kind: str, node: NodeSymbol) -> None:
+        """Insert the tasks of a routine before the task."""
+        insert_routine(self.kernel, kind, node, self.task, self.config, self.task.span)
 
     def rest(self, op: Op) -> None:
         """The op in the task: its cell is active."""

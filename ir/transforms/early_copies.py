@@ -39,9 +39,9 @@ from weft.ir.tensor_ops import Extract, MakeTensor, MatMul
 from weft.ir.transforms.die import drop_dead
 from weft.ir.types import Prim, Tensor, Type, element
 
-__all__ = ["insert_tasks", "is_harmless", "is_unsteady", "reduce_task", "roots_written", "tainted"]
+__all__ = ["REST", "insert_tasks", "is_harmless", "is_unsteady", "reduce_task", "roots_written", "tainted"]
 
-_REST = ("offload", "collapse", "full_simplify")  # what the tasks of the kernel have behind them
+REST = ("offload", "collapse", "full_simplify")  # what the tasks of the kernel have behind them
 _ROUND_ONCE = ("add", "sub", "mul")
 _KEEP_ROUNDING = ("neg", "abs", "min", "max")  # exact, but LLVM may join what is around them
 _EXACT = ("floor", "ceil", "trunc", "round", "sign", "not")
@@ -153,7 +153,7 @@ def insert_tasks(
     tasks are their own. A backend may compile the tasks of one `routine` apart from the kernel, once for all kernels
     that have them."""
     made = written_on(kernel.nodes, "@made() -> ()", text, fields)
-    run_passes(made, _REST, config)
+    run_passes(made, REST, config)
     for place in made.all_of(TempPtr):
         place.offset += kernel.temp_bytes
     for task in list(made.body):

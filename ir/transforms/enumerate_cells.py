@@ -29,11 +29,11 @@ from weft.ir.ops import (
     VisitedIndex,
 )
 from weft.ir.passes import pass_
-from weft.ir.runtime_library.cell_lists import collect_text, list_text, tables_of
+from weft.ir.runtime_library.cell_lists import collect_text, tables_of
 from weft.ir.runtime_library.sparse_cells import held_text, written_on
 from weft.ir.symbols import FieldSymbol, LoopConfig, NodeSymbol
 from weft.ir.target import Traits
-from weft.ir.transforms.early_copies import insert_tasks
+from weft.ir.transforms.apart import insert_routine
 from weft.ir.types import i32, u1
 
 __all__ = ["enumerate_cells"]
@@ -208,8 +208,7 @@ class _Loops:
         if node.table.stored.path.span[1] // 4 >= 2**31:  # the entries of a table are counted in 32 bits
             what = f"a loop over the cells of '{node.name}', which has {' x '.join(map(str, node.shape))} cells"
             raise CompilationError(f"{what}: a table has fewer than 2**31, so use two nested nodes", self.span)
-        text = list_text(node, self.config.traits)
-        insert_tasks(self.kernel, text, self.loop, self.config, self.span, routine=f"list {node.name}")
+        insert_routine(self.kernel, "list", node, self.loop, self.config, self.span)
 
 
 def _serial(build: Builder, begins: Sequence[Value], ends: Sequence[Value], body: Block) -> None:

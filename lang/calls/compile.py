@@ -271,7 +271,7 @@ def _compile(
     with ScopedProfiler("generate code", COMPILE):
         if program.verifies_results and not (_watches(config) or tree.nodes):
             return _verified(tree, program, trace)
-        config = replace(config, arch=program.backend.lowered_as)
+        config = _as_lowered(program, config)
         artifact = make_artifact(tree, config, program.device, trace, _helpers(program, trace))
         with program.lock:
             run = _instrumented(program, load_artifact(artifact, config, program.device, trace), artifact)
@@ -284,6 +284,13 @@ def _compile(
         if trace.listener is not None:
             trace.listener("cache store", began, perf_counter())
     return run, artifact
+
+
+def _as_lowered(program: Any, config: CompileConfig) -> CompileConfig:
+    """The options for the code that runs."""
+    return replace(
+        config, arch=program.backend.lowered_as, apart=program.backend.compiles_apart and not config.line_info
+    )
 
 
 def rehearse(

@@ -62,6 +62,7 @@ class Backend(NamedTuple):
     open: Callable[[CompileConfig, int, Emit, Callable[[], Any]], Device] | None = None
     missing: Callable[[int], str] = lambda number: ""  # why the device with this number cannot be used; "" if it can
     depends_on: Callable[[Device], str] = lambda device: ""  # what code depends on besides the kernel and the host
+    compiles_apart: bool = False  # whether routines of the run-time library may be left out of kernels (`config.apart`)
     links: bool = False  # whether the code is an object file for linkers
     interprets: bool = False  # whether kernels run as Python
     blocks: bool = False  # whether threads run in blocks, as on a GPU: `ti.simt` works, algorithms use it
@@ -219,6 +220,7 @@ _CPU = Backend(
     optimized=_optimized_for_cpu,
     assembly=_assembly_for_cpu,
     open=_open_cpu,
+    compiles_apart=True,
     links=True,
 )
 _CUDA = Backend(
