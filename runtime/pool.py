@@ -12,14 +12,19 @@ memory, by cache lines (`pool_ir.py` names the offsets):
     192   the loop: body, ctx, box, n, the least chunk
     232   scratch memory for the current launch, which grows as needed: its address, its bytes
     248   the first fault of the loop, see `guard_ir.py`
-    256   where the next chunk begins
-    320   thread handles
+    256   the iterations of a share, how many shares are longer by 1, the number of shares
+    320   a record for each thread, the caller first: where the next chunk of its share begins, its number, the pool, the
+          handle of the thread
 
 A caller that gets the lock writes the loop and publishes it: epoch + 1, open, nobody inside. A worker that sees a new
 epoch enters by adding one to the state, which succeeds only while the loop is open. It takes chunks until none is left
-and leaves. Long chunks come first, because memory is then read in long runs; the last chunks are short, so that all
-threads finish together. The caller takes chunks as well. When none is left, it clears `open` and waits until nobody is
-inside. A worker that wakes late cannot enter, so a loop ends as soon as its work is done.
+and leaves. The caller takes chunks as well. When none is left, it clears `open` and waits until nobody is inside. A
+worker that wakes late cannot enter, so a loop ends as soon as its work is done.
+
+The iterations of a loop are divided into equal *shares*, one for each thread if they are long enough. A thread takes
+the chunks of its own share first, so that it finds in its cache what it read or wrote in the loop before
+(docs/adr/0091-shares-of-threads.md). Then it takes chunks of other shares. Long chunks come first, because memory is
+then read in long runs; the last chunks are short, so that all threads finish together.
 
 A caller that does not get the lock runs its loop alone; a launch waits for it (`launch_locks.py`). A waiting thread
 spins for some 30 us and then sleeps on the word that it waits for, so an idle pool uses no CPU time.
@@ -37,13 +42,13 @@ from typing import Any
 import numpy as np
 
 from weft.runtime.jit import Code
-from weft.runtime.pool_ir import PLACES, SCRATCH_GUARD
+from weft.runtime.pool_ir import PLACES, SCRATCH_GUARD, THREAD, THREAD_BYTES
 
 __all__ = ["Pool", "in_scratch"]
 
 SPIN_SECONDS = 30e-6
 _CALIBRATION = 1000
-_UNIT = 256 << 10  # bytes that are worth a thread's while to copy
+_UNIT = 64 << 10  # bytes that are worth a thread's while to copy
 
 
 class Pool:
@@ -61,7 +66,7 @@ class Pool:
     def __init__(self, threads: int, code: Code) -> None:
         """`code` is POOL_IR, loaded."""
         self.threads = max(1, threads)
-        size = (PLACES["handles"] + 8 * self.threads) // 8 + 8
+        size = (PLACES["threads"] + THREAD_BYTES * self.threads) // 8 + 8
         memory = np.zeros(size, np.int64)
         skip = -memory.ctypes.data % 64 // 8
         self._words: Any = memory[skip:]
@@ -69,6 +74,10 @@ class Pool:
         self.handle = int(self._words.ctypes.data)
         self.parallel_for, self.scratch = self._code["parallel_for"], self._code["scratch"]
         self._at("workers").value = self.threads - 1
+        for number in range(self.threads):
+            record = PLACES["threads"] + THREAD_BYTES * number
+            self._words[(record + THREAD["number"]) // 8] = number
+            self._words[(record + THREAD["pool"]) // 8] = self.handle
         self._at("spin", ctypes.c_int64).value = _spins(self._code)
         self._finish = weakref.finalize(self, _stop, self._code, self._words, os.getpid())
         _watch_forks()

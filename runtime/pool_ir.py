@@ -8,7 +8,7 @@ from weft.runtime.guard_ir import guard_ir
 from weft.runtime.locks import INTERVAL, LOCKS, pause
 from weft.runtime.native import Function, Module, Value
 
-__all__ = ["PLACES", "SCRATCH_GUARD", "place", "pool_ir"]
+__all__ = ["PLACES", "SCRATCH_GUARD", "THREAD", "THREAD_BYTES", "place", "pool_ir"]
 
 SCRATCH_GUARD = 16 << 20  # bytes without access on either side of scratch memory
 _SCRATCH_UNIT = 64 << 10  # what scratch memory is a multiple of: whole pages on every system
@@ -34,14 +34,23 @@ PLACES: dict[str, int] = {
     "scratch": 232,
     "scratch_size": 240,
     "fault": 248,
-    "next": 256,
-    "handles": 320,
+    "share": 256,
+    "longer": 264,
+    "shares": 272,
+    "threads": 320,
 }
+THREAD_BYTES = 64  # bytes of the record of a thread, a cache line
+THREAD: dict[str, int] = {"next": 0, "number": 8, "pool": 16, "handle": 24}  # the layout of a record
 
 
 def place(pool: Value, name: str) -> Value:
     """The address of a place in the pool's memory."""
     return pool.behind(PLACES[name])
+
+
+def _thread(pool: Value, number: Value) -> Value:
+    """The record of a thread."""
+    return place(pool, "threads").behind(number * THREAD_BYTES)
 
 
 _OPEN = 1 << 31
@@ -81,17 +90,35 @@ def run_loop(f: Function, pool: Value, body: Value, ctx: Value, box: Value, n: V
         pause = f.call("guard_pause")
         f.call("start_workers", pool)
         f.call("guard_resume", pause)
-    parts = place(pool, "workers").load("i32").cast("zext", "i64") * 16
-    chosen = f.call("llvm.smax.i64", n.op("sdiv", parts), 1)
+    workers = place(pool, "workers").load("i32").cast("zext", "i64")
+    chosen = f.call("llvm.smax.i64", n.op("sdiv", workers * 16), 1)
     chunk = grain.compare("sgt", 0).select(grain, chosen)
-    loop: dict[str, Value | int] = {"body": body, "ctx": ctx, "box": box, "n": n, "grain": chunk, "fault": 0}
-    for name, value in loop.items():
+    shares = f.call("llvm.smin.i64", workers + 1, (n - 1).op("sdiv", chunk) + 1)
+    share, longer = n.op("sdiv", shares), n.op("srem", shares)
+    loop = {"body": body, "ctx": ctx, "box": box, "n": n, "grain": chunk}
+    for name, value in {**loop, "share": share, "longer": longer, "shares": shares}.items():
         place(pool, name).store(value)
-    place(pool, "next").store(0, "monotonic")
+    place(pool, "fault").store(0)
+    with f.count(shares) as k:
+        _thread(pool, k).store(f.call("begin_of", pool, k), "monotonic")
     f.call("publish", pool, _OPEN)
-    f.call("run_chunks", pool)
+    f.call("run_chunks", _thread(pool, f.constant(0)))
     f.call("close_and_join", pool, ctx)
     f.ret()
+
+
+@_IR.function("i64", "ptr", "i64")
+def begin_of(f: Function, pool: Value, number: Value) -> None:
+    """Where a share begins, and the one before it ends. The first shares are longer by 1. Long shares consist of whole
+    cache lines."""
+    n, share, longer = (place(pool, name).load("i64") for name in ("n", "share", "longer"))
+    begin = number * share + f.call("llvm.smin.i64", number, longer)
+    f.ret(f.call("llvm.smin.i64", _whole_lines(begin, share), n))
+
+
+def _whole_lines(number: Value, size: Value) -> Value:
+    """A number of iterations, rounded up to whole cache lines in chunks of that size, if that is long."""
+    return size.compare("sge", 1024).select((number + 63) & -64, number)
 
 
 @_IR.function("void", "ptr", "i64")
@@ -123,42 +150,52 @@ def close_and_join(f: Function, pool: Value, ctx: Value) -> None:
 
 
 @_IR.function("void", "ptr")
-def take_chunks(f: Function, pool: Value) -> None:
-    """Take chunk after chunk until none is left: of what is left a quarter of a thread's part, `grain` at least. Memory
-    is read in long runs, and the last chunks are short."""
-    body, ctx, box = (place(pool, name).load("ptr") for name in ("body", "ctx", "box"))
-    n, grain = (place(pool, name).load("i64") for name in ("n", "grain"))
-    parts = (place(pool, "workers").load("i32") + 1).cast("zext", "i64") << 2
-    next = place(pool, "next")
-    with f.loop():
-        f.leave_if(f.call("stopped", ctx))
-        begin, end = f.variable("i64", next.load("i64", "monotonic")), f.variable("i64", 0)
-        with f.loop():
-            left = n - begin.get()
-            f.ret_if(left.compare("sle", 0))
-            size = f.call("llvm.smax.i64", left.op("sdiv", parts), grain)
-            chosen = size.compare("sge", 1024).select((size + 63) & -64, size)  # whole cache lines
-            end.set(begin.get() + f.call("llvm.smin.i64", chosen, left))
-            found, taken = next.swap_if(begin.get(), end.get(), "i64", "monotonic monotonic")
-            f.leave_if(taken)
-            begin.set(found)
-        f.call(body, ctx, box, begin.get(), end.get(), type="void")
+def take_chunks(f: Function, thread: Value) -> None:
+    """Take the chunks of the own share, and then those that are left of other shares."""
+    pool, number = thread.behind(THREAD["pool"]).load("ptr"), thread.behind(THREAD["number"]).load("i64")
+    shares = place(pool, "shares").load("i64")
+    with f.count(number + shares, begin=number) as k:
+        more = f.call("take_share", pool, k.op("urem", shares))
+        f.leave_if(~more)
     f.ret()
 
 
+@_IR.function("i1", "ptr", "i64")
+def take_share(f: Function, pool: Value, number: Value) -> None:
+    """Take chunk after chunk of a share until none is left: a quarter of what is left, `grain` at least. Memory is read
+    in long runs, and the last chunks are short. False if the loop ends early."""
+    body, ctx, box = (place(pool, name).load("ptr") for name in ("body", "ctx", "box"))
+    grain, next, limit = place(pool, "grain").load("i64"), _thread(pool, number), f.call("begin_of", pool, number + 1)
+    with f.loop():
+        begin, end = f.variable("i64", next.load("i64", "monotonic")), f.variable("i64", 0)
+        with f.loop():
+            left = limit - begin.get()
+            f.ret_if(left.compare("sle", 0), True, "i1")
+            least = f.call("llvm.smax.i64", left >> 2, grain)
+            size = _whole_lines(least, least)
+            end.set(begin.get() + f.call("llvm.smin.i64", size, left))
+            found, taken = next.swap_if(begin.get(), end.get(), "i64", "monotonic monotonic")
+            f.leave_if(taken)
+            begin.set(found)
+        f.leave_if(place(pool, "fault").load("i64", "monotonic").ne(0))
+        f.leave_if(f.call("stopped", ctx))
+        f.call(body, ctx, box, begin.get(), end.get(), type="void")
+    f.ret(False, "i1")
+
+
 @_IR.function("void", "ptr")
-def run_chunks(f: Function, pool: Value) -> None:
+def run_chunks(f: Function, thread: Value) -> None:
     """A thread that faults leaves the loop: the fault is recorded, and no thread takes another chunk."""
-    fault = f.call("guard_run", f.symbol("take_chunks"), pool)
+    fault = f.call("guard_run", f.symbol("take_chunks"), thread)
     f.ret_if(fault.eq(0))
-    place(pool, "fault").swap_if(0, fault, "i64", "monotonic monotonic")
-    place(pool, "next").store(place(pool, "n").load("i64"), "monotonic")
+    place(thread.behind(THREAD["pool"]).load("ptr"), "fault").swap_if(0, fault, "i64", "monotonic monotonic")
     f.ret()
 
 
 @_IR.function("ptr", "ptr")
-def worker(f: Function, pool: Value) -> None:
+def worker(f: Function, thread: Value) -> None:
     """What a thread of the pool runs: wait for an epoch, enter, take chunks, leave."""
+    pool = thread.behind(THREAD["pool"]).load("ptr")
     state, sleepers, epoch = (place(pool, name) for name in ("state", "sleepers", "epoch"))
     spin = place(pool, "spin").load("i64")
     seen, slept = f.variable("i32", 0), f.variable("i1", False)
@@ -181,7 +218,7 @@ def worker(f: Function, pool: Value) -> None:
         with f.when(entered):
             with f.when(slept.get()), f.unless(sleepers.load("i32", "monotonic").eq(0)):
                 f.call("thread_wake", epoch, 2)
-            f.call("run_chunks", pool)
+            f.call("run_chunks", thread)
             before = state.atomic("sub", 1, "acq_rel") & (_COUNT | _WAITING)
             with f.when(before.eq(_WAITING | 1)):
                 f.call("thread_wake", state, 1)
@@ -207,9 +244,10 @@ def start_workers(f: Function, pool: Value) -> None:
     """Start as many as are wanted, or as the system gives."""
     count = f.variable("i32", 0)
     with f.count(place(pool, "workers").load("i32"), type="i32") as k:
-        handle = f.call("thread_start", f.symbol("worker"), pool)
+        thread = _thread(pool, k.cast("zext", "i64") + 1)
+        handle = f.call("thread_start", f.symbol("worker"), thread)
         f.leave_if(handle.eq(0))
-        place(pool, "handles").at(k).store(handle)
+        thread.behind(THREAD["handle"]).store(handle)
         count.set(k + 1)
     place(pool, "started").store(count.get())
     f.ret()
@@ -240,7 +278,7 @@ def stop_workers(f: Function, handle: Value) -> None:
     f.call("publish", pool, 0)
     f.call("thread_wake", place(pool, "epoch"), 2**31 - 1)
     with f.count(count, type="i32") as k:
-        f.call("thread_join", place(pool, "handles").at(k).load("i64"))
+        f.call("thread_join", _thread(pool, k.cast("zext", "i64") + 1).behind(THREAD["handle"]).load("i64"))
     f.call("scratch_free", pool)
     started.store(0, type="i32")
     stopping.store(0, type="i32")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,72 @@ def test_each_iteration_runs_once(threads: int, n: int, grain: int) -> None:
     for _ in range(5):
         bench.loop("mark", words, n, grain)
     assert list(words) == [5] * n + [0]
+
+
+def chunks_of(bench: Bench, n: int, grain: int, run: Callable[[int, int], None]) -> list[tuple[int, int, int]]:
+    """Which thread took which chunks of a loop, each of which is a call of `run`."""
+    chunks: list[tuple[int, int, int]] = []
+
+    def body(_ctx: int, _words: int, begin: int, end: int) -> None:
+        chunks.append((threading.get_ident(), begin, end))
+        run(begin, end)
+
+    called, record = BODY(body), ctypes.c_int64()
+    ctx = (ctypes.c_int64 * 2)(bench.pool.handle, ctypes.addressof(record))
+    bench.run(bench.pool.handle, called, ctypes.addressof(ctx), None, n, grain)
+    assert sorted(at for _, begin, end in chunks for at in range(begin, end)) == [*range(n)]
+    return chunks
+
+
+@pytest.mark.parametrize(
+    ("n", "grain", "begins"),
+    [
+        (64, 1, [0, 32]),
+        (10, 1, [0, 3, 6, 8]),
+        (4096, 8, [0, 1024, 2048, 3072]),
+        (7000, 1, [0, 1792, 3520, 5312]),  # whole cache lines
+    ],
+)
+def test_a_thread_begins_with_the_same_share_in_each_loop(n: int, grain: int, begins: list[int]) -> None:
+    threads = len(begins)
+    bench, owners = Bench(threads), list[dict[int, int]]()
+    for _ in range(3):
+        everyone, first = threading.Barrier(threads), dict[int, int]()
+
+        def meet(begin: int, _end: int, everyone: threading.Barrier = everyone, first: dict[int, int] = first) -> None:
+            if threading.get_ident() not in first:
+                first[threading.get_ident()] = begin
+                everyone.wait(30)
+
+        chunks_of(bench, n, grain, meet)
+        owners.append(first)
+    assert owners == [owners[0]] * 3
+    assert sorted(owners[0].values()) == begins
+    assert owners[0][threading.get_ident()] == 0
+
+
+@pytest.mark.parametrize("slow", [0, 32])
+def test_other_threads_take_what_is_left_of_a_share(slow: int) -> None:
+    """The first chunk of a share, a quarter of it, waits for all other iterations."""
+    left, rest, lock = [64 - 8], threading.Event(), threading.Lock()
+    waited: list[bool] = []
+
+    def run(begin: int, end: int) -> None:
+        if begin == slow:
+            waited.append(rest.wait(30))
+            return
+        with lock:
+            left[0] -= end - begin
+            if not left[0]:
+                rest.set()
+
+    chunks_of(Bench(2), 64, 1, run)
+    assert waited == [True]
+
+
+def test_short_loops_occupy_no_more_threads_than_they_have_chunks() -> None:
+    chunks = chunks_of(Bench(8), 100, 40, lambda _begin, _end: None)
+    assert sorted((begin, end) for _, begin, end in chunks) == [(0, 34), (34, 67), (67, 100)]
 
 
 def test_workers_start_with_the_first_loop_that_needs_them() -> None:
