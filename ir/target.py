@@ -33,6 +33,9 @@ class Traits:
     approximates: bool = False  # whether `fast_math` uses the hardware's approximations of functions
     piece: int = 1024  # elements of an array that an iteration looks at, if a few can occupy all threads
     groups: int = 1  # iterations that add up the sums of many pieces: as many as threads begin at no cost
+    # How many times as expensive it is as on a CPU to keep a number in the memory of an iteration, beside arithmetic.
+    # The caches of a GPU do not hold that of all threads.
+    memory: float = 1.0
     interrupts: bool = True  # whether an interrupt, such as Ctrl-C, ends a launch before its end
     rows: int = 64  # the most pieces of a loop that count what they append to lists
     counts_appends: bool = True  # whether such counts are faster than atomics on the lengths of the lists
@@ -47,6 +50,7 @@ GPU = Traits(
     lanes=1,
     piece=PIECE,
     groups=GROUPS,
+    memory=8.0,
     interrupts=False,
     rows=ROWS,
     counts_appends=False,

@@ -13,8 +13,8 @@ memory, by cache lines (`pool_ir.py` names the offsets):
     232   scratch memory for the current launch, which grows as needed: its address, its bytes
     248   the first fault of the loop, see `guard_ir.py`
     256   the iterations of a share, how many shares are longer by 1, the number of shares
-    320   a record for each thread, the caller first: where the next chunk of its share begins, its number, the pool, the
-          handle of the thread
+    320   a record for each thread, the caller first: where the next chunk of its share begins, its number, the pool,
+          the handle of the thread
 
 A caller that gets the lock writes the loop and publishes it: epoch + 1, open, nobody inside. A worker that sees a new
 epoch enters by adding one to the state, which succeeds only while the loop is open. It takes chunks until none is left

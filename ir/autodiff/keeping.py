@@ -28,7 +28,8 @@ from weft.ir.types import Pointer, Prim, Struct, Tensor, Type, flatten, u1
 
 __all__ = ["Kept", "kept_of"]
 
-_KEEP = 4.0  # the price of a store and a load
+_KEEP = 4.0  # the price of a store and a load in the cache of a CPU
+_UNROLLED = 16  # the most iterations of a loop that LLVM unrolls
 _LEAF = 16.0  # of the counters of leaves and rows in an iteration
 _ATOMIC = 12.0  # of an atomic that nothing runs beside
 
@@ -49,9 +50,10 @@ class Kept:
         return sum(map(_scalars, (*self.state, *self.values)))
 
 
-def kept_of(demand: Demand, loop: ops.For | ops.While, leaves: bool = False) -> Kept:
-    """The cheapest choice for an iteration of a loop. `leaves`: what is kept goes to leaves."""
-    items = _Items(demand, loop)
+def kept_of(demand: Demand, loop: ops.For | ops.While, memory: float = 1.0, leaves: bool = False) -> Kept:
+    """The cheapest choice for an iteration of a loop. `memory`: how many times as expensive as on a CPU it is to keep a
+    number (`Traits.memory`). `leaves`: what is kept goes to leaves."""
+    items = _Items(demand, loop, _KEEP if _is_unrolled(loop) else _KEEP * memory)
     wanted = items.wanted()
     choice = choose(items.depends, wanted, items.price, items.keep)
     if leaves and not items.state:
@@ -65,10 +67,10 @@ def kept_of(demand: Demand, loop: ops.For | ops.While, leaves: bool = False) -> 
 
 class _Items:
     """The items of a loop. `item`: the one that an op of the loop belongs to. `depends`: what each one is computed
-    from."""
+    from. `each`: the price of keeping a number."""
 
-    def __init__(self, demand: Demand, loop: ops.For | ops.While) -> None:
-        self.demand, self.loop = demand, loop
+    def __init__(self, demand: Demand, loop: ops.For | ops.While, each: float) -> None:
+        self.demand, self.loop, self.each = demand, loop, each
         self.needed = demand.reversal(loop)
         self.state = demand.state(loop, self.needed)
         self.parts = set[Op]()
@@ -180,7 +182,13 @@ class _Items:
         possible = isinstance(item, LOCALS) or (
             number and item not in self.joint
         )  # (a joint call gives it for nothing)
-        return _KEEP * _scalars(item) if possible else math.inf
+        return self.each * _scalars(item) if possible else math.inf
+
+
+def _is_unrolled(loop: ops.For | ops.While) -> bool:
+    """Whether LLVM unrolls a loop, so that its slots are registers."""
+    known = isinstance(loop, ops.For) and all(isinstance(one, ops.Const) for one in (loop.begin, loop.end, loop.step))
+    return known and trips(loop) <= _UNROLLED
 
 
 def _is_part(op: Op) -> bool:

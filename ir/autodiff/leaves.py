@@ -3,20 +3,24 @@
 The iterations of a loop are divided into *leaves* of `rows` iterations. The *rows* are slots for the iterations of one
 leaf: the states, and the values that `keeping.py` chose. A *checkpoint* is the state at the begin of a leaf.
 
-    forward      iterations write the rows, over those of the leaf before, and checkpoints at the begin of leaves; if
-                 there are HALF checkpoints, every second one is dropped, and the distance between later ones doubles
-    backward     sweep the iterations in the rows, the last one first
-                 from the last checkpoint on, run iterations again up to the leaf before that one, and write its rows
+    forward      iterations write the rows, over those of the leaf before, and a checkpoint at the begin of each leaf
+    backward     for each leaf, the last one first:
+                     sweep the iterations in the rows, the last one first
+                     from the checkpoint of an earlier leaf on, run iterations again up to the end of the leaf before;
+                     they write rows and checkpoints as the forward sweep does
 
-On its way to a leaf, the second part of the backward sweep makes more checkpoints: at each leaf, if there are slots for
-that, and otherwise in the middle of what is ahead. The forward sweep leaves half of the slots for them. So no number of
-iterations is declared, none is the limit, and no memory is allocated, on any arch. The last leaf does not run again.
-The others run once more if there are up to HALF * HALF of them. Each doubling of their number makes them run one more
-time.
+The number of a leaf says where its checkpoint is. If it ends in base 16 with v zeros, and the digit d is before them,
+it is number d of the 16 slots of level v. The next leaf with the same slot is in another block of 16^(v+1) leaves.
+When the sweep comes to leaf n, which ends with v zeros, the leaves from n - 16^v to n - 1 run again. They begin with
+a checkpoint that is still there: both numbers are in the same block of 16^(v+1) leaves, and since the first leaf of
+this block ran the last time, no leaf of a later block has run.
+
+So no number of iterations is declared, none is the limit, and no memory is allocated, on any arch. The last leaf does
+not run again. The others run once more, to write their rows, and at most once more for each level.
 
 Where a checkpoint lies follows from numbers of leaves alone, and iterations that run again begin with the state that
 they began with. They compute the same values, because they do not load memory that the kernel has overwritten
-(`clobbers.py`).
+(`clobbers.py`). SIMD lanes begin the backward sweep at their last leaves, and are in the same leaf from there on.
 """
 
 from __future__ import annotations
@@ -28,12 +32,12 @@ from weft.ir import ops
 from weft.ir.autodiff.adjoints import Frame
 from weft.ir.autodiff.keeping import Kept
 from weft.ir.autodiff.slots import Slots, Step, binary, const, downwards, local_of, loop_of
-from weft.ir.core import Value
-from weft.ir.types import Type, i32, pointer, tensor
+from weft.ir.core import Block, BlockArg, Value
+from weft.ir.types import Type, i32
 
-__all__ = ["HALF", "Leaves", "rows_of"]
+__all__ = ["Leaves", "rows_of"]
 
-HALF = 32  # the most checkpoints of the forward sweep, a power of 2; the backward sweep has as many more
+_DIGIT = 4  # the bits of a digit: a power of 2
 # The fewest and the most iterations of a leaf, and the most numbers in its rows: in the locals of an iteration of a
 # parallel loop, and in locals of the kernel.
 _FEW, _MANY = (16, 256, 1 << 10), (64, 1024, 1 << 11)
@@ -57,10 +61,8 @@ class Leaves:
     rows: Slots
     size: int
     checkpoints: Slots
-    numbers: Value  # the leaf of each checkpoint
     leaf: Value
     row: Value
-    shift: Value  # the logarithm of the distance between checkpoints
     index: Type
 
     @staticmethod
@@ -69,70 +71,56 @@ class Leaves:
         arrays are locals of the kernel."""
         size = rows_of(kept, shared)
         rows = Slots(frame, kept, size, shared=shared)
-        numbers = frame.build.add(ops.Alloca(type=pointer(tensor(i32, (2 * HALF,))), name="leaves"))
-        leaf, row, shift = (local_of(frame, name, 0) for name in ("leaf", "row", "shift"))
-        made = Leaves(rows, size, Slots(frame, Kept(state), 2 * HALF), numbers, leaf, row, shift, index)
-        made.checkpoint(frame, const(frame, 0), const(frame, 0))
-        return made
-
-    # ---- the forward sweep -------------------------------------------------------------------------------------------
+        checkpoints = Slots(frame, Kept(state), 32 // _DIGIT << _DIGIT)
+        leaf, row = (local_of(frame, name, 0) for name in ("leaf", "row"))
+        checkpoints.save(frame, const(frame, 0))
+        return Leaves(rows, size, checkpoints, leaf, row, index)
 
     def begin(self, frame: Frame) -> Value:
-        """At the begin of an iteration: begin a leaf after the last row, and make a checkpoint if it is its turn. Gives
-        the row."""
+        """At the begin of an iteration of the forward sweep: begin a leaf after the last row. Gives the row."""
         add = frame.build.add
         full = add(ops.If(binary(frame, "eq", add(ops.Load(self.row)), self.size)))
         following = frame.inner(full.then, frame.build.span)
         following.build.add(ops.Store(self.row, const(following, 0)))
         leaf = binary(following, "add", following.build.add(ops.Load(self.leaf)), 1)
         following.build.add(ops.Store(self.leaf, leaf))
-        self._checkpoint_if_due(following)
+        self.checkpoints.save(following, _slot(following, leaf))
         return add(ops.Load(self.row))
 
     def end(self, frame: Frame, row: Value) -> None:
         """At the end of the iteration in that row."""
         frame.build.add(ops.Store(self.row, binary(frame, "add", row, 1)))
 
-    def _checkpoint_if_due(self, frame: Frame) -> None:
-        add = frame.build.add
-        leaf, shift = add(ops.Load(self.leaf)), add(ops.Load(self.shift))
-        mask = binary(frame, "sub", binary(frame, "shl", const(frame, 1), shift), 1)
-        due = add(ops.If(binary(frame, "eq", binary(frame, "and", leaf, mask), 0)))
-        inner = frame.inner(due.then, frame.build.span)
-        full = inner.build.add(ops.If(binary(inner, "eq", binary(inner, "shr", leaf, shift), HALF)))
-        dropping = inner.inner(full.then, frame.build.span)
-        loop_of(dropping, const(dropping, HALF // 2), self._drop)
-        dropping.build.add(ops.Store(self.shift, binary(dropping, "add", shift, 1)))
-        now = inner.build.add(ops.Load(self.shift))
-        self.checkpoint(inner, binary(inner, "shr", leaf, now), leaf)
+    def reverse(self, frame: Frame, fill: Fill, sweep: Step) -> None:
+        """After the loop: reverse its iterations. `fill` emits an iteration that writes its row, and `sweep` an
+        iteration and its reverse."""
+        last, rows = (frame.build.add(ops.Load(place)) for place in (self.leaf, self.row))
 
-    def _drop(self, frame: Frame, number: Value) -> None:
-        twice = binary(frame, "mul", number, 2)
-        self.checkpoints.copy(frame, twice, number)
-        self._note(frame, number, self.leaf_of(frame, twice))
+        def one(inner: Frame, leaf: Value) -> None:
+            add = inner.build.add
+            whole = const(inner, self.size)
+            count = add(ops.Select(binary(inner, "eq", leaf, last), rows, whole))
+            downwards(inner, count, lambda each, row: self._sweep(each, self.number(each, leaf, row), row, sweep))
+            more = add(ops.If(binary(inner, "ne", leaf, 0)))
+            self._again(inner.inner(more.then, frame.build.span), leaf, fill)
 
-    def checkpoint(self, frame: Frame, slot: Value, leaf: Value) -> None:
-        """Make a checkpoint of the state at the begin of a leaf."""
-        self.checkpoints.save(frame, slot)
-        self._note(frame, slot, leaf)
+        downwards(frame, binary(frame, "add", last, 1), one)
 
-    def leaf_of(self, frame: Frame, slot: Value) -> Value:
-        """The leaf that begins with a checkpoint."""
-        return frame.build.add(ops.Load(self._number_at(frame, slot)))
+    def _sweep(self, frame: Frame, number: Value, row: Value, sweep: Step) -> None:
+        self.rows.restore(frame, row)
+        sweep(frame, number)
 
-    def _note(self, frame: Frame, slot: Value, leaf: Value) -> None:
-        frame.build.add(ops.Store(self._number_at(frame, slot), leaf))
-
-    def _number_at(self, frame: Frame, slot: Value) -> Value:
-        inside = binary(frame, "and", slot, 2 * HALF - 1)  # so that no test is needed
-        return frame.build.add(ops.ElementPtr(self.numbers, [inside]))
-
-    # ---- the backward sweep ------------------------------------------------------------------------------------------
-
-    def reverse(self, frame: Frame, run: Step, fill: Fill, sweep: Step) -> None:
-        """After the loop: reverse its iterations. `run` emits an iteration, `fill` one that writes its row, and `sweep`
-        an iteration and its reverse."""
-        _Reversal(self, run, fill, sweep).emit(frame)
+    def _again(self, frame: Frame, end: Value, fill: Fill) -> None:
+        """Run leaves before that one again, the last of which leaves its rows."""
+        begin = binary(frame, "sub", end, binary(frame, "shl", const(frame, 1), _shift(frame, end)))
+        self.checkpoints.restore(frame, _slot(frame, begin))
+        index = BlockArg(i32)
+        loop = frame.build.add(ops.For(begin, end, const(frame, 1), body=Block([index])))
+        inner = frame.inner(loop.body, frame.build.span)
+        later = inner.build.add(ops.If(binary(inner, "ne", index, begin)))
+        saving = inner.inner(later.then, frame.build.span)
+        self.checkpoints.save(saving, _slot(saving, index))
+        loop_of(inner, const(inner, self.size), lambda one, row: fill(one, self.number(one, index, row), row))
 
     def number(self, frame: Frame, leaf: Value, row: Value) -> Value:
         """The number of an iteration."""
@@ -144,79 +132,16 @@ class Leaves:
         return binary(frame, "add", binary(frame, "mul", wide, self.size), narrow)
 
 
-class _Reversal:
-    """The backward sweep. It has locals of its own, because lanes have in common what one loop stores. `leaf`: the leaf
-    in the rows. `row`: how many iterations these are. `top`: how many checkpoints there are. `at`: the leaf that begins
-    with the present state. `next`: where the next checkpoint comes."""
+def _shift(frame: Frame, leaf: Value) -> Value:
+    """The bits of the digits at the end of a number that are 0. 0 if all are."""
+    add = frame.build.add
+    lowest = binary(frame, "and", leaf, add(ops.Unary("neg", leaf)))
+    zeros = add(ops.Unary("popcnt", binary(frame, "sub", lowest, 1)))
+    return binary(frame, "and", zeros, 32 - _DIGIT)
 
-    def __init__(self, leaves: Leaves, run: Step, fill: Fill, sweep: Step) -> None:
-        self.leaves, self.run, self.fill, self.sweep = leaves, run, fill, sweep
 
-    def emit(self, frame: Frame) -> None:
-        leaves, add = self.leaves, frame.build.add
-        leaf, row, shift = (add(ops.Load(place)) for place in (leaves.leaf, leaves.row, leaves.shift))
-        self.leaf, self.row = local_of(frame, "leaf", leaf), local_of(frame, "row", row)
-        self.top = local_of(frame, "top", binary(frame, "add", binary(frame, "shr", leaf, shift), 1))
-        self.at, self.next = (local_of(frame, name, 0) for name in ("at", "next"))
-        inner = frame.inner(add(ops.While()).body, frame.build.span)
-        leaf = inner.build.add(ops.Load(self.leaf))
-
-        def one(row_frame: Frame, row: Value) -> None:
-            leaves.rows.restore(row_frame, row)
-            self.sweep(row_frame, leaves.number(row_frame, leaf, row))
-
-        downwards(inner, inner.build.add(ops.Load(self.row)), one)
-        first = inner.build.add(ops.If(binary(inner, "eq", leaf, 0)))
-        first.then.append(ops.Break(span=frame.build.span))
-        self._back(inner, leaf)
-
-    def _back(self, frame: Frame, leaf: Value) -> None:
-        """Write the rows of the leaf before that one."""
-        leaves, before = self.leaves, binary(frame, "sub", leaf, 1)
-        frame.build.add(ops.Store(self.leaf, before))
-        frame.build.add(ops.Store(self.row, const(frame, leaves.size)))
-        self._drop(frame, leaf)
-        newest = binary(frame, "sub", frame.build.add(ops.Load(self.top)), 1)
-        leaves.checkpoints.restore(frame, newest)
-        self._plan(frame, leaves.leaf_of(frame, newest), before)
-        self._advance(frame, before)
-
-        def one(inner: Frame, row: Value) -> None:
-            self.fill(inner, leaves.number(inner, before, row), row)
-
-        loop_of(frame, const(frame, leaves.size), one)
-
-    def _drop(self, frame: Frame, leaf: Value) -> None:
-        """Drop the checkpoint at that leaf, if there is one: no later leaf is left."""
-        newest = binary(frame, "sub", frame.build.add(ops.Load(self.top)), 1)
-        there = frame.build.add(ops.If(binary(frame, "eq", self.leaves.leaf_of(frame, newest), leaf)))
-        frame.inner(there.then, frame.build.span).build.add(ops.Store(self.top, newest))
-
-    def _plan(self, frame: Frame, at: Value, end: Value) -> None:
-        """With the state at the begin of leaf `at`: choose where the next checkpoint comes on the way to `end`."""
-        add = frame.build.add
-        add(ops.Store(self.at, at))
-        ahead = binary(frame, "sub", end, at)
-        free = binary(frame, "sub", const(frame, 2 * HALF), add(ops.Load(self.top)))
-        half = binary(frame, "shr", binary(frame, "add", ahead, 1), 1)
-        distance = add(ops.Select(binary(frame, "le", ahead, free), const(frame, 1), half))
-        add(ops.Store(self.next, binary(frame, "add", at, distance)))
-
-    def _advance(self, frame: Frame, end: Value) -> None:
-        """Run whole leaves again, up to the begin of leaf `end`."""
-        leaves = self.leaves
-        inner = frame.inner(frame.build.add(ops.While()).body, frame.build.span)
-        add = inner.build.add
-        at = add(ops.Load(self.at))
-        more = add(ops.If(binary(inner, "lt", at, end)))
-        more.orelse.append(ops.Break(span=frame.build.span))
-        loop_of(inner, const(inner, leaves.size), lambda one, row: self.run(one, leaves.number(one, at, row)))
-        following = binary(inner, "add", at, 1)
-        add(ops.Store(self.at, following))
-        top = add(ops.Load(self.top))
-        due = binary(inner, "and", binary(inner, "lt", following, end), binary(inner, "lt", top, 2 * HALF))
-        due = binary(inner, "and", due, binary(inner, "eq", following, add(ops.Load(self.next))))
-        saving = inner.inner(add(ops.If(due)).then, frame.build.span)
-        leaves.checkpoint(saving, top, following)
-        saving.build.add(ops.Store(self.top, binary(saving, "add", top, 1)))
-        self._plan(saving, following, end)
+def _slot(frame: Frame, leaf: Value) -> Value:
+    """The slot of the checkpoint of a leaf."""
+    shift = _shift(frame, leaf)
+    digit = binary(frame, "and", binary(frame, "shr", leaf, shift), (1 << _DIGIT) - 1)
+    return binary(frame, "add", binary(frame, "mul", shift, (1 << _DIGIT) // _DIGIT), digit)

@@ -50,11 +50,11 @@ _PARALLEL = (ops.ParallelFor, ops.StructFor)
 
 
 class Reverse:
-    """One run over a kernel. `shared`: values and locals that parallel loops use from outside. `needed`: what the
-    forward sweep that is being emitted computes."""
+    """One run over a kernel. `memory`: see `Traits`. `shared`: values and locals that parallel loops use from outside.
+    `needed`: what the forward sweep that is being emitted computes."""
 
-    def __init__(self, kernel: ops.Kernel, fast_math: bool) -> None:
-        self.kernel, self.fast_math = kernel, fast_math
+    def __init__(self, kernel: ops.Kernel, fast_math: bool, memory: float) -> None:
+        self.kernel, self.fast_math, self.memory = kernel, fast_math, memory
         self.form = form_of(kernel)
         number_draws(kernel)
         self.returned = structure(kernel)
@@ -254,9 +254,9 @@ class Reverse:
         used = self.demand.reversal(op)
         tape.kept = Kept(self.demand.state(op, used), again=used)
         if wanted or tape.kept.state:
-            tape.kept = kept_of(self.demand, op)
+            tape.kept = kept_of(self.demand, op, self.memory)
             if not has_slots(op, tape.kept, shared):
-                tape.kept = kept_of(self.demand, op, leaves=True)
+                tape.kept = kept_of(self.demand, op, self.memory, leaves=True)
         if tape.kept.scalars and not has_slots(op, tape.kept, shared):
             tape.state, tape.advance = self.demand.advance(op, tape.kept.state, tape.kept.values)
 
@@ -469,12 +469,6 @@ class Reverse:
     def _back_loop(self, op: ops.For | ops.While, frame: Frame, tape: Tape) -> None:
         goes_on = self.demand.exits[op] if isinstance(op, ops.While) else {}
 
-        def run(inner: Frame, number: Value) -> None:
-            outer, self.needed = self.needed, tape.advance
-            self.known |= goes_on
-            self.iteration(op, inner, number)
-            self.needed = outer
-
         def fill(inner: Frame, number: Value, row: Value) -> None:
             outer, self.needed = self.needed, tape.advance
             self.known |= goes_on
@@ -491,7 +485,7 @@ class Reverse:
                 inner.build.add(ops.Store(place, value))
 
         if tape.leaves is not None:
-            tape.leaves.reverse(frame, run, fill, sweep)
+            tape.leaves.reverse(frame, fill, sweep)
         else:
             reverse_each(frame, tape, sweep)
         for exit in goes_on:

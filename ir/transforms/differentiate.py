@@ -61,20 +61,20 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
                 if config.fast_math:
                     split_extremes(root)
                     multiply_by_inverse_roots(root)
-            _reverse(root, config.fast_math)
+            _reverse(root, config)
         else:
             Forward(root).run()
     root.mode = ""
     return True
 
 
-def _reverse(root: ops.Kernel, fast_math: bool) -> None:
+def _reverse(root: ops.Kernel, config: CompileConfig) -> None:
     """Make the gradient kernel, or one of those that make its records."""
     param = record_param(root)
     if param is None or param[1] == READING:
-        Reverse(root, fast_math).run()
+        Reverse(root, config.fast_math, config.traits.memory).run()
     else:
-        record(root, fast_math, param)
+        record(root, config.fast_math, param)
 
 
 def _told(root: ops.Kernel) -> None:

@@ -370,7 +370,7 @@ def few_slots(seed: str) -> Iterator[None]:
     random = randomness.Random(f"slots {seed}")
     few, keep = checkpoints._FEW, keeping._KEEP
     chosen: list[tuple[object, str, Any]] = [
-        (leaves, "HALF", random.choice((2, 4, leaves.HALF))),
+        (leaves, "_DIGIT", random.choice((1, 2, leaves._DIGIT))),
         (leaves, "_FEW", random.choice(((1, 1, 1), (2, 2, 4), (2, 8, 16), leaves._FEW))),
         (leaves, "_MANY", random.choice(((1, 1, 1), (2, 2, 4), (2, 8, 16), leaves._MANY))),
         (checkpoints, "_FEW", random.choice((0, 8, few))),

@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from weft.ir.autodiff.cuts import choose
 from weft.ir.autodiff.tensors import assemble_tensors
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
+from weft.ir.target import CPU, GPU
 from weft.ir.text import print_ir
 from weft.ir.verify import verify
 
@@ -205,7 +207,7 @@ def test_loops_of_at_most_a_known_length_have_a_slot_for_each_iteration(name: st
     bounds, slots = _BOUNDS[name]
     kernel = kernel_of(_SOME.format(bounds=bounds, body=_STATE))
     text = print_ir(run_passes(in_mode(kernel, "vjp"), ("differentiate", "full_simplify"), CONFIGS["optimized"]))
-    assert ("%leaves" in text) == (slots is None)
+    assert ("%leaf" in text) == (slots is None)
     assert slots is None or f": *f64x{slots}\n" in text
     hold_dot_product(kernel, 1, machine=False)
 
@@ -216,5 +218,18 @@ def test_leaves_keep_no_values_that_are_cheap_to_compute(op: str, leaves: bool) 
     bounds = _BOUND.format(step=1, begin="const 0", end="binary max %u, %c4")
     kernel = kernel_of(_SOME.format(bounds=bounds, body=body))
     text = print_ir(run_passes(in_mode(kernel, "vjp"), ("differentiate", "full_simplify"), CONFIGS["optimized"]))
-    assert ("%leaves" in text) == leaves
+    assert ("%leaf" in text) == leaves
     hold_dot_product(kernel, 1, machine=False)
+
+
+@pytest.mark.parametrize(
+    ("end", "on_gpu"), [("const 5", 2), ("const 100", 1), ("binary max %u, %c4", 1)], ids=["short", "long", "unknown"]
+)
+def test_a_gpu_computes_again_what_a_cpu_keeps(end: str, on_gpu: int) -> None:
+    """The state is kept, and its sine only where slots become registers."""
+    kernel = kernel_of(_SOME.format(bounds=_BOUND.format(step=1, begin="const 0", end=end), body=_STATE))
+    for traits, kept in ((CPU, 2), (GPU, on_gpu)):
+        config = replace(CONFIGS["optimized"], traits=traits)
+        text = print_ir(run_passes(in_mode(kernel, "vjp"), ("differentiate",), config))
+        rows = [size for size in re.findall(r"slots\S* = alloca : \*f64x(\d+)", text) if size != "128"]  # (checkpoints)
+        assert len(rows) == kept
