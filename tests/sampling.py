@@ -21,6 +21,7 @@ SLOW = {
     "bench/test_bench.py::test_a_gradient_in_a_bounded_memory_is_measured": 0,
     "bench/test_bench.py::test_an_instruction_set_has_a_column": 0,
     "bench/test_bench.py::test_frames_of_a_demo_are_measured": 0,
+    "bench/test_bench.py::test_goals_of_sparse_fields_are_measured": 0,
     "bench/test_bench.py::test_loops_over_cells_are_measured": 0,
     "bench/test_bench.py::test_times_of_compiling_are_measured": 0,
     "codegen/test_amdgcn.py": 6,

@@ -10,17 +10,19 @@ looks for dependences in each set of accesses that may alias, and finds none in 
 stores above had scopes of their own, the first two would be such a set, and the second store would be lost.
 
 Therefore the parts of a tree get one scope in a function that accesses several of them and accesses one again after
-storing to it. A function of the program, which may be inlined into any other one, has one scope for each tree. LLVM
-does not vectorize loops of vectors, nor those of a GPU, so it makes no difference there.
+storing to it. Only accesses that one vectorized loop makes are merged. So each loop that LLVM may vectorize counts by
+itself: the loop over iterations, or, if that runs in lanes or is marked (`vectorize=never`, and `around` for loops in
+it), each of the outermost loops in it that are not marked. A function of the program, which may be inlined into any
+other one, has one scope for each tree. LLVM does not vectorize loops of a GPU, so it makes no difference there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from weft.ir.addresses import root_of
 from weft.ir.alias import is_access
-from weft.ir.core import Op, Value, ops_of
+from weft.ir.core import Block, Op, Value, ops_of
 from weft.ir.ops import Address, For, Kernel, Load, Task, TreeBase, While
 from weft.ir.scopes import Scope
 from weft.ir.tasks import tasks_of
@@ -50,17 +52,28 @@ def joined_in(task: Task, kernel: Kernel) -> frozenset[int]:
     if kernel.called:  # the functions into which it is inlined may access them as well
         return frozenset(field.tree for field in kernel.fields)
     if task.kind != "serial":
-        return joined_trees(_for_llvm(task))
+        return frozenset[int]().union(*map(joined_trees, _for_llvm(task)))
     serial = (joined_trees(ops_of(one.body)) for one in tasks_of(kernel) if one.kind == "serial")
     return frozenset[int]().union(*serial)
 
 
-def _for_llvm(task: Task) -> Iterable[Op]:
-    """The ops of loops that LLVM may vectorize: all, or those of inner loops if iterations run in lanes."""
-    ops = ops_of(*task.regions)
-    if task.schedule.lanes == 1:
-        return ops
-    return dict.fromkeys(ops_of(*(loop.body for loop in ops if isinstance(loop, For | While))))
+def _for_llvm(task: Task) -> Iterator[list[Op]]:
+    """The ops of each loop that LLVM may vectorize, with those of the loops in it, which LLVM may unroll."""
+    if task.schedule.lanes == 1 and task.schedule.vectorize != "never":
+        yield ops_of(*task.regions)
+        return
+    for region in task.regions:
+        yield from (ops_of(loop.body) for loop in _outermost(region))
+
+
+def _outermost(block: Block) -> Iterator[For | While]:
+    """The loops that LLVM may vectorize and that are in no other such loop."""
+    for op in block:
+        if isinstance(op, While) or (isinstance(op, For) and not op.schedule.around):
+            yield op
+        else:
+            for region in op.regions:
+                yield from _outermost(region)
 
 
 def scope_in(place: Value, joined: frozenset[int]) -> Scope | None:

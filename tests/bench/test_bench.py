@@ -14,6 +14,8 @@ import pytest
 import weft as ti
 from tests.bench import checkpoints, compile_ratios, demo_frames, levels, matrix_product, report, sparse_cells, topology
 from tests.bench.__main__ import Measured, Worker, different, measure
+from tests.bench.sparse_goals.__main__ import WORKS, table
+from tests.bench.sparse_goals.measuring import Bench
 from weft.codegen.llvm.instruction_sets import levels_here
 
 
@@ -48,6 +50,28 @@ def test_a_gradient_in_a_bounded_memory_is_measured() -> None:
     assert 0 < found.used <= found.allowed < found.all_bytes
     assert found.apart < 1e-2
     assert "times that of keeping all" in str(found)
+
+
+@pytest.mark.parametrize("work", WORKS)
+def test_goals_of_sparse_fields_are_measured(work: str) -> None:
+    bench = Bench(ti, "cpu", threads=1, scale=32, rounds=1)
+    try:
+        WORKS[work](bench)
+    finally:
+        ti.reset()
+    assert bench.rows
+    assert all(value >= 0 for _, value, _ in bench.rows)
+    lines = table(bench, dict.fromkeys(bench.times, 1.0)).splitlines()
+    assert len(lines) == len(bench.rows) + len(bench.times)
+
+
+def test_the_memory_of_sparse_fields_meets_its_goals() -> None:
+    bench = Bench(ti, "cpu", threads=1, scale=8, rounds=1)
+    try:
+        WORKS["memory"](bench)
+    finally:
+        ti.reset()
+    assert [name for name, value, goal in bench.rows if value > goal] == []
 
 
 @pytest.mark.filterwarnings("ignore::weft.OutOfBoundsWarning")

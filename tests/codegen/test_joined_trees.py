@@ -106,6 +106,56 @@ TASKS = TASKS.replace("BASE", "%b = tree_base tree=0 : *i64\n    %v = const 1 : 
 )
 
 
+ROWS = """\
+kernel @k() -> () {
+  task range_for schedule={HINT} bounds {
+    %zero = const 0 : i64
+    %end = const 64 : i64
+    yield begins=[%zero], ends=[%end]
+  } prologue {
+    %t = tree_base tree=0 : *i64
+    %eight = const 8 : i64
+    %u = const 1 : i64
+  } body (%i: i64) {
+    %p = address %t, indices=[%i], strides=[%eight], offset=0, scope="field:z" : *i64
+    %q = address %t, indices=[%i], strides=[%eight], offset=600, scope="field:w" : *i64
+    store %p, %i
+    store %q, %i
+    for %zero, %eight, %uAROUND (%j: i64) {
+      for %zero, %eight, %u, row=true (%k: i64) {
+        store %p, %k
+        store %q, %k
+      }
+      MORE
+    }
+    for %zero, %eight, %u, row=true (%m: i64) {
+      store %p, %m
+    }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("hint", "around", "more", "joined"),
+    [
+        ("vectorize=free", ", schedule={around=true}", "", {0}),  # LLVM may unroll the loops in it
+        ("vectorize=never", ", schedule={around=true}", "", set()),
+        ("vectorize=never", "", "", set()),
+        ("vectorize=never", "", "store %p, %j", {0}),
+        ("vectorize=never", ", schedule={around=true}", "store %p, %j", set()),
+        ("vectorize=never", ", schedule={around=true}", "for %zero, %eight, %u (%l: i64) { AGAIN }", {0}),
+        ("lanes=8", ", schedule={around=true}", "store %p, %j", set()),
+    ],
+)
+def test_each_loop_that_becomes_vectors_counts_by_itself(hint: str, around: str, more: str, joined: set[int]) -> None:
+    again = "\n        store %p, %j\n        store %p, %l\n        store %q, %l\n      "
+    text = ROWS.replace("HINT", hint).replace("AROUND", around).replace("MORE", more.replace(" AGAIN ", again))
+    kernel = parse(text.replace("schedule={vectorize=free} ", ""))
+    (task,) = tasks_of(kernel)
+    assert joined_in(task, kernel) == joined
+
+
 @pytest.mark.parametrize(
     ("lanes", "loop", "joined"),
     [

@@ -7,7 +7,7 @@
 The accesses of a field or of a component get an alias scope of their own. The accesses to the trees in `joined` get the
 scope of the tree instead. `mapping/joined_trees.py` says which trees need that, and why. All serial tasks of a kernel
 are compiled to one function, so they have the same trees. A function that kernels call may be inlined into any of them,
-so all of its trees are joined. Iterations in SIMD lanes need it only for the loops in them, which LLVM may vectorize.
+so all of its trees are joined. Each loop that LLVM may vectorize is looked at by itself.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 [--threads N] [--peer PYTHON] [--scale S]`.
 
 Each work gives ratios of times in one process: over a dense field, a sort, or the bytes' time, which is the time of a
-copy of as many bytes between dense fields. `--peer` is an interpreter with Taichi, which runs the same programs in turn.
+copy of as many bytes between dense fields. `--peer` is an interpreter with Taichi, which runs the same programs.
 `--scale` divides the sizes. With one thread of a CPU, the time of that thread counts, so that other programs do not
 matter much. A goal is a limit that Weft's developers set.
 """

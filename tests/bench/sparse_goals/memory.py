@@ -81,7 +81,7 @@ def measure(bench: Bench) -> None:
     bench.row("an empty tree of 1024^3: KiB", (used() - start) / 1024, 1024, 0)
     x[5, 6, 7] = 1.0
     bench.row("with its first element: KiB", (used() - start) / 1024, 1024, 6 * 2048)
-    blocks = (n // 8) ** 3 // 10
+    blocks = max((n // 8) ** 3 // 10, 1)
     activate(blocks, 10)
     voxels = int(total())
     bench.row("bytes for each active voxel: of its 4", (used() - start) / (4 * voxels), 1.15, 1.15)

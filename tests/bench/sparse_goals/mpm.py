@@ -7,7 +7,7 @@ import numpy as np
 
 from .measuring import Bench
 
-BLOCK = 4
+BLOCK, STEP = 4, 5e-3  # cells along each axis of a block; seconds of a step, times the cells of the room
 ROOMS = ((1 << 17, 64), (1 << 20, 128))  # particles, and cells along each axis of the room
 
 
@@ -40,10 +40,27 @@ def water(ti: Any, count: int, grid: int, sparse: bool) -> Callable[[], None]:
         node = ti.Vector.field(4, ti.f32, (grid, grid, grid))
     side = round(count ** (1 / 3) / 2) + 1  # cells along an edge of the cube
     place = np.random.default_rng(0).random((count, 3)) * side + (grid - side) / 2
-    place = place[np.lexsort(place.astype(int).T[::-1])]  # in the order of cells, as particles are that are sorted now and then
+    place = place[np.lexsort(place.astype(int).T[::-1])]  # in the order of cells
     x.from_numpy((place / grid).astype(np.float32))
     J.fill(1)
-    dx, dt, volume = 1 / grid, 5e-3 / grid, (0.5 / grid) ** 3
+    scatter, gather = _particles(ti, x, v, C, J, node, grid)
+    move = _cells(ti, node, grid)
+
+    def step() -> None:
+        if sparse:
+            blocks.deactivate_all()
+        else:
+            node.fill(0)
+        scatter()
+        move()
+        gather()
+
+    return step
+
+
+def _particles(ti: Any, x: Any, v: Any, C: Any, J: Any, node: Any, grid: int) -> tuple[Any, Any]:
+    """What goes from particles to the grid, and back."""
+    dx, dt, volume = 1 / grid, STEP / grid, (0.5 / grid) ** 3
 
     @ti.kernel
     def scatter():
@@ -57,17 +74,6 @@ def water(ti: Any, count: int, grid: int, sparse: bool) -> Callable[[], None]:
                 offset = ti.Vector([i, j, k])
                 m = volume * v[p] + affine @ ((offset - f) * dx)
                 node[base + offset] += w[i][0] * w[j][1] * w[k][2] * ti.Vector([m[0], m[1], m[2], volume])
-
-    @ti.kernel
-    def move():
-        for I in ti.grouped(node):
-            if node[I][3] > 0:
-                u = ti.Vector([node[I][0], node[I][1], node[I][2]]) / node[I][3]
-                u[1] -= dt * 9.8
-                for d in ti.static(range(3)):
-                    if (I[d] < 3 and u[d] < 0) or (I[d] > grid - 3 and u[d] > 0):
-                        u[d] = 0
-                node[I] = ti.Vector([u[0], u[1], u[2], node[I][3]])
 
     @ti.kernel
     def gather():
@@ -86,13 +92,22 @@ def water(ti: Any, count: int, grid: int, sparse: bool) -> Callable[[], None]:
             J[p] *= 1 + dt * new_C.trace()
             x[p] += dt * new_v
 
-    def step() -> None:
-        if sparse:
-            blocks.deactivate_all()
-        else:
-            node.fill(0)
-        scatter()
-        move()
-        gather()
+    return scatter, gather
 
-    return step
+
+def _cells(ti: Any, node: Any, grid: int) -> Any:
+    """Momentum becomes velocity, with gravity and walls."""
+    dt = STEP / grid
+
+    @ti.kernel
+    def move():
+        for I in ti.grouped(node):
+            if node[I][3] > 0:
+                u = ti.Vector([node[I][0], node[I][1], node[I][2]]) / node[I][3]
+                u[1] -= dt * 9.8
+                for d in ti.static(range(3)):
+                    if (I[d] < 3 and u[d] < 0) or (I[d] > grid - 3 and u[d] > 0):
+                        u[d] = 0
+                node[I] = ti.Vector([u[0], u[1], u[2], node[I][3]])
+
+    return move

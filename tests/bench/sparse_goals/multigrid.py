@@ -15,7 +15,9 @@ MARGIN = CELL << LEVELS - 1  # around the sphere, so that no level reads out of 
 
 
 class Solver:
-    """The fields around a sphere of n elements across: residual `r` and correction `z` of each level, and `x`, `p`, `q` of the finest."""
+    """The fields around a sphere of n elements across.
+
+    Each level has a residual `r` and a correction `z`, and the finest one `x`, `p` and `q`."""
 
     def __init__(self, ti: Any, n: int) -> None:
         self.ti, self.n, self.moved = ti, n, 0.0
@@ -45,6 +47,7 @@ class Solver:
         """Everything anew."""
         self.make_cells()
         self.sizes = [self.kernels["count"](r) for r in self.r]
+
     def run(self, name: str, level: int, numbers: float, *arguments: Any) -> None:
         """A kernel that moves so many numbers of each element of that level."""
         self.moved += 4 * numbers * self.sizes[level]
@@ -95,6 +98,11 @@ class Solver:
 
 def kernels(ti: Any, n: int) -> dict[str, Any]:
     """By name."""
+    return making(ti, n) | stencils(ti) | between(ti) | sums(ti)
+
+
+def making(ti: Any, n: int) -> dict[str, Any]:
+    """What makes cells, and counts them."""
     blocks = (n + 2 * MARGIN) // CELL
 
     @ti.kernel
@@ -117,10 +125,11 @@ def kernels(ti: Any, n: int) -> dict[str, Any]:
             found += 1
         return found
 
-    @ti.kernel
-    def clear(a: ti.template()):
-        for i, j, k in a:
-            a[i, j, k] = 0.0
+    return {"fill": fill, "below": below, "count": count}
+
+
+def stencils(ti: Any) -> dict[str, Any]:
+    """The operator, and half a sweep of Gauss-Seidel with it."""
 
     @ti.kernel
     def smooth(z: ti.template(), r: ti.template(), phase: ti.i32):
@@ -128,6 +137,18 @@ def kernels(ti: Any, n: int) -> dict[str, Any]:
             if (i + j + k) & 1 == phase:
                 around = z[i - 1, j, k] + z[i + 1, j, k] + z[i, j - 1, k] + z[i, j + 1, k]
                 z[i, j, k] = (r[i, j, k] + around + z[i, j, k - 1] + z[i, j, k + 1]) / 6.0
+
+    @ti.kernel
+    def multiply(p: ti.template(), q: ti.template()):
+        for i, j, k in p:
+            around = p[i - 1, j, k] + p[i + 1, j, k] + p[i, j - 1, k] + p[i, j + 1, k]
+            q[i, j, k] = 6.0 * p[i, j, k] - around - p[i, j, k - 1] - p[i, j, k + 1]
+
+    return {"smooth": smooth, "multiply": multiply}
+
+
+def between(ti: Any) -> dict[str, Any]:
+    """From one level to the next one."""
 
     @ti.kernel
     def restrict(z: ti.template(), r: ti.template(), coarse: ti.template()):
@@ -141,16 +162,21 @@ def kernels(ti: Any, n: int) -> dict[str, Any]:
         for i, j, k in z:
             z[i, j, k] += coarse[i // 2, j // 2, k // 2]
 
+    return {"restrict": restrict, "prolong": prolong}
+
+
+def sums(ti: Any) -> dict[str, Any]:
+    """What is done element by element."""
+
+    @ti.kernel
+    def clear(a: ti.template()):
+        for i, j, k in a:
+            a[i, j, k] = 0.0
+
     @ti.kernel
     def dot(a: ti.template(), b: ti.template(), total: ti.template()):
         for i, j, k in a:
             total[None] += a[i, j, k] * b[i, j, k]
-
-    @ti.kernel
-    def multiply(p: ti.template(), q: ti.template()):
-        for i, j, k in p:
-            around = p[i - 1, j, k] + p[i + 1, j, k] + p[i, j - 1, k] + p[i, j + 1, k]
-            q[i, j, k] = 6.0 * p[i, j, k] - around - p[i, j, k - 1] - p[i, j, k + 1]
 
     @ti.kernel
     def add(a: ti.template(), b: ti.template(), out: ti.template(), factor: ti.f32):
@@ -162,11 +188,11 @@ def kernels(ti: Any, n: int) -> dict[str, Any]:
         for i, j, k in p:
             p[i, j, k] = z[i, j, k] + factor * p[i, j, k]
 
-    return {name: kernel for name, kernel in locals().items() if name not in ("ti", "n", "blocks")}
+    return {"clear": clear, "dot": dot, "add": add, "scale": scale}
 
 
 def measure(bench: Bench) -> None:
-    """A sphere of 256 elements across: the time of an iteration, and the share that lists of cells have in a solution."""
+    """A sphere of 256 elements across: the time of an iteration, and the share of lists of cells in a solution."""
     bench.start()
     ti, n = bench.ti, max(256 // bench.scale, MARGIN)
     solver = Solver(ti, n)

@@ -42,7 +42,8 @@ def _room(bench: Bench, n: int, together: bool) -> None:
     name = f"7 points, {n}^3, {'the same cells' if together else 'two trees'}"
     bench.times[name] = bench.best(laplace(ti, a, b), count=10 if bench.arch == "cuda" else 1)
     if bench.is_weft:
-        bench.row(f"{name}: of the bytes' time", bench.times[name] / bench.milliseconds_of_bytes(8 * count()), 1.35, 1.6)
+        ideal = bench.milliseconds_of_bytes(8 * count())
+        bench.row(f"{name}: of the bytes' time", bench.times[name] / ideal, 1.35, 1.6)
 
 
 def laplace(ti: Any, a: Any, b: Any) -> Any:
