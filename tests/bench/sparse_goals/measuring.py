@@ -26,19 +26,19 @@ class Bench:
         self.ti.init(arch=getattr(self.ti, self.arch), offline_cache=False, **self.options)
 
     def best(self, run: Callable[[], Any], before: Callable[[], Any] | None = None, count: int = 1) -> float:
-        """Milliseconds of the fastest of several runs, after one that is not counted. `before` runs before each.
+        """Milliseconds of the fastest of several runs, after two that are not counted. `before` runs before each.
         `count` calls are one run."""
         found = list[float]()
-        for number in range(self.rounds + 1):
+        for number in range(self.rounds + 2):
             if before is not None:
                 before()
             self.ti.sync()
             began = self.clock()
-            for _ in range(count if number else 1):
+            for _ in range(count if number > 1 else 1):
                 run()
             self.ti.sync()
-            found.append((self.clock() - began) / (count if number else 1))
-        return 1e3 * min(found[1:])
+            found.append((self.clock() - began) / (count if number > 1 else 1))
+        return 1e3 * min(found[2:])
 
     def row(self, name: str, value: float, cpu: float = 0.0, gpu: float = 0.0) -> None:
         """A ratio, or number of bytes, with its goals."""
