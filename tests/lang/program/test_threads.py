@@ -150,7 +150,7 @@ def test_a_field_that_two_threads_use_first_computes_nothing(monkeypatch: pytest
         read_by(tree, reader)
 
     def use() -> None:
-        x.grad._measure()  # as the other thread does
+        x.grad._measured()  # as the other thread does
         answers.extend([x[0], x.grad[0]])
 
     monkeypatch.setattr(FieldTree, "read_by", read_by_two)
