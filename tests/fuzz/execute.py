@@ -129,7 +129,7 @@ class Judge:
             run_passes(one, ["infer_types"], self.config, level="untyped")
         return made[0], made[1:]
 
-    def run(self, kernel: Kernel, functions: list[Kernel], schedule: Schedule | None = None) -> dict[str, Any]:
+    def run(self, kernel: Kernel, functions: Sequence[Kernel], schedule: Schedule | None = None) -> dict[str, Any]:
         """What they leave, return and print."""
         self.data.fill()
         arguments = self.data.arguments()

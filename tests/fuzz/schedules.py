@@ -20,7 +20,8 @@ from weft.ir.adversary import Schedule
 from weft.ir.alias import space_of_field
 from weft.ir.evaluate import Fault
 from weft.ir.ops import Kernel
-from weft.ir.pipeline import lower, map_to_target
+from weft.ir.pipeline import map_to_target
+from weft.ir.programs import lower_program
 from weft.ir.target import ADDS_VECTORS, Target
 
 if TYPE_CHECKING:
@@ -57,18 +58,18 @@ def _differences(judge: Judge, wanted: dict[str, Any], seeds: Sequence[int]) -> 
             yield f"the order shows in {', '.join(unsaid)} under schedule {seed}, and order_dependence denies it"
     tree = judge.translation.tree
     for name, target in TARGETS.items():
-        last, *callees = (lower(one, judge.config) for one in (tree, *tree.functions))
+        made = lower_program(tree, judge.config)  # with the functions of the run-time library
         if target is not None:
-            map_to_target(last, callees, replace(judge.config, target=target, verify=True))
+            map_to_target(made.kernel, made.functions, replace(judge.config, target=target, verify=True))
         for seed in seeds:
-            found = _run(judge, last, callees, seed)
+            found = _run(judge, made.kernel, made.functions, seed)
             if isinstance(found, str):
                 yield f"{name} under schedule {seed}: {found}"
             elif names := compare(wanted, found):
                 yield f"{name} under schedule {seed}: other {', '.join(names)}"
 
 
-def _run(judge: Judge, kernel: Kernel, functions: list[Kernel], seed: int) -> dict[str, Any] | str:
+def _run(judge: Judge, kernel: Kernel, functions: Sequence[Kernel], seed: int) -> dict[str, Any] | str:
     """What it leaves, or its fault."""
     try:
         return judge.run(kernel, functions, Schedule(seed))
