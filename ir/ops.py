@@ -213,8 +213,8 @@ class Reduce(Op, name="reduce", pure=True, levels="chi tasks vectors"):
 
 
 class Invoke(Op, name="invoke", reads=True, writes=True, effect="anywhere"):
-    """Calls the function `function`, which may access the fields and arrays in `touched`, and does not write those of
-    them in `only_read`. `results` holds the types of the result's scalars when `returned` ops read them. `stream` is as
+    """Calls the function `function`, which may access the fields and arrays in `touched`, does not write those of them
+    in `only_read`, and does not use the values of those in `only_written`. `results` holds the types of the result's scalars when `returned` ops read them. `stream` is as
     in `random`. `effects` is described in `calls.py`. `most`: on a CPU, the highest cost of the call (0: it is not
     limited, or not known yet)."""
 
@@ -226,6 +226,12 @@ class Invoke(Op, name="invoke", reads=True, writes=True, effect="anywhere"):
     stream: int = attr(default=0)
     effects: tuple[str, ...] = attr(default=())
     most: float = attr(default=0.0)
+    only_written: tuple[str, ...] = attr(default=())
+
+    @property
+    def written(self) -> list[str]:
+        """The fields and arrays that the function may write."""
+        return [name for name in self.touched if name not in self.only_read]
 
 
 class Simt(Op, name="simt", reads=True, writes=True, effect="elsewhere"):

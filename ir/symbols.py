@@ -31,6 +31,7 @@ __all__ = [
     "READING",
     "RECORDING",
     "RECORDS",
+    "RERUN",
     "Block",
     "FieldSymbol",
     "LoopConfig",
@@ -55,6 +56,9 @@ COMPANIONS = {"jvp": "dual", "vjp": "grad", "jvp2": "dual2", "vjp2": "grad2"}
 # What a kernel shall become: itself; forward mode, which computes the duals of its outputs of those of its inputs;
 # reverse mode, which computes the gradients of its inputs of those of its outputs; or a mode of one of these.
 MODES = ("", *COMPANIONS, "vjp.jvp", "vjp.vjp2", "jvp.vjp", "jvp.jvp2")
+
+# What a function becomes that a gradient calls again for its value: it writes no memory then (`autodiff/rerun.py`).
+RERUN = "rerun"
 
 
 def is_reverse(mode: str) -> bool:

@@ -232,7 +232,7 @@ def private_spaces(
 
 def _may_access(call: Invoke, space: Hashable, readers: bool) -> bool:
     """Whether a called function may access a space, or without `readers` write it."""
-    names = call.touched if readers else [name for name in call.touched if name not in call.only_read]
+    names = call.touched if readers else call.written
     if isinstance(space, FieldSymbol):
         return space.name in names
     return bool(names)

@@ -279,12 +279,13 @@ class Call(Expr):
 class Invoke(Expr):
     """A real call of the function tree named `function`, arguments by value (arrays: the array itself). It may read and
     write the fields `touched`, but does not write those in `only_read`, nor the arrays of arguments with these
-    numbers."""
+    numbers. It does not use the values of those in `only_written`: it stores to them, or adds."""
 
     function: str
     arguments: list[Expr]
     touched: list[FieldSymbol]
     only_read: list[FieldSymbol | int]
+    only_written: list[FieldSymbol | int]
 
 
 @dataclass(eq=False, slots=True)

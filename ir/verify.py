@@ -19,7 +19,7 @@ from weft.ir.core import LEVELS, Block, Op, Value, ops_at
 from weft.ir.errors import InternalError
 from weft.ir.ops import Kernel
 from weft.ir.storage.cell import SHADOWS
-from weft.ir.symbols import BOX, COMPANIONS, MODES, FieldSymbol
+from weft.ir.symbols import BOX, COMPANIONS, MODES, RERUN, FieldSymbol
 from weft.ir.types import VOID, Array, Lanes, Pointer, Prim, Type
 from weft.ir.verify_nodes import verify_nodes
 from weft.ir.verify_schedule import verify_schedule
@@ -168,7 +168,8 @@ def _storage(symbol: FieldSymbol, kernel: Kernel) -> None:
 
 def _companions(kernel: Kernel) -> None:
     """The mode is known, and the fields and parameters of derivatives match those that they belong to."""
-    require(kernel.mode in MODES, kernel, f"has the unknown mode '{kernel.mode}'; expected one of {MODES}")
+    modes = MODES if not kernel.called else (*MODES, RERUN, *(f"{RERUN}.{mode}" for mode in COMPANIONS), f"jvp.{RERUN}")
+    require(kernel.mode in modes, kernel, f"has the unknown mode '{kernel.mode}'; expected one of {modes}")
     before = set[FieldSymbol]()
     for symbol in kernel.fields:
         for kind in COMPANIONS.values():

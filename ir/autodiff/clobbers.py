@@ -13,7 +13,7 @@ serial loop they are apart if an index in one position is
 Iterations of a parallel loop do not write what another one reads. That would be a race.
 
 A called function may read any element of what it is given. Its derivative reads them again, so a store to that memory
-clobbers the call wherever it may come after it.
+clobbers the call wherever it may come after it. What a called function may write, it may store to any element.
 """
 
 from __future__ import annotations
@@ -51,6 +51,15 @@ class Read:
     place: str
 
 
+@dataclass(frozen=True)
+class Write:
+    """A store, or a call of a function that may write all of a field or array. `ptr`: the address, None for a call."""
+
+    op: Any
+    ptr: Value | None
+    space: Hashable
+
+
 class Clobbers:
     """The needed loads of one kernel and the stores that change what they read. `saved`: the fields and parameters
     that must hold what they held before the launch, as "field:2" or "param:0". `torn`: loads whose values are in memory
@@ -60,10 +69,10 @@ class Clobbers:
     def __init__(self, kernel: ops.Kernel, demand: Demand) -> None:
         self.kernel = kernel
         self.saved = set[str]()
-        self.torn: list[tuple[Read, Any, Any]] = []
+        self.torn: list[tuple[Read, Write, Write]] = []
         self.gone: list[Read] = []
         self.numbers = {op: number for number, op in enumerate(demand.ops)}
-        writes = [op for op in demand.ops if op.effect == "address" and op.writes]
+        writes = [write for op in demand.ops for write in self.writes(op)]
         self.groups: dict[Hashable, list[Read]] = {}
         for op in demand.ops:
             for read in self.reads(op, demand):
@@ -74,22 +83,38 @@ class Clobbers:
     def reads(self, op: Op, demand: Demand) -> Iterator[Read]:
         """What an op reads that the gradient reads again."""
         if isinstance(op, ops.Invoke) and (op in demand.needed or op in demand.acts):
-            for number, symbol in enumerate(self.kernel.fields):
-                if symbol.name in op.touched:
-                    yield Read(op, None, space_of_field(symbol), f"field:{number}")
-            for array in op.values:
-                if isinstance(array, ops.Arg) and isinstance(array.type, Array):
-                    yield Read(op, None, space_of_array(array), f"param:{array.index}")
+            for space, place in self.spaces(op, [name for name in op.touched if name not in op.only_written]):
+                yield Read(op, None, space, place)
         elif _is_read(op, demand):
             yield Read(op, op.ptr, space_of(op.ptr), self.place(op.ptr))
 
+    def writes(self, op: Op) -> Iterator[Write]:
+        """What an op writes."""
+        if isinstance(op, ops.Invoke):
+            for space, _ in self.spaces(op, op.written):
+                yield Write(op, None, space)
+        elif op.effect == "address" and op.writes:
+            ptr: Value = op.operands[0]
+            yield Write(op, ptr, space_of(ptr))
+
+    def spaces(self, op: ops.Invoke, names: Sequence[str]) -> Iterator[tuple[Hashable, str]]:
+        """The spaces of the fields and arrays with these names that a called function may access, and their places."""
+        for number, symbol in enumerate(self.kernel.fields):
+            if symbol.name in names:
+                yield space_of_field(symbol), f"field:{number}"
+        for array in op.values:
+            if isinstance(array, ops.Arg) and isinstance(array.type, Array):
+                if self.kernel.params[array.index].name in names:
+                    yield space_of_array(array), f"param:{array.index}"
+
     @property
     def promotable(self) -> set[Hashable]:
-        """The spaces with torn loads that no called function reads."""
-        called = {space for space, group in self.groups.items() if any(read.ptr is None for read in group)}
-        return {read.space for read, _, _ in self.torn} - called
+        """The spaces with torn loads that no called function accesses."""
+        calls = self.kernel.all_of(ops.Invoke)
+        called = {space for op in calls for space, _ in self.spaces(op, op.touched)}
+        return {read.space for read, _, _ in self.torn if not any(spaces_meet(read.space, one) for one in called)}
 
-    def decide(self, loads: list[Read], writes: list[Any]) -> None:
+    def decide(self, loads: list[Read], writes: list[Write]) -> None:
         """Whether the loads of a group read what is there after or before the launch."""
         after = [(load, write) for load in loads for write in self.conflicts(load, writes, AFTER)]
         if not after:
@@ -108,7 +133,7 @@ class Clobbers:
         places = places_of(self.kernel.fields, self.kernel.params)
         return tuple(sorted(name for name, place in places.items() if place in self.saved))
 
-    def conflicts(self, load: Read, writes: list[Any], when: int) -> Iterator[Any]:
+    def conflicts(self, load: Read, writes: list[Write], when: int) -> Iterator[Write]:
         for write in writes:
             if self.clobbers(load, write, when):
                 yield write
@@ -127,30 +152,29 @@ class Clobbers:
         kind, number = load.place.split(":")
         return (self.kernel.fields if kind == "field" else self.kernel.params)[int(number)].name
 
-    def refuse(self, load: Read, write: Any, earlier: Any) -> None:
-        lines = sorted({op.span.line for op in (write, earlier) if op.span is not None})
+    def refuse(self, load: Read, write: Write, earlier: Write) -> None:
+        lines = sorted({one.op.span.line for one in (write, earlier) if one.op.span is not None})
         where = f" in line{'s' * (len(lines) - 1)} {' and '.join(map(str, lines))}" if lines else ""
         raise Torn(
             f"reverse mode needs the value of '{self.name(load)}' that is read here, but the kernel overwrites it"
             f"{where}: it is neither the value from before the kernel nor the one from after it. Write the results to "
             "another field, or split the kernel. (A tape keeps such values.)",
-            load.op.span or write.span,
+            load.op.span or write.op.span,
         )
 
-    def clobbers(self, load: Read, write: Any, when: int) -> bool:
+    def clobbers(self, load: Read, write: Write, when: int) -> bool:
         """Whether the write may change what the load reads, after it or before it."""
-        op, ptr = load.op, load.ptr
-        if not spaces_meet(load.space, space_of(write.ptr)):
+        op, ptr, other = load.op, load.ptr, write.ptr
+        if not spaces_meet(load.space, write.space):
             return False
-        if isinstance(op, ops.Atomic) and isinstance(write, ops.Atomic) and _joins(op, write):
+        if isinstance(op, ops.Atomic) and isinstance(write.op, ops.Atomic) and _joins(op, write.op):
             return when == BEFORE  # so an atomic, which clobbers itself, is torn by a store behind it
-        loops = _common_loops(op, write)
-        if any(ptr is None or not _apart(ptr, write.ptr, loop, when) for loop in loops):
+        loops = _common_loops(op, write.op)
+        if any(ptr is None or other is None or not _apart(ptr, other, loop, when) for loop in loops):
             return True
-        number, other = self.numbers[op], self.numbers[write]
-        if (other > number) != (when == AFTER) or _exclusive(op, write):
+        if (self.numbers[write.op] > self.numbers[op]) != (when == AFTER) or _exclusive(op, write.op):
             return False
-        return ptr is None or may_alias(ptr, write.ptr)
+        return ptr is None or other is None or may_alias(ptr, other)
 
 
 def _joins(one: ops.Atomic, other: ops.Atomic) -> bool:

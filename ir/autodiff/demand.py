@@ -19,7 +19,7 @@ from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.companions import Companions, active_values, carries, partials_of
 from weft.ir.autodiff.exits import exits_of
-from weft.ir.autodiff.functions import Form
+from weft.ir.autodiff.functions import Form, writes_companions
 from weft.ir.autodiff.structure import test_of
 from weft.ir.autodiff.topology import Topology
 from weft.ir.core import Block, Op, Value, ops_of
@@ -95,7 +95,7 @@ class Demand:
                     root = root_of(op.ptr)
                     if root in useful or self.companions.has(root):
                         self._mark(op.value, useful)
-                if op in useful:
+                if op in useful or writes_companions(op, self.companions):
                     if isinstance(op, (ops.Load, ops.Atomic)) and isinstance(root_of(op.ptr), LOCALS):
                         self._mark(root_of(op.ptr), useful)
                     for value in _sources(op):
@@ -118,6 +118,8 @@ class Demand:
     def _has_adjoint(self, op: Op) -> bool:
         if isinstance(op, (ops.Store, ops.Atomic)):
             return self.takes(op.ptr) and carries(op.value.type)
+        if writes_companions(op, self.companions):
+            return True
         return op in self.active and not isinstance(op, (*LOCALS, ops.Arg))
 
     def uses(self, *within: Op) -> list[Value]:

@@ -328,9 +328,11 @@ def _invoke(forward: Forward, op: ops.Invoke) -> None:
         elif number in arrays:
             duals.append(build.add(ops.Arg(arrays[number], type=forward.companions.types[arrays[number]])))
     type = together([*results, *filter(carries, results)])
-    touched, only_read = ((*names, *forward.companions.beside(names)) for names in (op.touched, op.only_read))
+    every = op.touched, op.only_read, op.only_written
+    touched, only_read, only_written = ((*names, *forward.companions.beside(names)) for names in every)
     name, given = name_in(op, forward.companions), [*op.values, *duals]
-    made = build.add(ops.Invoke(name, given, touched, only_read, stream=op.stream, type=type))
+    made = ops.Invoke(name, given, touched, only_read, only_written=only_written, stream=op.stream, type=type)
+    build.add(made)
     if not results:
         op.erase()
         return

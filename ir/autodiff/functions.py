@@ -14,8 +14,10 @@ An array that has a companion where the function is called is passed with it. Th
 of these arguments: `f.vjp_0_2` takes the gradients of the arguments 0 and 2 behind all others. `f.vjp_value` gives the
 results of `f`, and then the adjoints (`joint.py`).
 
-Reverse mode takes functions that only read memory, and draw no random numbers. (Others are inlined, see
-`lower_tree_inlining.py`.) `f.vjp` adds to the gradients of what `f` reads.
+Reverse mode takes functions that draw no random numbers, and that do not use values of memory that they write: they
+store results, or add to sums. (Others are inlined, see `lower_tree_inlining.py`, unless they call themselves.) `f.vjp`
+adds to the gradients of what `f` reads, and takes those of what it writes. It writes no values: where it needs the
+value of a call, it calls `f.rerun`, which computes that and does nothing else.
 """
 
 from __future__ import annotations
@@ -28,10 +30,22 @@ from weft.ir import ops
 from weft.ir.autodiff.adjoints import Frame, filled
 from weft.ir.autodiff.companions import Companions, carries
 from weft.ir.core import Builder, Value
-from weft.ir.symbols import COMPANIONS, Param, is_reverse
+from weft.ir.symbols import COMPANIONS, RERUN, Param, is_reverse
 from weft.ir.types import VOID, Array, Struct, Type, pointer, struct
 
-__all__ = ["Form", "arrays_in", "derived", "form_of", "mode_in", "name_in", "params_in", "parts_of", "together"]
+__all__ = [
+    "Form",
+    "arrays_in",
+    "called_again",
+    "derived",
+    "form_of",
+    "mode_in",
+    "name_in",
+    "params_in",
+    "parts_of",
+    "together",
+    "writes_companions",
+]
 
 
 _VALUE = "value"  # in the name of a derivative that gives the results of the function, too
@@ -42,6 +56,19 @@ def name_in(op: ops.Invoke, companions: Companions, joint: bool = False) -> str:
     results of the function, too."""
     numbers = [str(number) for number, _ in arrays_in(op, companions)]
     return "_".join((f"{op.function}.{companions.mode}", *([_VALUE] if joint else []), *numbers))
+
+
+def called_again(op: ops.Invoke, values: Sequence[Value]) -> ops.Invoke:
+    """A call for its value only, with these arguments."""
+    if not op.written:
+        return op.clone(dict(zip(op.values, values, strict=True)))
+    given = values, op.only_read, op.only_read
+    return ops.Invoke(f"{op.function}.{RERUN}", *given, stream=op.stream, type=op.type, span=op.span)
+
+
+def writes_companions(op: Value, companions: Companions) -> bool:
+    """Whether an op is a call of a function that may write memory with a companion."""
+    return isinstance(op, ops.Invoke) and bool(companions.beside(op.written))
 
 
 def arrays_in(op: ops.Invoke, companions: Companions) -> list[tuple[int, int]]:
@@ -71,6 +98,8 @@ def params_in(params: Sequence[Param], results: Sequence[Type], derivative: str)
     found, given = list(params), list(results)
     for one in derivative.split("."):
         mode, *rest = one.split("_")
+        if mode == RERUN:
+            continue
         kind, arrays = COMPANIONS[mode], {found[int(number)] for number in rest if number != _VALUE}
         if is_reverse(mode):
             paired = [param for param in found if param in arrays]
@@ -152,7 +181,7 @@ def form_of(kernel: ops.Kernel) -> Form | None:
         return None
     names = {param.name: number for number, param in enumerate(kernel.params)}
     seeds = [names.get(_seed(k, COMPANIONS[kernel.mode])) for k in range(len(kernel.results))]
-    own = min(number for number in seeds if number is not None)  # they are behind what the function takes
+    own = min((number for number in seeds if number is not None), default=_count_before(kernel))
     build = Builder(kernel.body, kernel.body.first, kernel.span)
     results: list[Value] = [build.add(ops.Alloca(type=pointer(type), name="result")) for type in kernel.results]
     locals: dict[int, Value] = {}
@@ -172,6 +201,13 @@ def form_of(kernel: ops.Kernel) -> Form | None:
     kernel.results = ()
     given = {one: number for one, number in zip(results, seeds, strict=True) if number is not None}
     return Form([*locals.values()], given, results if _is_joint(kernel) else [])
+
+
+def _count_before(kernel: ops.Kernel) -> int:
+    """How many parameters a function had before the derivative that it becomes, if that has no adjoints of results."""
+    modes = mode_in(derived(kernel.symbol)[1]).split(".")
+    added = {COMPANIONS[mode] for mode in modes[modes.index(kernel.mode) :]}
+    return next((k for k, param in enumerate(kernel.params) if param.hidden in added), len(kernel.params))
 
 
 def _is_joint(kernel: ops.Kernel) -> bool:

@@ -15,6 +15,9 @@ Legal if no adjoint that the value is needed for is a part of the adjoint of suc
 call is not reordered with any access to a local that it accesses. The op itself is a pure operator, or loads memory of
 the program: its adjoint is an atomic sum, which no other op in its block may read.
 
+A function that writes memory reads and clears adjoints of memory. So it has no joint calls, and no others move behind
+it.
+
 The same holds for a region. Let it be the last op of a block with adjoints of values that the program needs later, and
 let what follows be linear, so that the adjoints need nothing from it. Then the adjoints that flow into the region are
 known before it runs. Its blocks are swept when the forward sweep comes to it, and not again. A loop runs forwards then.
@@ -33,6 +36,7 @@ from weft.ir.addresses import root_of
 from weft.ir.alias import space_of, spaces_meet
 from weft.ir.autodiff.companions import partials_of
 from weft.ir.autodiff.demand import LOCALS, NEEDS, Demand, values_in
+from weft.ir.autodiff.functions import writes_companions
 from weft.ir.core import Block, Op, Value
 
 __all__ = ["Joint", "following", "joint_of", "once"]
@@ -62,14 +66,14 @@ def joint_of(demand: Demand, block: Block) -> Joint | None:
 
 def is_called_for(demand: Demand, op: Op) -> bool:
     """Whether an op is a call whose value and adjoint are needed."""
-    return isinstance(op, ops.Invoke) and op in demand.acts and op in demand.needed
+    return isinstance(op, ops.Invoke) and not op.written and op in demand.acts and op in demand.needed
 
 
 def _plan(demand: Demand, block: Block, calls: Set[Op]) -> Joint | None:
     first = next(op for op in block if op in calls)
     behind = [*following(first)]
     dependent = _dependent(first, behind, calls)
-    if any(op.regions and op in demand.acts for op in behind):
+    if any((op.regions or writes_companions(op, demand.companions)) and op in demand.acts for op in (first, *behind)):
         return None
     if any(value in dependent for call in calls for value in call.operands):
         return None
@@ -177,6 +181,8 @@ def _may_sweep(demand: Demand, op: Op) -> bool:
 def _is_independent(demand: Demand, loop: Op) -> bool:
     """Whether the adjoints of the iterations of a loop do not depend on one another."""
     inside = [*loop.walk()]
+    if any(writes_companions(op, demand.companions) for op in inside):
+        return False
     for op in inside:
         if isinstance(op, (ops.Store, ops.Atomic)) and op in demand.acts:
             root = root_of(op.ptr)

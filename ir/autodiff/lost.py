@@ -9,7 +9,7 @@ from weft.ir.addresses import root_of
 from weft.ir.autodiff.companions import Companions, active_values, carries, pointee
 from weft.ir.core import Builder, Op, Value, ops_of
 from weft.ir.errors import Span
-from weft.ir.symbols import Lost
+from weft.ir.symbols import COMPANIONS, Lost
 from weft.ir.types import Struct, element, i16, i32, i64, with_element
 
 __all__ = ["ending_stores", "lost_derivatives", "without_derivative"]
@@ -36,7 +36,7 @@ def lost_derivatives(
 def ending_stores(kernel: ops.Kernel) -> set[ops.Store | ops.Atomic]:
     """The stores of a kernel with a mode that end derivatives, in each part of the mode. None without a mode."""
     found: list[set[ops.Store | ops.Atomic]] = []
-    for mode in kernel.mode.split(".") if kernel.mode else ():
+    for mode in filter(COMPANIONS.get, kernel.mode.split(".")):
         companions = Companions(kernel, mode)
         stores = [op for op, _ in _stores_of_constants(kernel, companions)]
         active = active_values(kernel, companions) if stores else ()

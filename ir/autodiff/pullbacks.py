@@ -15,14 +15,14 @@ from weft.ir.addresses import root_of
 from weft.ir.autodiff.adjoints import Frame, accumulate, clear, filled, part_of
 from weft.ir.autodiff.companions import carries, partials_of
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand, values_in
-from weft.ir.autodiff.functions import arrays_in, name_in, parts_of, together
+from weft.ir.autodiff.functions import arrays_in, name_in, parts_of, together, writes_companions
 from weft.ir.autodiff.powers import power_of
 from weft.ir.autodiff.products import pull_factor
 from weft.ir.autodiff.rules import apply_partial
 from weft.ir.core import Builder, Op, Value
 from weft.ir.registry import registers
 from weft.ir.rewrite import constant
-from weft.ir.types import element, flat_size, pointer, shape_of
+from weft.ir.types import VOID, element, flat_size, pointer, shape_of
 
 __all__ = ["PULLBACKS", "call_jointly"]
 
@@ -176,10 +176,13 @@ def _matmul(demand: Demand, frame: Frame, op: ops.MatMul) -> None:
 
 @pullbacks(ops.Invoke)
 def _invoke(demand: Demand, frame: Frame, op: ops.Invoke) -> None:
-    """The function's derivative gives the adjoint of each argument of floats, and adds to those of memory that the
-    function reads."""
+    """The function's derivative gives the adjoint of each argument of floats, adds to those of memory that the
+    function reads, and takes those of memory that it writes."""
     adjoint = _adjoint(frame, op)
-    if adjoint is not None:
+    if adjoint is None and writes_companions(op, demand.companions):
+        adjoint = None if op.type is VOID else filled(frame.build, op.type)
+        _pull_call(demand, frame, op, adjoint, joint=False)
+    elif adjoint is not None:
         _pull_call(demand, frame, op, adjoint, joint=False)
 
 
@@ -194,11 +197,13 @@ def call_jointly(demand: Demand, frame: Frame, op: ops.Invoke) -> None:
     frame.values[op] = parts[0] if results == (op.type,) else add(ops.MakeStruct(parts, type=op.type))
 
 
-def _pull_call(demand: Demand, frame: Frame, op: ops.Invoke, adjoint: Value, joint: bool) -> Value:
-    """Call the derivative of a function. `joint`: the one that gives its results, too."""
+def _pull_call(demand: Demand, frame: Frame, op: ops.Invoke, adjoint: Value | None, joint: bool) -> Value:
+    """Call the derivative of a function. `adjoint`: None if the function has no results. `joint`: the one that gives
+    its results, too."""
     add, companions = frame.build.add, demand.companions
-    results = parts_of(op.type)
-    parts = [add(ops.Member(adjoint, k)) for k in range(len(results))] if results != (op.type,) else [adjoint]
+    results, parts = parts_of(op.type), list[Value]()
+    if adjoint is not None:
+        parts = [add(ops.Member(adjoint, k)) for k in range(len(results))] if results != (op.type,) else [adjoint]
     given = [part for part in parts if carries(part.type)]
     floats = [value for value in op.values if carries(value.type)]
     arrays = [ops.Arg(number, type=companions.types[number]) for _, number in arrays_in(op, companions)]

@@ -19,7 +19,7 @@ from weft.ir.autodiff.torn import Torn
 from weft.ir.core import Op, Value
 from weft.ir.errors import CompilationError
 from weft.ir.registry import registers
-from weft.ir.types import Pointer
+from weft.ir.types import Array, Pointer
 
 __all__ = ["gives_lost", "is_inexact", "refuse_reverse"]
 
@@ -138,14 +138,26 @@ def _blocks(demand: Demand, op: Op) -> None:
 
 @refusals(ops.Invoke)
 def _invoke(demand: Demand, op: ops.Invoke) -> None:
-    written = [name for name in op.touched if name not in op.only_read]
-    if written or any(map(_writable, op.values)):
-        what = f"'{written[0]}'" if written else "memory of the program"
+    if any(map(_writable, op.values)):
+        _refuse(op, f"a call of the real function '{op.function}', which calls itself and may write memory of the "
+                    "program: return the values, or use a loop")  # fmt: skip
+    used = [name for name in op.written if name not in op.only_written or _may_overlap(demand, op, name)]
+    if used:
         _refuse(
             op,
-            f"a call of the real function '{op.function}', which calls itself and may write {what}: return the values, "
-            "or use a loop",
+            f"a call of the real function '{op.function}', which calls itself and may write '{used[0]}' and use values "
+            "of it: write to another field, return the values, or use a loop",
         )
+
+
+def _may_overlap(demand: Demand, op: ops.Invoke, name: str) -> bool:
+    """Whether what a function writes may be other memory that it reads, or may lie in cells that it makes active. (What
+    the arrays of a function are, the kernel knows that calls it.)"""
+    symbols = [symbol for symbol in demand.kernel.fields if symbol.name == name]
+    if symbols:
+        return symbols[0].node is not None
+    arrays = [one.type for one in op.values if isinstance(one.type, Array)]
+    return not demand.kernel.called and any(array.exposed for array in arrays)
 
 
 def _writable(value: Value) -> bool:

@@ -28,7 +28,7 @@ from weft.ir.autodiff.choices import chosen_results
 from weft.ir.autodiff.companions import Companions
 from weft.ir.autodiff.demand import LOCALS, reads_final, updates_local
 from weft.ir.autodiff.draws import number_draws
-from weft.ir.autodiff.functions import form_of
+from weft.ir.autodiff.functions import called_again, form_of
 from weft.ir.autodiff.joint import Joint, following, joint_of, once
 from weft.ir.autodiff.keeping import Kept, kept_of
 from weft.ir.autodiff.leaves import Leaves
@@ -179,6 +179,8 @@ class Reverse:
                     frame.values[op] = frame.build.add(made)
             elif isinstance(op, ops.Load):
                 frame.values[op] = frame.build.add(ops.Load(frame.address(op.ptr), name=op.name))
+            elif isinstance(op, ops.Invoke):
+                frame.values[op] = frame.build.add(called_again(op, [frame.value(value) for value in op.values]))
             else:
                 made = op.clone({value: frame.value(value) for value in op.operands})
                 frame.values[op] = frame.build.add(made)

@@ -55,9 +55,8 @@ class Topology:
                     if op.node in _above(node):
                         found.shrunk.setdefault(node, op)
             elif isinstance(op, ops.Invoke):
-                written = set(op.touched) - set(op.only_read)
                 for symbol in kernel.fields:
-                    if symbol.name in written:
+                    if symbol.name in op.written:
                         found.grow(symbol.node, op)
             elif is_access(op) and op.writes and not isinstance(op, ops.AtomicLoad):
                 root = root_of(op.ptr)

@@ -19,6 +19,7 @@ from weft.ir.autodiff.hoisting import hoist_loads
 from weft.ir.autodiff.powers import multiply_by_inverse_roots
 from weft.ir.autodiff.recording import record
 from weft.ir.autodiff.records import record_param
+from weft.ir.autodiff.rerun import drop_effects
 from weft.ir.autodiff.reverse import Reverse
 from weft.ir.autodiff.sinking import sink_into_branches
 from weft.ir.autodiff.tensors import assemble_tensors
@@ -27,7 +28,7 @@ from weft.ir.autodiff.winners import split_extremes
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.passes import OBSERVER, pass_
-from weft.ir.symbols import READING, is_reverse
+from weft.ir.symbols import READING, RERUN, is_reverse
 from weft.ir.transforms.full_simplify import full_simplify
 from weft.ir.transforms.licm import move_out
 
@@ -39,7 +40,7 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
     """Add the duals of forward mode to a kernel whose mode is "jvp", or replace a kernel whose mode is "vjp" by the one
     that computes its gradients, and clear the mode. If that has a parameter for records, it becomes what the parameter
     says. In the mode "vjp.jvp", the kernel computes gradients, and the duals of these; in the mode "vjp.vjp2", the
-    gradients of a function of gradients. Without a mode it does nothing."""
+    gradients of a function of gradients. In the mode "rerun", a function has no effects. Without a mode it does nothing."""
     if not root.mode:
         return False
     modes = root.mode.split(".")
@@ -47,6 +48,9 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
     full_simplify(root, config)
     for number, mode in enumerate(modes):
         root.mode = mode
+        if mode == RERUN:
+            drop_effects(root)
+            continue
         _no_lost_overlap(root)
         _no_cells_elsewhere(root)
         if is_reverse(mode):

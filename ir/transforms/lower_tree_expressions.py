@@ -10,6 +10,7 @@ from weft.ir import ops, tree
 from weft.ir.autodiff.lost import without_derivative
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
+from weft.ir.symbols import FieldSymbol
 from weft.ir.transforms.lower_tree_facts import always_returns, cost, has_return, returns_at_tail
 from weft.ir.transforms.lower_tree_overflow import arithmetic, atomic, computed, matmul, reduction
 from weft.ir.transforms.lower_tree_state import Inlined, Lowering, ends, lowers
@@ -102,15 +103,20 @@ def _reduce(low: Lowering, node: tree.Reduce) -> Value:
 @lowers(tree.Invoke)
 def _invoke(low: Lowering, node: tree.Invoke) -> Value:
     values = low.values(node.arguments)
-    touched: dict[str, bool] = {}  # by name, whether the function does not write it
+    touched: dict[str, list[FieldSymbol | int]] = {}  # by name
     for symbol in node.touched:
-        touched[symbol.name] = touched.get(symbol.name, True) and symbol in node.only_read
+        touched.setdefault(symbol.name, []).append(symbol)
     for number, arg in enumerate(values):
         if isinstance(arg, ops.Arg) and isinstance(arg.type, Array):
-            name = low.kernel.params[arg.index].name
-            touched[name] = touched.get(name, True) and number in node.only_read
-    only_read = tuple(name for name, spared in touched.items() if spared)
-    return low.add(ops.Invoke(node.function, values, tuple(touched), only_read, stream=low.stream, type=node.type))
+            touched.setdefault(low.kernel.params[arg.index].name, []).append(number)
+    only_read, only_written = (
+        tuple(name for name, every in touched.items() if all(one in only for one in every))
+        for only in (node.only_read, node.only_written)
+    )
+    names, stream = tuple(touched), low.stream
+    return low.add(
+        ops.Invoke(node.function, values, names, only_read, only_written=only_written, stream=stream, type=node.type)
+    )
 
 
 @lowers(tree.Simt)

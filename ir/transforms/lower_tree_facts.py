@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
@@ -16,6 +17,7 @@ __all__ = [
     "emptied",
     "has_return",
     "memory_variables",
+    "reads_of",
     "returns_at_tail",
     "walk",
     "writes_of",
@@ -72,29 +74,75 @@ def writes_of(trees: Mapping[str, tree.KernelTree]) -> dict[str, set[FieldSymbol
     """What each of these trees writes, directly or through those that it calls: fields, and the numbers of array
     parameters."""
     written: dict[str, set[FieldSymbol | int]] = {name: set() for name in trees}
-    handed: list[tuple[str, tree.Invoke]] = []
     for name, made in trees.items():
         for node in walk(made):
-            if isinstance(node, tree.Invoke):
-                handed.append((name, node))
-            elif isinstance(node, tree.CellOp):
+            if isinstance(node, tree.CellOp):
                 written[name].update(emptied(node, made.fields))
             elif isinstance(node, (tree.Assign, tree.AugAssign, tree.Atomic)):
-                target = node.target
-                while isinstance(target, (tree.Element, tree.Member)):
-                    target = target.base
-                if isinstance(target, tree.ArrayElement) and isinstance(target.array, tree.ParamRef):
-                    written[name].add(target.array.index)
-                elif isinstance(target, tree.FieldElement):
-                    written[name].add(target.field)
+                written[name].update(_memory(_target(node)))
+    return _with_calls(trees, written)
+
+
+def reads_of(trees: Mapping[str, tree.KernelTree]) -> dict[str, set[FieldSymbol | int]]:
+    """Of what each of these trees uses the values, directly or through those that it calls: fields, and the numbers of
+    array parameters. A store does not use the old value, nor does a sum whose result is dropped."""
+    read: dict[str, set[FieldSymbol | int]] = {name: set() for name in trees}
+    for name, made in trees.items():
+        nodes = [*walk(made)]
+        left = Counter(map(id, nodes))  # a statement may read the element that it stores to by the same node
+        left.subtract(id(_target(node)) for node in map(_without_result, nodes) if node is not None)
+        for node in nodes:
+            if isinstance(node, tree.CellOp):
+                read[name].update(made.fields)
+            elif isinstance(node, tree.StructFor) and isinstance(node.over, FieldSymbol):
+                read[name].add(node.over)
+            elif left[id(node)]:
+                read[name].update(_memory(node))
+    return _with_calls(trees, read)
+
+
+def _without_result(node: tree.Node) -> tree.Assign | tree.AugAssign | tree.Atomic | None:
+    """What a statement does to memory, if it does not use the old value."""
+    if isinstance(node, tree.Eval):
+        one = node.value
+        return one if isinstance(one, tree.Atomic) and one.kind in _SUMS else None
+    if isinstance(node, tree.AugAssign):
+        return node if node.kind in _SUMS else None
+    return node if isinstance(node, tree.Assign) else None
+
+
+_SUMS = ("add", "sub")
+
+
+def _target(node: tree.Assign | tree.AugAssign | tree.Atomic) -> tree.Expr:
+    """The variable or the element of memory of which it changes all or a part."""
+    target = node.target
+    while isinstance(target, (tree.Element, tree.Member)):
+        target = target.base
+    return target
+
+
+def _memory(node: tree.Node) -> Iterator[FieldSymbol | int]:
+    """The field, or the number of the array parameter, of an element."""
+    if isinstance(node, tree.FieldElement):
+        yield node.field
+    elif isinstance(node, tree.ArrayElement) and isinstance(node.array, tree.ParamRef):
+        yield node.array.index
+
+
+def _with_calls(
+    trees: Mapping[str, tree.KernelTree], found: dict[str, set[FieldSymbol | int]]
+) -> dict[str, set[FieldSymbol | int]]:
+    """What was found of each tree, and of those that it calls."""
+    handed = [(name, node) for name, made in trees.items() for node in walk(made) if isinstance(node, tree.Invoke)]
     growing = True
     while growing:
         growing = False
         for name, call in handed:
-            before = len(written[name])
-            written[name].update(_handed(call, written[call.function]))
-            growing |= len(written[name]) > before
-    return written
+            before = len(found[name])
+            found[name].update(_handed(call, found[call.function]))
+            growing |= len(found[name]) > before
+    return found
 
 
 def emptied(node: tree.CellOp, fields: Sequence[FieldSymbol]) -> list[FieldSymbol]:
@@ -102,9 +150,9 @@ def emptied(node: tree.CellOp, fields: Sequence[FieldSymbol]) -> list[FieldSymbo
     return [field for field in fields if node.kind == "deactivate" and lies_below(field, node.node)]
 
 
-def _handed(call: tree.Invoke, written: set[FieldSymbol | int]) -> Iterator[FieldSymbol | int]:
-    """What a call writes, if the called tree writes this."""
-    for one in written:
+def _handed(call: tree.Invoke, found: set[FieldSymbol | int]) -> Iterator[FieldSymbol | int]:
+    """What a call accesses, if the called tree accesses this."""
+    for one in found:
         if not isinstance(one, int):
             yield one
         elif isinstance(argument := call.arguments[one], tree.ParamRef):

@@ -86,7 +86,7 @@ class _Watch:
         touched = [*op.touched, *(made.name for symbol, made in self.symbols.items() if symbol.name in names)]
         touched += [_marks_of(self.kernel.params[value.index].name) for value in arrays]
         given = [*op.values, *marks], tuple(touched), op.only_read, op.results, op.stream
-        made = ops.Invoke(op.function, *given, type=op.type)
+        made = ops.Invoke(op.function, *given, only_written=op.only_written, type=op.type)
         op.replace(build.add(made))
 
     def array(self, build: Builder, arg: ops.Arg) -> Value:

@@ -13,7 +13,7 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import CompilationError
 from weft.ir.symbols import FieldSymbol
-from weft.ir.transforms.lower_tree_facts import emptied, walk, writes_of
+from weft.ir.transforms.lower_tree_facts import emptied, reads_of, walk, writes_of
 from weft.ir.types import VOID, Type, struct
 from weft.lang.functions.annotations import annotation_of, result_annotations
 from weft.lang.functions.source import Source, source_of
@@ -36,14 +36,15 @@ _SHARED = (
 
 @dataclass(eq=False)
 class Instance:
-    """A real function for one combination of compile-time arguments. `touched` and `only_read` are filled in when all
-    functions are translated. `passed` keeps alive the objects that its key identifies by identity."""
+    """A real function for one combination of compile-time arguments. `touched`, `only_read` and `only_written` are
+    filled in when all functions are translated. `passed` keeps alive the objects that its key identifies by identity."""
 
     name: str
     results: tuple[Any, ...]
     passed: list[Passed]
     touched: list[FieldSymbol] = field(default_factory=list[FieldSymbol])
     only_read: list[FieldSymbol | int] = field(default_factory=list["FieldSymbol | int"])
+    only_written: list[FieldSymbol | int] = field(default_factory=list["FieldSymbol | int"])
     tree: tree.KernelTree | None = None
 
 
@@ -68,7 +69,7 @@ def _result(t: Translator, instance: Instance, passing: Passing, source: Source,
     """Emit the call. Assign the new values to variables that were passed by reference, and return the result."""
     results = instance.results
     parts = [*map(to_ir, results), *(place.type for place in passing.returned)]
-    touched, span = (instance.touched, instance.only_read), t.span(c.node)
+    touched, span = (instance.touched, instance.only_read, instance.only_written), t.span(c.node)
     call = tree.Invoke(instance.name, passing.given, *touched, type=_whole(parts), span=span)
     if not parts:
         t.emit(tree.Eval(call, span=call.span))
@@ -125,7 +126,7 @@ def _translate(t: Translator, function: Callable[..., Any], source: Source, inst
 
 def finish_functions(unit: Unit) -> list[tree.KernelTree]:
     """The trees of all functions that the kernel calls. This also records in each call which fields the function
-    accesses, and which it does not write."""
+    accesses, which it does not write, and which it does nothing else to."""
     instances: dict[str, Instance] = {instance.name: instance for instance in unit.functions.values()}
     trees = {name: instance.tree for name, instance in instances.items() if instance.tree is not None}
     reached: dict[str, set[FieldSymbol]] = {}
@@ -143,12 +144,22 @@ def finish_functions(unit: Unit) -> list[tree.KernelTree]:
             before = len(reached[name])
             reached[name].update(*(reached[other] for other in called[name]))
             growing |= len(reached[name]) > before
-    written = writes_of(trees)
+    written, read = writes_of(trees), reads_of(trees)
     for name, made in trees.items():
         instance = instances[name]
         instance.touched += [symbol for symbol in made.fields if symbol in reached[name]]
-        instance.only_read += [one for one in (*instance.touched, *range(len(made.params))) if one not in written[name]]
+        every = (*instance.touched, *range(len(made.params)))
+        instance.only_read += [one for one in every if one not in written[name]]
+        instance.only_written += [one for one in every if one in written[name] and not _is_read(one, read[name])]
     return [*trees.values()]
+
+
+def _is_read(one: FieldSymbol | int, read: set[FieldSymbol | int]) -> bool:
+    """Whether values of a field, or of the array parameter with that number, are used, or those of a field with which
+    it shares components."""
+    if isinstance(one, int):
+        return one in read
+    return any(one.shares_with(other) for other in read if not isinstance(other, int))
 
 
 def _fields(node: tree.Node) -> Iterator[FieldSymbol]:
