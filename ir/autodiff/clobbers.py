@@ -83,7 +83,9 @@ class Clobbers:
     def reads(self, op: Op, demand: Demand) -> Iterator[Read]:
         """What an op reads that the gradient reads again."""
         if isinstance(op, ops.Invoke) and (op in demand.needed or op in demand.acts):
-            for space, place in self.spaces(op, [name for name in op.touched if name not in op.only_written]):
+            arrays = [one.index for one in op.values if isinstance(one, ops.Arg) and isinstance(one.type, Array)]
+            every = *op.touched, *(self.kernel.params[index].name for index in arrays)
+            for space, place in self.spaces(op, [name for name in every if name not in op.only_written]):
                 yield Read(op, None, space, place)
         elif _is_read(op, demand):
             yield Read(op, op.ptr, space_of(op.ptr), self.place(op.ptr))

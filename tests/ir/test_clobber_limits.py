@@ -41,6 +41,9 @@ def _x(index: str) -> str:
 _PART = "%pm = field_ptr @m[%c1] : *f64x2x2  %pv = field_ptr @v[%k] : *f64x2 "
 _CALL = "%r = invoke function=f, [%v0], touched=(y), only_read=(y) : f64 %z0 = field_ptr @z[%c0] : *f64 "
 _USED = "%rr = binary mul %r, %r : f64 store %z0, %rr "
+_PUT = "invoke function=g, [%v0], touched=(y), only_written=(y) "
+_READ = ("%y2 = field_ptr @y[%c1] : *f64 %yv = load %y2 : f64 %yy = binary mul %yv, %yv : f64 "
+         "%z1 = field_ptr @z[%c1] : *f64 store %z1, %yy ")  # fmt: skip
 _STORE = "%y1 = field_ptr @y[%c1] : *f64 store %y1, %v0 "
 
 # The body of a kernel, and what must be put back; None: it is refused, since the value is in memory at no time.
@@ -120,6 +123,15 @@ CASES: dict[str, tuple[str, tuple[str, ...] | None]] = {
         "%2 = binary mul %1, %1 : f64 %z0 = field_ptr @z[%c0] : *f64 store %z0, %2 " + _STORE, ("y",)),
     "a call whose value is added": (
         _CALL + "%rr = binary add %r, %r : f64 store %z0, %rr " + _STORE, ("y",)),
+    "a call that writes, behind a load": (_READ + _PUT, ("y",)),
+    "a call that writes, before a load": (_PUT + _READ, ()),
+    "a call that writes, on both sides of a load": (_PUT + _READ + _PUT, None),
+    "a call that writes, in a loop": (_for(_READ + _PUT), None),
+    "a call that writes, and then a store": (_PUT + _STORE, ()),
+    "a call that writes what another one reads": (_CALL + _USED + _PUT, ("y",)),
+    "a call that writes what another one has read": (_PUT + _CALL + _USED + _PUT, None),
+    "either a load or a call that writes": (
+        "%half = const 0.5 : f64 %t = binary lt %v0, %half : u1 if %t then { " + _READ + "} orelse { " + _PUT + "}", ()),
     "either a call or a store": (
         "%half = const 0.5 : f64 %t = binary lt %v0, %half : u1 if %t then { " + _CALL + _USED + "} orelse { " + _STORE
         + "}", ()),

@@ -73,6 +73,13 @@ OPS: dict[str, tuple[str, str]] = {
     "a function that writes some memory": (
         "%r = invoke function=f, [%x], touched=(y, v), only_read=(y) : f64 store %pz, %r",
         "'f', which calls itself and may write 'v'"),
+    "a function that does nothing but write": (
+        "%r = invoke function=f, [%x], touched=(y, v), only_read=(y), only_written=(v) : f64 store %pz, %r", ""),
+    "a function that does nothing but write what carries no derivative": (
+        "%r = invoke function=f, [%x], touched=(n), only_written=(n) : f64 store %pz, %r", ""),
+    "a function that writes and uses other memory": (
+        "%r = invoke function=f, [%x], touched=(y, v), only_written=(v) : f64 store %pz, %r",
+        "'f', which calls itself and may write 'y' and use values of it"),
     "a function that has a reference": (
         "%l = alloca : *f64 store %l, %y %r = invoke function=f, [%x, %l] : f64 store %pz, %r",
         "'f', which calls itself and may write memory of the program"),

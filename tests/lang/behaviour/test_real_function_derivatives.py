@@ -171,7 +171,7 @@ def test_recursive_functions_with_effects_are_refused(ti):
 
     @ti.real_func
     def add(n: ti.i32, v: ti.f64):
-        loss[None] += v
+        loss[None] *= v
         if n > 0:
             add(n - 1, v * v)
 
@@ -187,7 +187,7 @@ def test_recursive_functions_with_effects_are_refused(ti):
 
     with pytest.raises(CompilationError, match="a real function that draws random numbers"), ti.ad.Tape(loss):
         shaken()
-    with pytest.raises(CompilationError, match="'add_0', which calls itself and may write 'loss'"), ti.ad.Tape(loss):
+    with pytest.raises(CompilationError, match="'add_0', which .* may write 'loss' and use values"), ti.ad.Tape(loss):
         total()
 
 
