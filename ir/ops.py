@@ -214,9 +214,9 @@ class Reduce(Op, name="reduce", pure=True, levels="chi tasks vectors"):
 
 class Invoke(Op, name="invoke", reads=True, writes=True, effect="anywhere"):
     """Calls the function `function`, which may access the fields and arrays in `touched`, does not write those of them
-    in `only_read`, and does not use the values of those in `only_written`. `results` holds the types of the result's scalars when `returned` ops read them. `stream` is as
-    in `random`. `effects` is described in `calls.py`. `most`: on a CPU, the highest cost of the call (0: it is not
-    limited, or not known yet)."""
+    in `only_read`, and does not use the values of those in `only_written`. `results` holds the types of the result's
+    scalars when `returned` ops read them. `stream` is as in `random`. `effects` is described in `calls.py`. `most`: on
+    a CPU, the highest cost of the call (0: it is not limited, or not known yet)."""
 
     function: str = attr()
     values: list[Value] = operands()

@@ -202,6 +202,7 @@ SLOW = {
     "lang/behaviour/test_recorded_steps.py::test_the_memory_of_steps_counts_records[emulated]": 0,
     "lang/behaviour/test_ordered_gradients.py": 5,
     "lang/behaviour/test_random_sparse_tapes.py::test_random_hessians": 0,
+    "lang/behaviour/test_recursive_function_gradients.py": 4,
     "lang/behaviour/test_reduce.py": 5,
     "lang/behaviour/test_reduce.py::test_axes_are_numpys": 4,
     "lang/behaviour/test_reduce.py::test_equal_calls_give_equal_bits[emulated]": 0,

@@ -104,10 +104,10 @@ class Clobbers:
         for number, symbol in enumerate(self.kernel.fields):
             if symbol.name in names:
                 yield space_of_field(symbol), f"field:{number}"
-        for array in op.values:
-            if isinstance(array, ops.Arg) and isinstance(array.type, Array):
-                if self.kernel.params[array.index].name in names:
-                    yield space_of_array(array), f"param:{array.index}"
+        arrays = [one for one in op.values if isinstance(one, ops.Arg) and isinstance(one.type, Array)]
+        for array in arrays:
+            if self.kernel.params[array.index].name in names:
+                yield space_of_array(array), f"param:{array.index}"
 
     @property
     def promotable(self) -> set[Hashable]:

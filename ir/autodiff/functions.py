@@ -60,10 +60,8 @@ def name_in(op: ops.Invoke, companions: Companions, joint: bool = False) -> str:
 
 def called_again(op: ops.Invoke, values: Sequence[Value]) -> ops.Invoke:
     """A call for its value only, with these arguments."""
-    if not op.written:
-        return op.clone(dict(zip(op.values, values, strict=True)))
-    given = values, op.only_read, op.only_read
-    return ops.Invoke(f"{op.function}.{RERUN}", *given, stream=op.stream, type=op.type, span=op.span)
+    name = f"{op.function}.{RERUN}" if op.written else op.function
+    return ops.Invoke(name, list(values), op.only_read, op.only_read, stream=op.stream, type=op.type, span=op.span)
 
 
 def writes_companions(op: Value, companions: Companions) -> bool:

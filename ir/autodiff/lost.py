@@ -10,7 +10,7 @@ from weft.ir.autodiff.companions import Companions, active_values, carries, poin
 from weft.ir.core import Builder, Op, Value, ops_of
 from weft.ir.errors import Span
 from weft.ir.symbols import COMPANIONS, Lost
-from weft.ir.types import Struct, element, i16, i32, i64, with_element
+from weft.ir.types import Array, Struct, element, i16, i32, i64, with_element
 
 __all__ = ["ending_stores", "lost_derivatives", "without_derivative"]
 
@@ -20,8 +20,8 @@ _INTEGERS = {2: i16, 4: i32, 8: i64}  # by the size of a float
 def lost_derivatives(
     kernel: ops.Kernel, carriers: Collection[Value], companions: Companions, returned: list[tuple[Value, Span | None]]
 ) -> tuple[Lost, ...]:
-    """The stores of values that carry a derivative (`carriers`) to memory without a companion, and the results that
-    carry one."""
+    """The stores of values that carry a derivative (`carriers`) to memory without a companion, the calls that may make
+    such a store, and the results that carry one."""
     found = {Lost("return", span): None for value, span in returned if value in carriers}
     for op, root in _stores_of_constants(kernel, companions):
         if op.value not in carriers:
@@ -30,7 +30,21 @@ def lost_derivatives(
             found[Lost(root.field.name, op.span)] = None
         elif isinstance(root, ops.ArrayPtr) and isinstance(root.array, ops.Arg):
             found[Lost(kernel.params[root.array.index].name, op.span)] = None
+    for call in kernel.all_of(ops.Invoke):
+        if companions.touches(call) or any(value in carriers for value in call.values):
+            found |= {Lost(name, call.span): None for name in _constants_in(kernel, companions, call)}
     return tuple(found)
+
+
+def _constants_in(kernel: ops.Kernel, companions: Companions, call: ops.Invoke) -> Iterator[str]:
+    """The fields and arrays of floats without a companion that a called function may write."""
+    for symbol in kernel.fields:
+        if symbol.name in call.written and carries(symbol.dtype) and companions.field(symbol) is None:
+            yield symbol.name
+    for index, param in enumerate(kernel.params):
+        floats = isinstance(param.type, Array) and carries(param.type.elem)
+        if floats and param.name in call.written and index not in companions.params:
+            yield param.name
 
 
 def ending_stores(kernel: ops.Kernel) -> set[ops.Store | ops.Atomic]:

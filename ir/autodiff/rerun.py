@@ -14,8 +14,7 @@ from __future__ import annotations
 from weft.ir import ops
 from weft.ir.addresses import root_of
 from weft.ir.autodiff.functions import called_again
-from weft.ir.core import Builder
-from weft.ir.types import VOID
+from weft.ir.core import Builder, Op
 
 __all__ = ["drop_effects"]
 
@@ -25,11 +24,14 @@ _MEMORY = (ops.FieldPtr, ops.ArrayPtr)
 def drop_effects(kernel: ops.Kernel) -> None:
     """Let a function compute its results, and do nothing else."""
     for op in reversed([*kernel.walk()]):
-        if isinstance(op, (ops.Print, ops.Assert)):
-            op.erase()
-        elif isinstance(op, (ops.Store, ops.Atomic)) and isinstance(root_of(op.ptr), _MEMORY):
-            op.erase()
-        elif isinstance(op, ops.Invoke) and (op.type is VOID or not op.users):
+        if _has_no_value(op):
             op.erase()
         elif isinstance(op, ops.Invoke) and op.written:
             op.replace(Builder.at(op).add(called_again(op, op.values)))
+
+
+def _has_no_value(op: Op) -> bool:
+    """Whether an op does nothing but what a function does beside its results."""
+    if isinstance(op, (ops.Store, ops.Atomic)):
+        return isinstance(root_of(op.ptr), _MEMORY)
+    return isinstance(op, (ops.Print, ops.Assert)) or (isinstance(op, ops.Invoke) and not op.users)

@@ -40,7 +40,8 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
     """Add the duals of forward mode to a kernel whose mode is "jvp", or replace a kernel whose mode is "vjp" by the one
     that computes its gradients, and clear the mode. If that has a parameter for records, it becomes what the parameter
     says. In the mode "vjp.jvp", the kernel computes gradients, and the duals of these; in the mode "vjp.vjp2", the
-    gradients of a function of gradients. In the mode "rerun", a function has no effects. Without a mode it does nothing."""
+    gradients of a function of gradients. In the mode "rerun", a function has no effects. Without a mode it does
+    nothing."""
     if not root.mode:
         return False
     modes = root.mode.split(".")

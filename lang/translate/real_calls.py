@@ -37,7 +37,8 @@ _SHARED = (
 @dataclass(eq=False)
 class Instance:
     """A real function for one combination of compile-time arguments. `touched`, `only_read` and `only_written` are
-    filled in when all functions are translated. `passed` keeps alive the objects that its key identifies by identity."""
+    filled in when all functions are translated. `passed` keeps alive the objects that its key identifies by
+    identity."""
 
     name: str
     results: tuple[Any, ...]

@@ -131,7 +131,8 @@ CASES: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "a call that writes what another one reads": (_CALL + _USED + _PUT, ("y",)),
     "a call that writes what another one has read": (_PUT + _CALL + _USED + _PUT, None),
     "either a load or a call that writes": (
-        "%half = const 0.5 : f64 %t = binary lt %v0, %half : u1 if %t then { " + _READ + "} orelse { " + _PUT + "}", ()),
+        "%half = const 0.5 : f64 %t = binary lt %v0, %half : u1 if %t then { " + _READ + "} orelse { " + _PUT
+        + "}", ()),
     "either a call or a store": (
         "%half = const 0.5 : f64 %t = binary lt %v0, %half : u1 if %t then { " + _CALL + _USED + "} orelse { " + _STORE
         + "}", ()),

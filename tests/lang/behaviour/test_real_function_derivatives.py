@@ -187,7 +187,7 @@ def test_recursive_functions_with_effects_are_refused(ti):
 
     with pytest.raises(CompilationError, match="a real function that draws random numbers"), ti.ad.Tape(loss):
         shaken()
-    with pytest.raises(CompilationError, match="'add_0', which .* may write 'loss' and use values"), ti.ad.Tape(loss):
+    with pytest.raises(CompilationError, match=r"'add_0', which .* write 'loss' and use"), ti.ad.Tape(loss):
         total()
 
 

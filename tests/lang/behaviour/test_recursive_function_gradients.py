@@ -14,6 +14,21 @@ def fields(ti, *counts):
 LEFT, RIGHT = [1, 3, 5, -1, -1, -1], [2, 4, -1, -1, -1, -1]
 
 
+def walked(w):
+    """The loss of the next test."""
+    found = [0.0]
+
+    def walk(node, scale):
+        if node >= 0:
+            own = np.sin(w[node]) * scale
+            found[0] += own * own * (node + 1) + own * (node - 2)
+            walk(LEFT[node], own)
+            walk(RIGHT[node], own * own)
+
+    walk(0, w[5])
+    return found[0]
+
+
 def test_a_tree_is_walked(ti):
     """Each node scales what comes from its parent, stores it, and adds it to a sum."""
     w, value, loss = fields(ti, 6, 6, ())
@@ -41,28 +56,15 @@ def test_a_tree_is_walked(ti):
         for i in value:
             loss[None] += value[i] * (i - 2)
 
-    def python(w):
-        found = [0.0]
-
-        def walk(node, scale):
-            if node >= 0:
-                own = np.sin(w[node]) * scale
-                found[0] += own * own * (node + 1) + own * (node - 2)
-                walk(LEFT[node], own)
-                walk(RIGHT[node], own * own)
-
-        walk(0, w[5])
-        return found[0]
-
     at = np.array([0.7, 1.2, -0.8, 0.4, 1.4, 0.9])
     w.from_numpy(at)
     for rounds in (1, 2):
         with ti.ad.Tape(loss):
             run()
             add()
-        close(loss[None], python(at))
+        close(loss[None], walked(at))
         assert visits[None] == 6 * rounds
-        wanted = np.array([(python(at + 1e-6 * d) - python(at - 1e-6 * d)) / 2e-6 for d in np.eye(6)])
+        wanted = np.array([(walked(at + 1e-6 * d) - walked(at - 1e-6 * d)) / 2e-6 for d in np.eye(6)])
         np.testing.assert_allclose(w.grad.to_numpy(), wanted, rtol=1e-7, atol=1e-9)
     direction = np.linspace(-1, 1, 6)
 
@@ -215,3 +217,34 @@ def test_functions_that_use_what_they_write_are_refused(ti):
     for kernel, name in ((product, "f1"), (extreme, "f2")):
         with pytest.raises(CompilationError, match=f"may write '{name}' and use values of it"), ti.ad.Tape(loss):
             kernel()
+
+
+def test_a_derivative_that_is_lost_in_a_function(ti):
+    """It stores to a field without a gradient, which the kernel reads."""
+    x, loss = fields(ti, 3, ())
+    plain = ti.field(ti.f64, 3, name="plain")
+
+    @ti.real_func
+    def put(n: ti.i32, v: ti.f64):
+        plain[n] = v
+        if n > 0:
+            put(n - 1, v * v)
+
+    @ti.kernel
+    def run():
+        put(2, x[0])
+
+    @ti.kernel
+    def add():
+        for i in plain:
+            loss[None] += plain[i]
+
+    x.fill(0.5)
+
+    def taped():
+        with ti.ad.Tape(loss):
+            run()
+            add()
+
+    with pytest.warns(ti.GradientWarning, match="'add' reads 'plain', which has no gradient"):
+        taped()
