@@ -17,10 +17,12 @@ from weft.ir.ops import (
     FieldPtr,
     For,
     FoundSlot,
+    Load,
     MemberPtr,
     ParallelFor,
     Select,
     SharedLocal,
+    Store,
     StructFor,
     Task,
     TempPtr,
@@ -35,6 +37,8 @@ __all__ = ["RULES", "in_bounds", "interval", "type_interval", "unclipped"]
 
 Interval = tuple[int, int]  # both ends included
 _DEPTH = 8  # the depth to which expressions are examined
+_STORED = 3  # the same for what is stored to a local
+_USES = 16  # the most accesses of a local that is examined
 
 
 def interval(value: Value, depth: int = _DEPTH) -> Interval:
@@ -120,6 +124,47 @@ def _index(value: Value, depth: int) -> Interval:
     return low, max(interval(box.ends[position], depth)[1] - 1, low)
 
 
+def _load(value: Value, depth: int) -> Interval:
+    """What a local holds: a number that was stored to it, if the first access stores one."""
+    assert isinstance(value, Load)
+    whole = type_interval(value.type)
+    local = value.ptr if value.block is not None else None  # (a pass asks about indices of what it has erased)
+    if not isinstance(local, Alloca) or not depth or not _is_written_first(local):
+        return whole
+    low, high = whole[1], whole[0]
+    for user in local.users:
+        if isinstance(user, Store):
+            for part in _choices(user.value, local):
+                found = interval(part, min(depth, _STORED))
+                low, high = min(low, found[0]), max(high, found[1])
+    return low, high
+
+
+def _is_written_first(local: Alloca) -> bool:
+    """Whether all accesses of a local of a number store to it or load from it as a whole, and the first one is a store:
+    it follows in the same block, before any op with blocks."""
+    if len(local.users) > _USES:
+        return False
+    for user in local.users:
+        if not isinstance(user, (Load, Store)) or user.ptr is not local or local in user.operands[1:]:
+            return False
+    following = local.next
+    while following is not None and not following.regions and following not in local.users:
+        following = following.next
+    return isinstance(following, Store) and following.ptr is local
+
+
+def _choices(value: Value, local: Alloca) -> list[Value]:
+    """The values of which the value is one. What the local held is none: that was stored before."""
+    if isinstance(value, Load) and value.ptr is local:
+        return []
+    if isinstance(value, Select):
+        return _choices(value.a, local) + _choices(value.b, local)
+    if isinstance(value, Binary) and value.kind in ("min", "max"):
+        return _choices(value.lhs, local) + _choices(value.rhs, local)
+    return [value]
+
+
 def _visited_index(value: Value) -> Interval:
     assert isinstance(value, VisitedIndex)
     return 0, value.node.shape[value.axis] - 1
@@ -202,6 +247,7 @@ RULES: dict[type[Value], Callable[[Value, int], Interval]] = {
     ArrayShape: _extent,
     ArrayExtent: _extent,
     BlockArg: _index,
+    Load: _load,
     Binary: _binary,
     Clamp: _binary,
     Unary: _unary,

@@ -28,6 +28,7 @@ from weft.ir.ops import (
     TempPtr,
     Unary,
 )
+from weft.ir.parse import parse
 from weft.ir.scalar import BINARY, identity
 from weft.ir.storage.dense import Term
 from weft.ir.symbols import FieldSymbol
@@ -223,3 +224,40 @@ def test_identities_leave_values_alone(type, kind):
     for value in (0, 1, 5, *((-0.0, -7.5, float("inf")) if type.is_float else (100,))):
         got = BINARY[kind].evaluate(type(identity(kind, type)), type(value))
         assert got.tobytes() == type(value).tobytes()
+
+
+_LOCAL = """kernel @k() -> () {{
+  %c0 = const 0 : i32  %c1 = const 1 : i32  %c5 = const 5 : i32  %c9 = const 9 : i32  %yes = const true : u1
+  %n = cast %yes : i32
+  %l = alloca : *i32
+  {first}
+  for %c1, %c9, %c1 (%k: i32) {{
+    %old = load %l : i32
+    {body}
+  }}
+  %last = load %l : i32
+}}
+"""
+_FIRST = "store %l, %c5"
+_WHOLE = (-(2**31), 2**31 - 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "body", "expected"),
+    [
+        (_FIRST, "", (5, 5)),
+        (_FIRST, "store %l, %k", (1, 8)),
+        (_FIRST, "%new = select %yes, %old, %k : i32  store %l, %new", (1, 8)),
+        (_FIRST, "%new = binary max %old, %k : i32  store %l, %new", (1, 8)),
+        (_FIRST, "%new = binary sub %k, %c9 : i32  if %yes then { store %l, %new }", (-8, 5)),
+        (_FIRST, "%new = binary add %old, %c1 : i32  store %l, %new", _WHOLE),
+        (_FIRST, "%new = binary add %old, %c1 : i32  %or = select %yes, %new, %k : i32  store %l, %or", _WHOLE),
+        (_FIRST, "%a = atomic add %l, %k : i32", _WHOLE),
+        ("", "store %l, %k", _WHOLE),
+        ("%early = load %l : i32  store %l, %c5", "store %l, %k", _WHOLE),
+        ("if %yes then { store %l, %c5 }", "store %l, %k", _WHOLE),
+    ],
+)
+def test_a_local_holds_what_is_stored_to_it(first, body, expected):
+    kernel = parse(_LOCAL.format(first=first, body=body))
+    assert interval(kernel.body.last) == expected
