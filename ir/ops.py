@@ -378,11 +378,12 @@ class TempPtr(Op, name="temp_ptr", pure=True, place=True, lanes="operands"):
 
 class If(Op, name="if", droppable=True, lanes="operands"):
     """Runs `then` if the u1 `condition` is true, else `orelse`. `versioned`: `orelse` is correct whether or not the
-    condition holds, and rarely runs (see `mask_accesses`). `unasked`: the branches that SIMD lanes run without testing
-    whether any lane takes them."""
+    condition holds, and rarely runs (see `mask_accesses`). `seldom`: `orelse` rarely runs. `unasked`: the branches that
+    SIMD lanes run without testing whether any lane takes them."""
 
     condition: Value = operand()
     versioned: bool = attr(default=False)
+    seldom: bool = attr(default=False)
     unasked: tuple[str, ...] = attr(default=())
     then: Block = region(default=None)
     orelse: Block = region(default=None)

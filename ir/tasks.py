@@ -134,9 +134,9 @@ def shows_order(op: Op) -> bool:
 
 
 def is_masked(op: Op) -> bool:
-    """Whether it is an `if` around an access that is seldom out of bounds, or one of two versions of which the second
-    is seldom needed (see `mask_accesses`)."""
-    return isinstance(op, If) and (op.versioned or any(isinstance(inner, Warn) for inner in op.orelse))
+    """Whether it is an `if` around an access that is seldom out of bounds, one of two versions of which the second
+    is seldom needed (see `mask_accesses`), or another one whose second branch rarely runs."""
+    return isinstance(op, If) and (op.versioned or op.seldom or any(isinstance(inner, Warn) for inner in op.orelse))
 
 
 def usual_ops(block: Block) -> list[Op]:

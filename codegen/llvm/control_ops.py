@@ -165,7 +165,7 @@ def _loop(f: FunctionWriter, op: For, begin: str, end: str, stop: str, after_ite
     f.start(latch)
     unit = isinstance(op.step, Const) and op.step.value in (1, -1)
     f.lines.append(f"  {following} = add {'nsw ' if unit and type.is_signed else ''}{f.spell(type)} {here}, {step}")
-    f.jump(head, f.module.rows_inside() if op.schedule.around else "")
+    f.jump(head, _hints(f, op))
     f.start(done)
 
 
@@ -188,8 +188,15 @@ def _loop_to_the_last(
         f.block(op.body)
     f.start(latch)
     f.lines.append(f"  {following} = add n{_sign(type)}w {f.spell(type)} {here}, {step}")
-    f.branch(has_next_iteration(f, op, here, last), body, done)
+    f.branch(has_next_iteration(f, op, here, last), body, done, _hints(f, op))
     f.start(done)
+
+
+def _hints(f: FunctionWriter, op: For) -> str:
+    """What marks the branch back to the head of a loop."""
+    if op.schedule.around:
+        return f.module.rows_inside()
+    return f.module.loop_hints(copies=False) if op.schedule.single else ""
 
 
 def last_but_one(f: FunctionWriter, op: For, end: str = "") -> str:

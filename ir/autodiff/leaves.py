@@ -101,8 +101,8 @@ class Leaves:
             whole = const(inner, self.size)
             count = add(ops.Select(binary(inner, "eq", leaf, last), rows, whole))
             downwards(inner, count, lambda each, row: self._sweep(each, self.number(each, leaf, row), row, sweep))
-            more = add(ops.If(binary(inner, "ne", leaf, 0)))
-            self._again(inner.inner(more.then, frame.build.span), leaf, fill)
+            first = add(ops.If(binary(inner, "eq", leaf, 0), seldom=True))
+            self._again(inner.inner(first.orelse, frame.build.span), leaf, fill)
 
         downwards(frame, binary(frame, "add", last, 1), one)
 

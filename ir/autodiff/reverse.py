@@ -270,7 +270,7 @@ class Reverse:
         """Emit what is needed of an op with regions. `each`: emits a block, if not only its forward sweep is wanted."""
         each = each or self._advance
         if isinstance(op, ops.If):
-            made = frame.build.add(ops.If(self._condition(op, frame)))
+            made = frame.build.add(ops.If(self._condition(op, frame), seldom=op.seldom))
             for side, block in ((op.then, made.then), (op.orelse, made.orelse)):
                 each(side, frame.inner(block, op.span))
         elif isinstance(op, ops.While):
@@ -435,7 +435,7 @@ class Reverse:
         for local, value in tape.saved:
             frame.build.add(ops.Store(frame.value(local), value))
         if isinstance(op, ops.If):
-            made = frame.build.add(ops.If(self._condition(op, frame)))
+            made = frame.build.add(ops.If(self._condition(op, frame), seldom=op.seldom))
             needed = self.needed if op in self.parts else self.demand.reversal(op)
             for side, block in ((op.then, made.then), (op.orelse, made.orelse)):
                 self.sweep(side, frame.inner(block, op.span), needed)

@@ -3,8 +3,8 @@
     for %k { ...; %r = binary min (load %m), %v; store %m, %r }
 
     for %k { the same on a copy of %m, which notes the index of the iteration that won last }
-    if %undecided { the loop as it was }
-    orelse { if %found { ... with %k = %winner; store %m, %v } }
+    if not %undecided { if %found { ... with %k = %winner; store %m, %v } }
+    orelse { the loop as it was }
 
 The loop that looks for the winner has no derivative: only an index and two truth values come from it. It is undecided
 if the extreme equals both operands, because each of them gets a half of the adjoint then, or none, because of NaN. A
@@ -95,10 +95,10 @@ def _split(loop: ops.For, chain: _Chain) -> None:
     build.add(ops.Store(winner, loop.begin))
     found, undecided = (_flag(build, name) for name in ("found", "undecided"))
     _search(build, loop, chain, winner, (found, undecided))
-    again = build.add(ops.If(build.add(ops.Load(undecided))))
+    again = build.add(ops.If(build.add(ops.Unary("not", build.add(ops.Load(undecided)))), seldom=True))
     loop.unlink()
-    again.then.append(loop)
-    decided = Builder(again.orelse, None, loop.span)
+    again.orelse.append(loop)
+    decided = Builder(again.then, None, loop.span)
     won = decided.add(ops.If(decided.add(ops.Load(found))))
     _replay(Builder(won.then, None, loop.span), loop, chain, winner)
 

@@ -83,7 +83,7 @@ def _binary(rules: dict[str, Rewrite]) -> Rewrite:
 
 def _turn_if(op: If, build: Rewriter) -> None:
     condition = op.operands[0]
-    if op.versioned:  # `orelse` is correct in both cases, so negating the condition is wrong
+    if op.versioned or op.seldom:  # what holds of `orelse` does not hold of `then`
         return
     if isinstance(condition, Unary) and condition.kind == "not" and condition.x.type is op.condition.type:
         op.set_operand(0, condition.x)

@@ -57,3 +57,38 @@ def test_the_gather_has_a_version_for_the_interior() -> None:
     pages = [page for page in step.grad.stages().passes if page.name == "version_interior"]
     assert pages
     assert any(page.changed for page in pages)
+
+
+def test_ties_of_a_minimum_take_little_code() -> None:
+    """The loop that is swept if several elements are the least is not unrolled, and the least one is in the array."""
+    ti.init(arch=ti.cpu)
+    x, loss = (ti.field(ti.f32, shape, needs_grad=True) for shape in ((25, 8), ()))
+    least = ti.field(ti.i32, 64)
+
+    @ti.kernel
+    def nearest():
+        for i in least:
+            found, far = 0, 1e9
+            for a in range(25):
+                apart = 0.0
+                for b in range(8):
+                    apart += (x[a, b] - i * 0.1) ** 2
+                if apart < far:
+                    far, found = apart, a
+            least[i] = found
+            loss[None] += x[found, 0] + ti.min(far, 1e8)
+
+    @ti.kernel
+    def distance():
+        for i in least:
+            far = 1e9
+            for a in range(25):
+                apart = 0.0
+                for b in range(8):
+                    apart += (x[a, b] - i * 0.1) ** 2
+                far = ti.min(far, apart)
+            loss[None] += far
+
+    gradient = distance.grad.stages()
+    assert "llvm.loop.unroll.disable" in gradient.llvm
+    assert not [site for stages in (gradient, nearest.stages()) for site in stages.artifact.sites]

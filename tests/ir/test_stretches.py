@@ -134,3 +134,29 @@ def test_the_cost_of_a_function_that_has_no_limit_is_not_noted() -> None:
 
     assert cost("while {\nbreak\n}") == 0.0
     assert 0.0 < cost("") < math.inf
+
+
+_ACCESS = """%at = address {local}, indices=[%i], strides=[%one], offset=0, scope="local:0" : *i64
+store %at, %i"""
+_ARRAYS = "%few = alloca : *i64x8\n%many_ones = alloca : *i64x100"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "side", "inside", "single"),
+    [
+        (", seldom=true", "orelse", "", True),
+        (", seldom=true", "then", "", False),
+        ("", "orelse", "", False),
+        (", seldom=true", "orelse", _ACCESS.format(local="%few"), False),  # the elements may be in registers
+        (", seldom=true", "orelse", _ACCESS.format(local="%many_ones"), True),
+        (", seldom=true", "orelse", f"%own = alloca : *i64x8\n{_ACCESS.format(local='%own')}", True),
+    ],
+)
+def test_loops_in_branches_that_rarely_run_are_not_copied(
+    attributes: str, side: str, inside: str, single: bool
+) -> None:
+    loops = f"for %zero, %some, %one (%j: i64) {{\nfor %zero, %some, %one (%i: i64) {{\n{inside}\n}}\n}}"
+    body = f"{_ARRAYS}\n%c = binary lt %zero, %n : u1\nif %c{attributes} {side} {{\n{loops}\n}}"
+    kernel = parse(HEAD.replace("BODY", body))
+    run_passes(kernel, ("choose_stretches",), CONFIGS["cpu"], None, "mapped")
+    assert [op.schedule.single for op in kernel.all_of(For)] == [single, single]

@@ -62,7 +62,7 @@ def _left(v: Vectorizer, op: If) -> Op | None:
 
 def _plain_if(v: Vectorizer, op: If, condition: Value) -> None:
     """All active lanes take the same branch. A version that rarely runs is written for one lane after another."""
-    made = v.add(If(condition, versioned=op.versioned))
+    made = v.add(If(condition, versioned=op.versioned, seldom=op.seldom))
     _nested(v, made.then, op.then, v.point.active)
     with v.into(made.orelse):
         if not (op.versioned and write_by_lane(v, op.orelse)):
@@ -83,7 +83,7 @@ def _masked_if(v: Vectorizer, op: If) -> None:
             _nested(v, v.point.build.block, block, lanes)
         elif block is op.orelse and is_masked(op):  # the branch that is expected is `then`
             none = v.binary("xor", v.any(lanes), v.const(True, u1))
-            _nested(v, v.add(If(none)).orelse, block, lanes)
+            _nested(v, v.add(If(none, seldom=op.seldom)).orelse, block, lanes)
         else:
             _nested(v, v.add(If(v.any(lanes))).then, block, lanes)
         v.loops.left = left
