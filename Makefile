@@ -35,7 +35,7 @@ check: $(STAMP) links
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/test_structure.py tests/checkers
+	$(BIN)/python -m pytest -q tests/test_structure.py tests/test_imports.py tests/checkers
 
 # What a new user does, from a clone to a page found by search: docs/first-hour.md.
 walk: $(VENV)/.walk
