@@ -80,6 +80,7 @@ class Subject:
     ) -> None:
         self.precision = PRECISION[floats]
         chi, self.functions = judge.lowered()
+        chi = parse(print_ir(chi))  # in which no two fields have one name
         self.inlined, _ = judge.lowered(inlined=True)
         judge.data.fill()
         self.text, self.config, self.machine, self.judge = chi, config, machine, judge
