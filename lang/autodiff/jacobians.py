@@ -19,8 +19,7 @@ from weft.lang.autodiff.recording import Recording
 from weft.lang.autodiff.selection import Call, Number, Selection, is_memory, shape_of_memory
 from weft.lang.autodiff.sparsity import Tracing
 from weft.lang.autodiff.transforms import Outputs, alone, named
-from weft.lang.autodiff.variables import called, places_of
-from weft.lang.errors import ArgumentError
+from weft.lang.autodiff.variables import numbers_in, places_of
 from weft.lang.kernels.draws import next_key, numbers_from
 from weft.lang.program.init import program
 
@@ -43,7 +42,8 @@ def jacobian(function: Callable[..., Any], wrt: Any, out: Any = None, sparse: bo
         values.tolist()                                 # [-1.0, -1.0, 1.0, 1.0]
 
     `function`, `wrt` and `out` are as in `ti.ad.vjp`. The result takes the arguments of `function`. It returns a numpy
-    array with the axes of `out.to_numpy()` and then those of `wrt.to_numpy()`. A list of outputs gives a tuple, and a
+    array with the axes of `out.to_numpy()` and then those of `wrt.to_numpy()`. Below a hash node, there is an axis of the
+    active elements instead, in the order of `x.active()`: those of `wrt` before the call, and of `out` after it. A list of outputs gives a tuple, and a
     list for `wrt` a tuple in it. With `sparse`, a matrix is the rows, columns and values of its numbers that are not 0,
     by the positions of the numbers in memory order: `scipy.sparse.coo_array((values, (rows, columns)), shape)`.
 
@@ -102,10 +102,12 @@ class _Jacobian:
     def __init__(self, call: Call, chosen: Selection, outputs: Outputs) -> None:
         self.call, self.outputs = call, outputs
         self.variables = chosen.variables(call)
+        self.sizes = [shape_of_memory(one) for one in self.variables]  # before the call, which may activate elements
         self.key = next_key(program())
         self.tracing = Tracing([one for one in self.variables if not isinstance(one, Number)])
         self.memories: list[Any] = []  # of the outputs; a number for one that a kernel returned
         self.shapes: list[tuple[int, ...]] = []
+        self.places: list[Any] = []  # of the elements that stand for outputs after the call, see `places_of`
 
     def blocks(self) -> _Blocks:
         """Run the function, and compute all blocks."""
@@ -113,12 +115,7 @@ class _Jacobian:
             returned = self._run()
         self.memories = list(self.outputs.listed(returned))
         self.outputs.of(returned, lambda number: number, self.call.function)  # raises an error for what is no output
-        for one in (*self.variables, *self.memories):
-            if is_memory(one) and places_of(one) is not None:
-                raise ArgumentError(
-                    f"{called(one)} lies below a hash node, so that a Jacobian matrix has no numbers of its rows or "
-                    "columns: ti.ad.jvp and ti.ad.vjp multiply by it"
-                )
+        self.places = [places_of(one) if is_memory(one) else None for one in self.memories]
         self.shapes = [shape_of_memory(one) if is_memory(one) else _array(one).shape for one in self.memories]
         colours = [self._colours(k) for k in range(len(self.variables))]
         forward, reverse = sum(one.count for one in colours), sum(map(math.prod, self.shapes))
@@ -126,7 +123,7 @@ class _Jacobian:
             return self._reverse()
         columns = [self._columns(k, colours[k]) for k in range(len(self.variables))]
         if any(one.merged for one in colours) and not self._agrees(colours, columns):
-            colours = [Colours.each(shape_of_memory(one)) for one in self.variables]
+            colours = [Colours.each(size) for size in self.sizes]
             columns = [self._columns(k, colours[k]) for k in range(len(self.variables))]
         rows = [[self._block(o, k, colours[k], columns[k][o]) for k in range(len(colours))] for o in self._outputs()]
         return _Blocks(rows, returned)
@@ -139,10 +136,11 @@ class _Jacobian:
             return self.call.run()
 
     def _colours(self, number: int) -> Colours:
-        """The colours of the numbers of a variable."""
-        variable = self.variables[number]
-        shape = shape_of_memory(variable)
+        """The colours of the numbers of a variable. (Active elements have no bands.)"""
+        variable, shape = self.variables[number], self.sizes[number]
         if isinstance(variable, Number) or not all(map(is_memory, self.memories)):
+            return Colours.each(shape)
+        if any(places is not None for places in (*self.places, places_of(variable))):
             return Colours.each(shape)
         place = [one for one in self.variables if not isinstance(one, Number)].index(variable)
         found = [self.tracing.bands(place, memory) for memory in self.memories]
@@ -167,12 +165,13 @@ class _Jacobian:
         with forward:
             returned = self._run()
         found, _ = self.outputs.of(returned, forward.dual_of_result, self.call.function)
-        return [forward.dual(one).to_numpy() if is_memory(one) else _array(one) for one in found]
+        pairs = zip(found, self.places, strict=True)
+        return [numbers_in(forward.dual(one), places) if is_memory(one) else _array(one) for one, places in pairs]
 
     def _agrees(self, colours: Sequence[Colours], columns: Sequence[list[Any]]) -> bool:
         """Whether the matrix gives the derivative along another direction: colours that share a row would show."""
         random = np.random.default_rng(0)
-        chosen = {k: random.uniform(0.5, 1.5, shape_of_memory(one)) for k, one in enumerate(self.variables)}
+        chosen = {k: random.uniform(0.5, 1.5, size) for k, size in enumerate(self.sizes)}
         wanted = self._along(chosen)
         for o in self._outputs():
             total, size = np.zeros(math.prod(self.shapes[o])), np.zeros(math.prod(self.shapes[o]))
@@ -189,7 +188,7 @@ class _Jacobian:
         return True
 
     def _block(self, output: int, number: int, colours: Colours, columns: Any) -> _Block:
-        rows, shape = math.prod(self.shapes[output]), shape_of_memory(self.variables[number])
+        rows, shape = math.prod(self.shapes[output]), self.sizes[number]
         block = _Block((*self.shapes[output], *shape), (rows, math.prod(shape)))
         if not colours.merged:
             block.matrix = np.ascontiguousarray(columns.reshape(-1, rows).T)
@@ -221,8 +220,8 @@ class _Jacobian:
                 recording.pull([(memory, weights.reshape(shape))])
                 for k, one in enumerate(self.variables):
                     made[k].append(np.asarray(recording.gradient(one)).ravel())
-            blocks = zip(self.variables, made, strict=True)
-            rows.append([_Block((*shape, *shape_of_memory(one)), np.stack(found)) for one, found in blocks])
+            blocks = zip(self.sizes, made, strict=True)
+            rows.append([_Block((*shape, *size), np.stack(found)) for size, found in blocks])
         return _Blocks(rows, returned)
 
 

@@ -307,8 +307,54 @@ def test_numbers_below_a_hash_node_are_those_of_active_elements(ti):
         total()
     with pytest.raises(ArgumentError, match=r"the direction has shape \(3,\), but 'x' has \(4,\)"):
         ti.ad.jvp(move, x, y)([1, 2, 3])
-    with pytest.raises(ArgumentError, match="a Jacobian matrix has no numbers of its rows or columns"):
-        ti.ad.jacobian(move, x, y)()
+
+
+def test_jacobians_below_hash_nodes(ti):
+    """Rows and columns are active elements: of the variable before the call, and of the output after it."""
+    x, y, v, loss = ti.field(ti.f64), ti.field(ti.f64), ti.field(ti.f64, 3), ti.field(ti.f64, ())
+    nodes = [ti.root.hash(ti.i, 64) for _ in range(2)]
+    nodes[0].place(x)
+    nodes[1].dense(ti.i, 2).place(y)
+
+    @ti.kernel
+    def move():
+        for i in x:
+            y[2 * i] += x[i] ** 2 * v[i % 3]
+        for k in v:
+            x[10 + k] = v[k]
+
+    @ti.kernel
+    def total():
+        for i in y:
+            loss[None] += y[i] ** 2
+
+    def start():
+        for node in nodes:
+            node.deactivate_all()
+        x[-4], x[5] = 2.0, 3.0
+        v.from_numpy(np.array([0.5, 1.0, 4.0]))
+        loss.fill(0)
+
+    start()
+    rows = np.zeros((4, 2))  # y[-8], y[-7], y[10] and y[11] by x[-4] and x[5]
+    rows[0, 0], rows[2, 1] = 2 * 2.0 * 4.0, 2 * 3.0 * 4.0
+    np.testing.assert_allclose(ti.ad.jacobian(move, x, y)(), rows)
+    assert [int(i) for i in x.active()[0].ravel()] == [-4, 5, 10, 11, 12]
+    start()
+    of_x, of_v = ti.ad.jacobian(move, [x, v], y)()
+    np.testing.assert_allclose(of_x, rows)
+    np.testing.assert_allclose(of_v, [[0, 0, 4], [0, 0, 0], [0, 0, 9], [0, 0, 0]])
+    start()
+    triplets = ti.ad.jacobian(move, x, [x, y], sparse=True)()
+    assert [[part.tolist() for part in one] for one in triplets] == [
+        [[0, 1], [0, 1], [1.0, 1.0]], [[0, 2], [0, 1], [16.0, 24.0]]]  # fmt: skip
+    start()
+
+    def f():
+        move()
+        total()
+
+    np.testing.assert_allclose(ti.ad.jacobian(f, x, loss)(), [2 * 16 * 16.0, 2 * 36 * 24.0])  # in reverse mode
 
 
 @pytest.mark.filterwarnings("ignore:.*the derivative of the value")
