@@ -187,6 +187,7 @@ SLOW = {
     "lang/behaviour/test_random_expressions.py::test_random_expressions[emulated]": 0,
     "lang/behaviour/test_random_ranges.py::test_random_ranges[emulated]": 0,
     "lang/behaviour/test_random_ranges.py::test_random_ranges_in_debug": 0,
+    "lang/behaviour/test_random_recursive_functions.py": 3,
     "lang/behaviour/test_random_sparse_tapes.py": 3,
     "lang/behaviour/test_random_sparse_tapes.py::test_gradients_in_cells_that_steps_make_again[emulated]": 0,
     "lang/behaviour/test_random_sparse_tapes.py::test_random_series[emulated]": 0,

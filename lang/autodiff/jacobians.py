@@ -42,10 +42,11 @@ def jacobian(function: Callable[..., Any], wrt: Any, out: Any = None, sparse: bo
         values.tolist()                                 # [-1.0, -1.0, 1.0, 1.0]
 
     `function`, `wrt` and `out` are as in `ti.ad.vjp`. The result takes the arguments of `function`. It returns a numpy
-    array with the axes of `out.to_numpy()` and then those of `wrt.to_numpy()`. Below a hash node, there is an axis of the
-    active elements instead, in the order of `x.active()`: those of `wrt` before the call, and of `out` after it. A list of outputs gives a tuple, and a
-    list for `wrt` a tuple in it. With `sparse`, a matrix is the rows, columns and values of its numbers that are not 0,
-    by the positions of the numbers in memory order: `scipy.sparse.coo_array((values, (rows, columns)), shape)`.
+    array with the axes of `out.to_numpy()` and then those of `wrt.to_numpy()`. Below a hash node, there is an axis of
+    the active elements instead, in the order of `x.active()`: those of `wrt` before the call, and of `out` after it. A
+    list of outputs gives a tuple, and a list for `wrt` a tuple in it. With `sparse`, a matrix is the rows, columns and
+    values of its numbers that are not 0, by the positions of the numbers in memory order:
+    `scipy.sparse.coo_array((values, (rows, columns)), shape)`.
 
     It uses forward mode, which runs the function once for each *colour*, or reverse mode, which runs it once and
     computes a gradient for each number of the outputs, whichever needs fewer runs. Columns have the same colour if
