@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
+from typing import TypeGuard
 
 from weft.ir.addresses import root_of
-from weft.ir.alias import is_access
+from weft.ir.alias import is_access, space_of, spaces_meet
 from weft.ir.cell_places import place_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value, ops_of
 from weft.ir.intervals import interval
 from weft.ir.ops import (
     Alloca,
+    ArrayPtr,
     Binary,
     Const,
     Continue,
@@ -51,6 +53,9 @@ def peel_cells(root: Kernel, config: CompileConfig) -> bool:
             A: load field_ptr @x[%i, %j - 1]              ->       for 1, 7 (%b) { A }
                load field_ptr @x[%i, %j + 1]                       A with %b = 7
         }                                                      }
+
+    If the body reads memory that it writes, and has no branches, the row has no loop: first come the loads of all its
+    elements, and then their stores. Otherwise each element would wait for the store before it.
 
     In the middle part, both elements are in the cell of the row. In the other two parts, it is known in which cell they
     are. So `lower_sparse` computes the cells and their slots outside of the loop, and the loop reads memory along rows.
@@ -189,8 +194,11 @@ def _peel(task: Task, first: int, behind: int) -> None:
             template.insert(op)
     task.body.args.remove(row)
     build = Builder(task.body, None, task.span)
-    for low, high in ((begin, first), (first, behind), (behind, end)):
-        _part(build, template, row, low, high)
+    if _is_in_place(template) and (end - begin) * len(ops_of(template)) <= _MOST:
+        _at_once(build, template, row, range(begin, end))
+    else:
+        for low, high in ((begin, first), (first, behind), (behind, end)):
+            _part(build, template, row, low, high)
     for op in reversed(list(template)):
         op.erase()
 
@@ -212,6 +220,41 @@ def _enclose(task: Task) -> None:
         build = Builder(task.body, None, task.span)
         low, high, one = (build.add(Const(number, type=arg.type)) for number in (begin.value, end.value, 1))
         build.add(For(low, high, one, body=body))
+
+
+def _is_in_place(body: Block) -> bool:
+    """Whether the body reads elements of memory that it writes, and can be cut in two: it has no branches, and no load
+    behind a store to such memory may read what that stored."""
+    stored, loaded = set[Hashable](), set[Hashable]()
+    for op in body:
+        if isinstance(op, Load):
+            space = space_of(op.ptr)
+            if any(spaces_meet(space, other) for other in stored):
+                return False
+            loaded.add(space)
+        elif _goes_out(op):
+            stored.add(space_of(op.ptr))
+        elif op.region_names or not (op.pure or isinstance(op, Store)):
+            return False
+    return any(spaces_meet(a, b) for a in stored for b in loaded)
+
+
+def _goes_out(op: Op) -> TypeGuard[Store]:
+    """Whether the op stores to memory that iterations share. Locals of the thread keep something from one to the next:
+    `mask_accesses` has such."""
+    return isinstance(op, Store) and isinstance(root_of(op.ptr), FieldPtr | ArrayPtr)
+
+
+def _at_once(build: Builder, body: Block, row: BlockArg, numbers: range) -> None:
+    """All elements of the row: first what each of them computes, and then what they store."""
+    assert isinstance(row.type, Prim)
+    stores = list[Op]()
+    for number in numbers:
+        made = _copy(build, body, {row: build.add(Const(number, type=row.type))})
+        stores += filter(_goes_out, made)
+    for op in stores:
+        op.unlink()
+        build.add(op)
 
 
 def _part(build: Builder, body: Block, row: BlockArg, low: int, high: int) -> None:
@@ -237,8 +280,8 @@ def _ends_iteration(op: Op) -> bool:
     return isinstance(op, Continue) and not isinstance(parent, For | While)
 
 
-def _copy(build: Builder, body: Block, values: dict[Value, Value]) -> None:
-    """Add a copy of the body, without the selections that are decided in it."""
+def _copy(build: Builder, body: Block, values: dict[Value, Value]) -> list[Op]:
+    """Add a copy of the body, without the selections that are decided in it. Gives the ops that were added."""
     made = [build.add(op.clone(values)) for op in body]
     for op in [inner for top in made for inner in top.walk()]:
         known = _decided(op) if isinstance(op, Binary) else None
@@ -250,6 +293,7 @@ def _copy(build: Builder, body: Block, values: dict[Value, Value]) -> None:
         elif isinstance(op, Select) and isinstance(op.condition, Const):
             op.replace_uses(op.a if op.condition.value else op.b)
             op.erase()
+    return made
 
 
 def _decided(op: Binary) -> bool | None:

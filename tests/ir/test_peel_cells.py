@@ -8,7 +8,7 @@ import pytest
 
 from tests.ir.test_sparse_lowering import PLAIN, compare, kernel_of
 from tests.sparse_trees import Declared, I, J, branch, declare, place
-from weft.ir.ops import For, Load
+from weft.ir.ops import FieldPtr, For, Load, Store, Task
 from weft.ir.pipeline import TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
 from weft.ir.target import GPU
@@ -99,6 +99,29 @@ WHOLE = {
     "a question that stops": CROSS + 'assert %1, [%i], message="{}"\n'.replace("%1", "%u") + STORE,
 }
 WHOLE["a question that stops"] = "%u = binary ge %i, %0 : u1\n" + WHOLE["a question that stops"]
+# Every second element becomes the sum of its neighbours, as on a board of chess.
+COLOURED = CROSS + (
+    "%ij = binary add %i, %j : i32\n%odd = binary and %ij, %1 : i32\n%c = binary eq %odd, %1 : u1\n"
+    + read("%i, %j", "own")
+    + "%new = select %c, %t, %own : i32\n%q = field_ptr @x[%i, %j] : *i32\nstore %q, %new\n"
+)
+NULL = "%pz = field_ptr @sum[] : *i32\n%z = load %pz : i32\n%j7 = binary add %j, %z : i32\n%last = const 15 : i32\n"
+NULL += "%j8 = binary min %j7, %last : i32\n%jz = binary max %j8, %0 : i32\n"  # %jz is %j
+AT_ONCE = {
+    "every second element": COLOURED,
+    "the new values are stored elsewhere, too": COLOURED + STORE.replace("%q", "%q2").replace("%t", "%new"),
+    "what another field holds is read then": COLOURED
+    + "%p9 = field_ptr @sum[] : *i32\n%v9 = load %p9 : i32\n%t9 = binary add %new, %v9 : i32\n"
+    + STORE.replace("%q", "%q2").replace("%t", "%t9"),
+}
+IN_PARTS = {
+    "what was stored is read again": NULL
+    + COLOURED
+    + read("%i, %jz", "again")
+    + STORE.replace("%q", "%q2").replace("%t", "%again"),
+    "a branch": COLOURED.replace("store %q, %new", "if %c then { store %q, %t }"),
+    "a sum": COLOURED + "%p2 = field_ptr @sum[] : *i32\n%o = atomic add %p2, %t : i32\n",
+}
 
 
 def peeled(body: str, config: object = None, simd: str = "") -> int:
@@ -113,6 +136,22 @@ def test_peeled(name: str) -> None:
     assert peeled(PEELED[name])
     sums = "%s0 = field_ptr @sum[] : *i32\n%r = load %s0 : i32\nreturn [%r]"
     compare(tree(), [(START, ""), (loop(PEELED[name]) + f"\n{sums}", "i32")], QUICK)
+
+
+@pytest.mark.parametrize("name", AT_ONCE | IN_PARTS)
+def test_rows_that_change_what_they_read(name: str) -> None:
+    """All loads of a row come before its stores, if an element may not read what it stored."""
+    body = (AT_ONCE | IN_PARTS)[name]
+    kernel = kernel_of(tree(), loop(body))
+    run_passes(kernel, AFTER, PLAIN)
+    task = [op for op in kernel.walk() if isinstance(op, Task)][-1]
+    assert len(task.body.args) == 2  # the row is no axis
+    assert any(isinstance(op, For) and op.row for op in task.walk()) == (name in IN_PARTS)
+    if name in AT_ONCE:
+        stores = [isinstance(op, Store) and isinstance(op.ptr, FieldPtr) for op in task.body if not op.pure]
+        assert sum(stores) % 8 == 0
+        assert stores == sorted(stores)
+    compare(tree(), [(START, ""), (loop(body), "")], QUICK)
 
 
 @pytest.mark.parametrize("name", WHOLE)

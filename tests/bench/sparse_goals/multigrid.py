@@ -134,9 +134,9 @@ def stencils(ti: Any) -> dict[str, Any]:
     @ti.kernel
     def smooth(z: ti.template(), r: ti.template(), phase: ti.i32):
         for i, j, k in r:
-            if (i + j + k) & 1 == phase:
-                around = z[i - 1, j, k] + z[i + 1, j, k] + z[i, j - 1, k] + z[i, j + 1, k]
-                z[i, j, k] = (r[i, j, k] + around + z[i, j, k - 1] + z[i, j, k + 1]) / 6.0
+            around = z[i - 1, j, k] + z[i + 1, j, k] + z[i, j - 1, k] + z[i, j + 1, k]
+            new = (r[i, j, k] + around + z[i, j, k - 1] + z[i, j, k + 1]) / 6.0
+            z[i, j, k] = ti.select((i + j + k) & 1 == phase, new, z[i, j, k])
 
     @ti.kernel
     def multiply(p: ti.template(), q: ti.template()):

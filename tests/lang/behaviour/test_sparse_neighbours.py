@@ -55,6 +55,48 @@ def test_a_stencil_into_another_tree(ti, size):
     assert (cells.to_numpy() == wanted).all()
 
 
+@pytest.mark.filterwarnings("ignore::weft.OutOfBoundsWarning")
+@pytest.mark.parametrize("chosen", [True, False])
+def test_half_of_the_elements_from_the_others(ti, chosen):
+    """As on a board of chess, where they are: by `select`, or by `if`."""
+    x = ti.field(ti.f32)
+    ti.root.pointer(ti.ij, 6).dense(ti.ij, 4).place(x)
+    values, active = filled(ti, x, ti.ij, (24, 24), 2)
+
+    @ti.kernel
+    def run(colour: ti.i32):
+        for i, j in x:
+            if ti.static(chosen):
+                total = x[i - 1, j] + 2 * x[i + 1, j] + 3 * x[i, j - 1] + 4 * x[i, j + 1]
+                x[i, j] = ti.select((i + j) % 2 == colour, total, x[i, j])
+            elif (i + j) % 2 == colour:
+                x[i, j] = x[i - 1, j] + 2 * x[i + 1, j] + 3 * x[i, j - 1] + 4 * x[i, j + 1]
+
+    for colour in (0, 1):
+        run(colour)
+        around = np.pad(values, 1)
+        sums = around[:-2, 1:-1] + 2 * around[2:, 1:-1] + 3 * around[1:-1, :-2] + 4 * around[1:-1, 2:]
+        mine = active & (np.indices((24, 24)).sum(0) % 2 == colour)
+        values = np.where(mine, sums, values)
+    assert (x.to_numpy() == values).all()
+
+
+def test_a_row_that_leaves_its_range_says_so(ti):
+    """Also if only its first element does, and the row changes what it reads."""
+    x = ti.field(ti.f32)
+    ti.root.pointer(ti.ij, 2).dense(ti.ij, 8).place(x)
+    x[3, 3] = 1.0
+
+    @ti.kernel
+    def run():
+        for i, j in x:
+            x[i, j] = ti.select((i + j) % 2 == 0, x[i, j - 1], x[i, j])
+
+    with pytest.warns(ti.OutOfBoundsWarning, match="-1"):
+        run()
+    assert x[3, 3] == 0
+
+
 def test_all_neighbours_in_three_dimensions(ti):
     """With indices that are kept in range, and a loop over the neighbours."""
     n = 16
