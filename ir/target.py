@@ -39,6 +39,7 @@ class Traits:
     interrupts: bool = True  # whether an interrupt, such as Ctrl-C, ends a launch before its end
     rows: int = 64  # the most pieces of a loop that count what they append to lists
     counts_appends: bool = True  # whether such counts are faster than atomics on the lengths of the lists
+    shares_counts: bool = False  # whether such counts are faster if all threads share a row of them, by atomics
     stops: bool = True  # whether a failed assertion of a serial task keeps later tasks from running
     stack_option: str = ""  # the option of `init` that sets the stack of a thread in bytes; "": there is none
 
@@ -54,6 +55,7 @@ GPU = Traits(
     interrupts=False,
     rows=ROWS,
     counts_appends=False,
+    shares_counts=True,
     stops=False,
 )
 CUDA = replace(GPU, approximates=True, stack_option="cuda_stack_limit")

@@ -15,6 +15,7 @@ from weft.ir.ops import (
     Alloca,
     Append,
     Assert,
+    Atomic,
     AtomicLoad,
     Binary,
     Cast,
@@ -51,11 +52,13 @@ from weft.ir.transforms.early_copies import insert_tasks, is_harmless, is_unstea
 from weft.ir.transforms.loop_pieces import LoopPieces
 from weft.ir.transforms.lower_sparse import check_cell, from_zero
 from weft.ir.transforms.near_cells import cell_and_place
+from weft.ir.transforms.one_row import OneRow
 from weft.ir.types import Prim, i32, pointer, u1, u32
 
 __all__ = ["count_appends"]
 
 _FEW = 1024  # iterations: as many append to unordered lists themselves
+_MANY_LISTS = 1024  # iterations that append to few lists wait for the counts, and not for chunks
 _SMALL = 100  # ops: a larger copy costs more than the atomics that it saves
 _MOST_LISTS = 1 << 29
 _ASKING = (IsActive, Length)  # ops whose results depend on what was appended
@@ -90,8 +93,12 @@ def count_appends(root: Kernel, config: CompileConfig) -> bool:
     appends, or write elements of it that are neither those that it appends nor those that it visits. The lists must not
     lie below other sparse nodes.
 
+    On a GPU, where rows of all pieces would take too much memory, appends to lists that are not `ordered` are counted
+    in one row (`OneRow`): the box is not cut, and all iterations add to the same counts by atomics, twice. No chunk is
+    made under a lock then. The order of a list depends on threads, as it does without counts.
+
     If a list is `ordered`, appends in a task for which this is not legal are an error. Other lists are counted where
-    that is fast: on a CPU, if the copy is short, and iterations are not much fewer than lists."""
+    that is fast: if the copy is short, and iterations are not much fewer than lists."""
     if not root.nodes:
         return False
     if root.called:
@@ -140,7 +147,7 @@ class _Task:
         if not nodes:
             return False
         spans = {node: next(op.span for op in self.appends if op.node is node) for node in nodes}
-        pieces = LoopPieces(self.kernel, self.task, nodes, self.config.traits)
+        pieces = self.rows(nodes)
         copy = self.counting(nodes, pieces)
         assert isinstance(copy, Task)
         pieces.plan()
@@ -194,19 +201,37 @@ class _Task:
 
     def pays(self, node: NodeSymbol) -> bool:
         """Whether counting is likely to be faster than atomics, on lists whose order does not matter."""
-        pieces = LoopPieces(self.kernel, self.task, [node], self.config.traits)
+        traits, pieces = self.config.traits, self.rows([node])
         copy, known = self.counting([node], pieces), pieces.known_total
         assert isinstance(copy, Task)
         ops = ops_of(copy.body)
         loops = sum(isinstance(op, (For, While)) for op in ops)
         copy.erase()
-        if not self.config.traits.counts_appends or loops > 1 or len(ops) > _SMALL:
+        if isinstance(pieces, OneRow):
+            own = sum(op.node is node for op in self.appends)
+            if not traits.shares_counts or loops or node.lists < _MANY_LISTS or not self.fits(known, own):
+                return False
+        elif not traits.counts_appends or loops > 1:
+            return False
+        if len(ops) > _SMALL:
             return False
         return node.lists <= 1 << 16 if known is None else known > _FEW and known >= node.lists
 
+    def fits(self, known: int | None, appends: int) -> bool:
+        """Whether counts of 32 bits hold what the iterations append, each of them so often."""
+        args = self.task.body.args
+        return appends == 1 and len(args) == 1 and args[0].type is i32 if known is None else known * appends < 1 << 32
+
+    def rows(self, nodes: Sequence[NodeSymbol]) -> LoopPieces | OneRow:
+        """Who counts: pieces of the loop, if an order is asked for or that is fast, or else all iterations together."""
+        traits = self.config.traits
+        if traits.counts_appends or any(op.node.ordered for op in self.appends):
+            return LoopPieces(self.kernel, self.task, nodes, traits)
+        return OneRow(self.kernel, self.task, nodes)
+
     # ---- the tasks ----
 
-    def counting(self, nodes: Sequence[NodeSymbol], pieces: LoopPieces) -> Task | _Found:
+    def counting(self, nodes: Sequence[NodeSymbol], pieces: LoopPieces | OneRow) -> Task | _Found:
         """A copy of the task that counts its appends to these nodes. If that is not legal, the reason."""
         copies: dict[Value, Value] = {}
         copy = self.task.clone(copies)
@@ -219,6 +244,9 @@ class _Task:
                 made = copies[append]
                 assert isinstance(made, Append)
                 build, place = Builder.at(made), self.count(made, piece)
+                if isinstance(pieces, OneRow):
+                    _next(build, place)
+                    continue
                 number = build.add(Load(place))
                 if endless:
                     self.limit(build, made, number)
@@ -259,7 +287,7 @@ class _Task:
         what = "memory that the loop writes" if isinstance(op, Load) else f"the result of '{op.opname}'"
         return f"to which list it appends, or whether, depends on {what}"
 
-    def filling(self, nodes: Sequence[NodeSymbol], pieces: LoopPieces) -> None:
+    def filling(self, nodes: Sequence[NodeSymbol], pieces: LoopPieces | OneRow) -> None:
         """Let the task put its elements where they belong."""
         piece = pieces.cut(self.task, ready=[node.part("full") for node in nodes])
         for op in self.appends:
@@ -267,8 +295,11 @@ class _Task:
                 continue
             roots = [root for user in op.users for root in _roots(user) if _appended(root) is op]
             build, place = Builder.at(op), self.count(op, piece)
-            number = build.add(Load(place))
-            build.add(Store(place, _plus_one(build, number)))
+            if isinstance(pieces, OneRow):
+                number: Value = _next(build, place)
+            else:
+                number = build.add(Load(place))
+                build.add(Store(place, _plus_one(build, number)))
             slot = self.slot(build, op, number)
             op.replace_uses(number)
             op.erase()
@@ -311,6 +342,11 @@ def _times(build: Builder, value: Value, number: int) -> Value:
 
 def _plus_one(build: Builder, value: Value) -> Value:
     return build.add(Binary("add", value, build.add(Const(1, type=i32))))
+
+
+def _next(build: Builder, place: Value) -> Value:
+    """Count one more, in a row that iterations share. Gives the count before."""
+    return build.add(Atomic("add", place, build.add(Const(1, type=i32))))
 
 
 def _stored(root: FieldPtr, slot: Value) -> FieldPtr:

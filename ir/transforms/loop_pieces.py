@@ -13,7 +13,7 @@ from weft.ir.target import Traits
 from weft.ir.tasks import box_of
 from weft.ir.types import Type, i32, i64, pointer, u1
 
-__all__ = ["LoopPieces"]
+__all__ = ["LoopPieces", "known_iterations"]
 
 
 class LoopPieces:
@@ -40,12 +40,7 @@ class LoopPieces:
     @property
     def known_total(self) -> int | None:
         """How many iterations there are, if that is known."""
-        sizes = [
-            max(int(end.value) - int(begin.value), 0)
-            for begin, end in self.axes
-            if isinstance(begin, Const) and isinstance(end, Const)
-        ]
-        return prod(sizes) if len(sizes) == len(self.axes) else None
+        return _product(self.axes)
 
     def _temp(self, build: Builder, number: int, type: Type = i64) -> TempPtr:
         return build.add(TempPtr(self.first_temp + 8 * number, type=pointer(type)))
@@ -149,6 +144,21 @@ class LoopPieces:
         if isinstance(begin, Const) and isinstance(end, Const):
             return build.add(Const(max(int(end.value) - int(begin.value), 0), type=type))
         return _as(build, self._known(build, 3 + 2 * axis), type)
+
+
+def known_iterations(task: Task) -> int | None:
+    """How many iterations a task has, if that is known."""
+    box = box_of(task)
+    return _product(list(zip(box.begins, box.ends, strict=True)))
+
+
+def _product(axes: Sequence[tuple[Value, Value]]) -> int | None:
+    sizes = [
+        max(int(end.value) - int(begin.value), 0)
+        for begin, end in axes
+        if isinstance(begin, Const) and isinstance(end, Const)
+    ]
+    return prod(sizes) if len(sizes) == len(axes) else None
 
 
 def _as(build: Builder, value: Value, type: Type) -> Value:

@@ -7,19 +7,34 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.ir.test_sparse_deactivation import lost
 from tests.ir.test_sparse_lowering import PLAIN, agree, kernel_of
 from tests.sampling import draws, every
-from tests.sparse_trees import Declared, I, J, K, branch, declare, lower, place, slots
+from tests.sparse_trees import (
+    Declared,
+    I,
+    J,
+    K,
+    branch,
+    declare,
+    lower,
+    meant_values,
+    place,
+    slots,
+    stored_lengths,
+    stored_values,
+)
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.evaluate import Fault, Memory, evaluate
 from weft.ir.interleaving import Schedule
-from weft.ir.ops import FieldPtr
+from weft.ir.ops import FieldPtr, Kernel
 from weft.ir.pipeline import TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
+from weft.ir.symbols import FieldSymbol
 from weft.ir.target import CPU
 from weft.ir.tasks import parallel_tasks
 from weft.ir.transforms import count_appends, early_copies
@@ -303,6 +318,76 @@ def test_unordered_lists_are_counted_where_that_is_fast(monkeypatch: pytest.Monk
     assert counting(made, LOOP.format(loop)) == 0
     unknown = body.replace("%count = const 10 : i32", "%cp = field_ptr @sum[] : *i32\n%count = load %cp")
     assert counting(made, unknown) == 6  # the task has two versions, one of which has an empty box
+
+
+ONE_ROW = {
+    name: LEGAL[name]
+    for name in (
+        "a list from memory",
+        "one list",
+        "a condition on memory",
+        "two appends to a list",
+        "two nodes",
+        "two elements",
+        "an iteration that ends early",
+    )
+}
+
+
+@pytest.mark.parametrize("case", ONE_ROW)
+def test_all_iterations_count_in_one_row(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists hold what they hold without counts, in any order, also if they held something before."""
+    monkeypatch.setattr(count_appends, "_FEW", 2)
+    monkeypatch.setattr(count_appends, "_MANY_LISTS", 1)
+    shared = {"counts_appends": False, "shares_counts": True}
+    made, body = tree(ordered=False), LOOP.format(ONE_ROW[case])
+    assert counting(made, body, **shared) == (4 if "@D1" in body else 3)
+    assert counting(made, body, counts_appends=False) == 0
+    traits = replace(CPU, stops=False, piece=2, groups=3, **shared)
+    config = replace(QUICK, traits=traits, verify=case == "two nodes")
+    meant = Memory.of(made.fields, made.nodes)
+    stored = [Memory.of(made.fields, made.nodes) for _ in range(5)]
+    for text in (KEYS, body, body, EMPTY, body):
+        evaluate(kernel_of(made, text), [], meant, config)
+        run(made, text, config, *stored)
+    for memory in stored:
+        for node in made.nodes[:2]:
+            lengths = meant.sparse.lengths.get(node.name, {})
+            assert stored_lengths(memory, node) == {at: n for at, n in lengths.items() if n}
+            assert not lost(memory, node)
+        for field in made.fields:
+            found, wanted = (one(where, field) for one, where in ((stored_values, memory), (meant_values, meant)))
+            assert in_any_order(found, field) == in_any_order(wanted, field), field.name
+
+
+def in_any_order(values: list[Any], field: FieldSymbol) -> list[Any]:
+    """Elements in lists, which are along axis 1, sorted within each list."""
+    shaped = np.reshape(values, field.shape)
+    return np.sort(shaped, 1).tolist() if field.node is not None else values
+
+
+def test_one_row_is_for_many_lists_and_counts_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = {"counts_appends": False, "shares_counts": True}
+    body = LOOP.format(KEY + ADD)
+    made = tree(ordered=False)
+    monkeypatch.setattr(count_appends, "_FEW", 2)
+    assert counting(made, body, **shared) == 0  # 3 lists
+    monkeypatch.setattr(count_appends, "_MANY_LISTS", 1)
+    assert counting(made, body, **shared) == 3
+    assert counting(tree(), body, **shared) == 3  # in order: by pieces
+    loop = f"{KEY}%w = load %fp\nfor %0, %w, %1 (%e: i32) {{ {ADD} }}"
+    assert counting(made, LOOP.format(loop), **shared) == 0
+    task = count_appends._Task(kernel_of(made, body), next(iter(parallel_tasks(offloaded(made, body)))), QUICK)
+    assert task.fits(1 << 31, 1)
+    assert not task.fits(1 << 31, 2)
+    assert task.fits(None, 1)
+    assert not task.fits(None, 2)
+
+
+def offloaded(made: Declared, body: str) -> Kernel:
+    kernel = kernel_of(made, body)
+    run_passes(kernel, TO_TASKS[: TO_TASKS.index("count_appends")], QUICK)
+    return kernel
 
 
 @pytest.mark.usefixtures("many_pieces")

@@ -198,6 +198,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.transforms.activate_ahead": ("tests/ir/test_activate_ahead.py", "tests/ir/test_activate_ahead_visits.py"),
     "weft.ir.transforms.mapping.flatten_axes": ("tests/ir/test_flatten_axes.py",),
     "weft.ir.transforms.count_appends": ("tests/ir/test_count_appends.py",),
+    "weft.ir.transforms.one_row": ("tests/ir/test_count_appends.py",),
     "weft.ir.transforms.early_copies": (
         "tests/ir/test_early_copies.py",
         "tests/ir/test_count_appends.py",

@@ -17,21 +17,21 @@ MARGIN = CELL << LEVELS - 1  # around the sphere, so that no level reads out of 
 class Solver:
     """The fields around a sphere of n elements across.
 
-    Each level has a residual `r` and a correction `z`, and the finest one `x`, `p` and `q`."""
+    Each level has a right side `r`, a correction `z` and a residual `q`, and the finest one `x` and `p`."""
 
     def __init__(self, ti: Any, n: int) -> None:
         self.ti, self.n, self.moved = ti, n, 0.0
-        self.r, self.z = [], []
-        self.x, self.p, self.q = (ti.field(ti.f32) for _ in range(3))
+        self.r, self.z, self.q = [], [], []
+        self.x, self.p = ti.field(ti.f32), ti.field(ti.f32)
         self.nodes = []
         for level in range(LEVELS):
             node = ti.root.pointer(ti.ijk, (n + 2 * MARGIN) // CELL >> level)
             self.nodes.append(node)
-            r, z = ti.field(ti.f32), ti.field(ti.f32)
-            self.r.append(r)
-            self.z.append(z)
-            for one in (r, z, *((self.x, self.p, self.q) if level == 0 else ())):
-                node.dense(ti.ijk, CELL).place(one)
+            for kind in (self.r, self.z, self.q):
+                kind.append(ti.field(ti.f32))
+                node.dense(ti.ijk, CELL).place(kind[level])
+        for one in (self.x, self.p):
+            self.nodes[0].dense(ti.ijk, CELL).place(one)
         self.sum = ti.field(ti.f32, ())
         self.kernels = kernels(ti, n)
 
@@ -64,8 +64,8 @@ class Solver:
             for _ in range(SWEEPS):
                 self.smooth(level, 0)
             self.run("clear", level + 1, 1, self.z[level + 1])
-            self.run("clear", level + 1, 1, self.r[level + 1])
-            self.run("restrict", level, 2.25, self.z[level], self.r[level], self.r[level + 1])
+            self.run("residual", level, 3, self.z[level], self.r[level], self.q[level])
+            self.run("restrict", level, 1.125, self.q[level], self.r[level + 1])
         for _ in range(COARSE):
             self.smooth(LEVELS - 1, 0)
         for level in reversed(range(LEVELS - 1)):
@@ -87,10 +87,10 @@ class Solver:
 
     def iterate(self) -> None:
         """One iteration of conjugate gradients."""
-        self.run("multiply", 0, 2, self.p, self.q)
-        alpha = self.rho / self.product(self.p, self.q)
+        self.run("multiply", 0, 2, self.p, self.q[0])
+        alpha = self.rho / self.product(self.p, self.q[0])
         self.run("add", 0, 3, self.x, self.p, self.x, alpha)
-        self.run("add", 0, 3, self.r[0], self.q, self.r[0], -alpha)
+        self.run("add", 0, 3, self.r[0], self.q[0], self.r[0], -alpha)
         self.precondition()
         old, self.rho = self.rho, self.product(self.r[0], self.z[0])
         self.run("scale", 0, 3, self.p, self.z[0], self.rho / old)
@@ -151,18 +151,26 @@ def between(ti: Any) -> dict[str, Any]:
     """From one level to the next one."""
 
     @ti.kernel
-    def restrict(z: ti.template(), r: ti.template(), coarse: ti.template()):
+    def residual(z: ti.template(), r: ti.template(), q: ti.template()):
         for i, j, k in r:
             around = z[i - 1, j, k] + z[i + 1, j, k] + z[i, j - 1, k] + z[i, j + 1, k]
             around += z[i, j, k - 1] + z[i, j, k + 1]
-            coarse[i // 2, j // 2, k // 2] += (r[i, j, k] - 6.0 * z[i, j, k] + around) * 0.5
+            q[i, j, k] = r[i, j, k] - 6.0 * z[i, j, k] + around
+
+    @ti.kernel
+    def restrict(q: ti.template(), coarse: ti.template()):
+        for i, j, k in coarse:
+            total = 0.0
+            for a, b, c in ti.static(ti.ndrange(2, 2, 2)):
+                total += q[2 * i + a, 2 * j + b, 2 * k + c]
+            coarse[i, j, k] = 0.5 * total
 
     @ti.kernel
     def prolong(z: ti.template(), coarse: ti.template()):
         for i, j, k in z:
             z[i, j, k] += coarse[i // 2, j // 2, k // 2]
 
-    return {"restrict": restrict, "prolong": prolong}
+    return {"residual": residual, "restrict": restrict, "prolong": prolong}
 
 
 def sums(ti: Any) -> dict[str, Any]:

@@ -231,6 +231,36 @@ def test_lists(ti):
     assert flat[0][1] == 6
 
 
+def test_many_appends_to_many_lists(ti):
+    """Lists hold what was appended, also those that held something before. What does not fit is not appended."""
+    lists, count = 1100, 2200
+    x, keys = ti.field(ti.i32, name="x"), ti.field(ti.i32, count)
+    ti.root.dense(ti.i, lists).dynamic(ti.j, 12, chunk_size=4).place(x)
+    places = np.random.default_rng(0).integers(0, lists, count).astype(np.int32)
+    keys.from_numpy(places)
+
+    @ti.kernel
+    def append(first: ti.i32):
+        for k in keys:
+            if k % 3 > 0:
+                x[keys[k]].append(first + k)
+
+    def held():
+        return [sorted(row[row > 0]) for row in x.to_numpy()]
+
+    wanted = [[] for _ in range(lists)]
+    for first in (10, 5000):
+        append(first)
+        for k in range(count):
+            if k % 3:
+                wanted[places[k]].append(first + k)
+        assert held() == wanted
+    keys.fill(7)
+    with pytest.raises(CapacityFault, match=r"list \[7\] of 'x\.dynamic' is full: it has 12 elements"):
+        append(90000), ti.sync()
+    assert [row for k, row in enumerate(held()) if k != 7] == [row for k, row in enumerate(wanted) if k != 7]
+
+
 def test_lists_of_blocks_and_with_an_offset(ti):
     x, y, z = ti.field(ti.i32), ti.field(ti.i32), ti.field(ti.i32)
     lists = ti.root.pointer(ti.k, 2).dynamic(ti.j, 9, chunk_size=4)
