@@ -93,7 +93,7 @@ def test_a_row_that_leaves_its_range_says_so(ti):
             x[i, j] = ti.select((i + j) % 2 == 0, x[i, j - 1], x[i, j])
 
     with pytest.warns(ti.OutOfBoundsWarning, match="-1"):
-        run()
+        run(), ti.sync()
     assert x[3, 3] == 0
 
 
