@@ -215,9 +215,8 @@ class _Parser:
             self.field()
         body = self.block()
         fields = tuple(self.fields.values())
-        given: dict[str, Any] = {
-            name: facts[name] for name in ("temp_bytes", "called", "whole", "mode", "saved", "records") if name in facts
-        }
+        known = ("temp_bytes", "called", "whole", "mode", "saved", "records", "grad_writes")
+        given: dict[str, Any] = {name: facts[name] for name in known if name in facts}
         given["lost"] = tuple(map(Lost, facts.get("lost", ())))
         return Kernel(symbol, params, results, fields, **given, nodes=tuple(self.nodes.values()), body=body)
 

@@ -46,6 +46,7 @@ TO_TASKS: tuple[str, ...] = (
     "uninitialised",
     "full_simplify",
     "gather_adjoints",
+    "note_gradients",
     "bounds",
     "locate_faults",
     "full_simplify",

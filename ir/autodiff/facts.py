@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from weft.ir.addresses import root_of
 from weft.ir.artifact import GradientFacts, Site
@@ -38,6 +38,15 @@ def facts_of(kernel: Kernel, fields: Sequence[FieldSymbol], again: bool) -> Grad
         f"field:{k}" for k, symbol in enumerate(fields) if not called.isdisjoint((symbol.name, stored[k].name))
     )
     reads.update(f"param:{number}" for number, param in enumerate(kernel.params) if param.name in called)
-    saved = tuple(place for name, place in places_of(fields, kernel.params).items() if name in kernel.saved)
+    places = places_of(fields, kernel.params)
+    saved = tuple(place for name, place in places.items() if name in kernel.saved)
     lost = tuple(Site("lost", (one.name,), (), one.span) for one in kernel.lost)
-    return GradientFacts(tuple(sorted(reads)), saved, lost, again and bool(kernel.all_of(RandomAt)), kernel.records)
+    writes = tuple(_with_place(row, places) for row in kernel.grad_writes)
+    draws = again and bool(kernel.all_of(RandomAt))
+    return GradientFacts(tuple(sorted(reads)), saved, lost, draws, kernel.records, writes)
+
+
+def _with_place(row: str, places: Mapping[str, str]) -> str:
+    """A row of `grad_writes.py`, with the place of the field for its name."""
+    kind, *rest = row.split(" ", 2)
+    return f"{kind} {rest[0]} {places[rest[1]]}" if rest else row

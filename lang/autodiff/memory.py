@@ -51,6 +51,17 @@ class Memory:
             return None
         return Copy(self, index, [_saved(cells, index) for cells in _cells(self.owner)])
 
+    def clear(self, box: tuple[int | None, ...]) -> None:
+        """Set the elements in a box to 0. Memory that is no array of numpy becomes 0 as a whole."""
+        index = _place(self.owner, box)
+        if index is None:
+            return
+        for cells in _cells(self.owner):
+            if not isinstance(cells, np.ndarray):
+                self.owner.fill(0)
+                return
+            _part(cells, index)[...] = 0
+
 
 @dataclass(frozen=True, eq=False)
 class Copy:

@@ -161,7 +161,7 @@ class Recorder(Block):
 
     def carries(self, memory: Any) -> bool:
         """Whether the memory has a gradient. (Of `Block`.)"""
-        return companion_if_any(memory) is not None
+        return memory.hidden("grad") is not None if isinstance(memory, Field) else companion_if_any(memory) is not None
 
     def gradient_of(self, memory: Any) -> Any:
         """The gradient of a field or ndarray. None if it has none. (Of `Gradients`.)"""

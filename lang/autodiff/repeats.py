@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from weft.lang.autodiff.zeros import GradientWrites, Places, other_values
 from weft.lang.data.writes import LISTENERS
 from weft.lang.kernels.launch import Replay, Target
 from weft.lang.measure import watching
@@ -56,6 +57,7 @@ class _Memory:
         self.which = np.array(which_kernel, np.intp), np.array(which_token, np.intp)
         self._rows: tuple[list[int], Any] = ([], None)
         self._items: tuple[list[bytes], list[Any]] = ([], [])
+        self._others: tuple[list[Any], Places | None] = ([], None)
 
     def rows(self, kernels: Sequence[Any], binders: Sequence[Any]) -> Any:
         """What native code is told of these launches, whose kernels these are."""
@@ -74,6 +76,15 @@ class _Memory:
             each = zip(reversed(self.which[1].tolist()), reversed(self.contexts), strict=True)
             self._items = descriptors, [part for token, context in each for part in (descriptors[token], context, 0)]
         return self._items[1]
+
+    def others(self, targets: Sequence[Target]) -> Places | None:
+        """Which gradients have other values than 0 after all of these launches: see `other_values`."""
+        instances = [target.instance for target in targets]
+        if self._others[0] != [*map(id, instances)]:
+            writes = [*map(GradientWrites, instances)]
+            each = zip(reversed(self.which[1].tolist()), reversed(self.contexts), strict=True)
+            self._others = [*map(id, instances)], other_values((writes[token], context) for token, context in each)
+        return self._others[1]
 
 
 _known: dict[int, tuple[weakref.ref[Any], _Memory]] = {}  # by the identity of the loss: `==` would compute something
@@ -102,7 +113,7 @@ def expect(loss: Any) -> Repeat | None:
         return None
     if device is None or device.times_tasks:
         return None
-    gradients = [kernel.grad for kernel in kernels]
+    gradients = [kernel.related("vjp", (), kernel.piece) for kernel in kernels]
     binders = [gradient.binder for gradient in gradients]
     if not all(map(is_native, (*kernels, *binders))):
         return None
@@ -131,9 +142,10 @@ class Repeat:
         for k in range(self.expected.done):
             yield self._kernels[at[k]], self._targets[token[k]], self._memory.contexts[k]
 
-    def run_back(self) -> None:
+    def run_back(self) -> Places | None:
         """Run the gradients of the launches that came, the last one first: by native code, if nobody watches, and all
-        of them can be launched so."""
+        of them can be launched so. Gives which gradients have other values than 0, if all were 0 before. None: that is
+        unknown."""
         targets, done = self._targets, self.expected.done
         kernels = [target.in_series for target in targets]
         gone = any(target.epoch.value != target.right for target in targets)
@@ -141,7 +153,8 @@ class Repeat:
             which, contexts = self._memory.which[1].tolist(), self._memory.contexts
             for k in reversed(range(done)):
                 Replay(targets[which[k]], contexts[k], ())()
-            return
+            return None
         items = self._memory.items([kernel.descriptor for kernel in kernels])
         if done:
             kernels[0].replay_all(items[len(items) - 3 * done :], kernels)
+        return self._memory.others(targets) if done == len(self._memory.contexts) else None

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from weft.lang.autodiff.clearing import clear_all_gradients
 from weft.lang.autodiff.contexts import active, suspended
 from weft.lang.autodiff.cutting import Derivatives, Plan, plan_of
 from weft.lang.autodiff.lost import Losses
@@ -29,10 +28,12 @@ from weft.lang.autodiff.variables import (
     numbers_in,
 )
 from weft.lang.autodiff.versions import Record, Versions, run_back
+from weft.lang.autodiff.zeros import Places, Zeros, clear_gradients, gradients_change
 from weft.lang.data.derived import is_derived
 from weft.lang.errors import ArgumentError
 from weft.lang.kernels.draws import last_key
 from weft.lang.kernels.launch import Replay
+from weft.lang.program.init import program
 
 __all__ = ["Tape"]
 
@@ -105,11 +106,12 @@ class Tape(Recorder):
         # for the next tape
         self._traced: list[Traced] | None = None if self._checked or loss is None or validation else []
         self.validates = validation
+        self._mark = object()  # that of `program.zeros`, since this tape has cleared gradients, or has run some
 
     def begin(self) -> None:
         """Clear the gradients and the loss. (Of `Block`.)"""
         if self._clear:
-            clear_all_gradients()
+            self._mark = clear_gradients(program())
         for one in self._checked:
             if numbers_in(companion_of(one, "grad", "the field to check")).any():
                 raise ArgumentError(
@@ -133,19 +135,27 @@ class Tape(Recorder):
         if not complete or self._loss is None:
             return
         fill_all(companion_of(self._loss, "grad", "the loss"), 1.0)
-        self.grad()
+        now = program()
+        were_zero, boxes = now.zeros is self._mark, self._run_back()
+        if boxes is not None and were_zero and now.zeros is self._mark and now.config.mask_out_of_bounds:
+            now.zeros = Zeros(now, boxes)
         if self._checked:
             with suspended():
                 check_records(self._records, self._loss, self._checked)
 
     def grad(self) -> None:
         """Run the gradients of the recorded launches, the last one first."""
+        self._run_back()
+
+    def _run_back(self) -> Places | None:
+        """Run them. Gives which gradients have other values than 0, if all were 0 before. None: that is unknown."""
         self.end_loops()
+        self._mark = gradients_change(program())
         with suspended():
             if self._repeat is not None:
-                self._repeat.run_back()
-            else:
-                run_back(self._records)
+                return self._repeat.run_back()
+            run_back(self._records)
+            return None
 
     @property
     def shares(self) -> bool:  # type: ignore[override]

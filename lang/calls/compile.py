@@ -389,7 +389,7 @@ def _with_facts(artifact: Artifact, facts: GradientFacts | None) -> Artifact:
         return artifact
     sites = (*artifact.sites, *facts.lost)
     made = replace(artifact, reads=facts.reads, saved=facts.saved, records=facts.records)
-    return replace(made, draws_again=facts.draws, sites=sites)
+    return replace(made, draws_again=facts.draws, grad_writes=facts.grad_writes, sites=sites)
 
 
 def _code_of(

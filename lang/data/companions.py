@@ -42,18 +42,19 @@ class Differentiable:
         self._owner: Any = None  # of a gradient or dual: a weak reference to the field that has it
         self._derives = ""  # "grad" or "dual", if it is one that the program has made
         self.role = ""  # "grad" or "dual", if it is one
+        self.shown = False  # whether anybody but the compiler and tapes has it, if it is one
         self.made: dict[str, Any] = {}  # see `derived.py`
 
     @property
     def grad(self) -> Any:
         """The gradient: a field of the same type and shape. None if it has none. A field of floats that is not in use
         yet has a gradient to be placed, as in `place(x, x.grad)`, even without `needs_grad`."""
-        return self._companion("grad")
+        return _shown(self._companion("grad"))
 
     @property
     def dual(self) -> Any:
         """The dual: a field of the same type and shape. None if it has none. `ti.ad.FwdMode` computes it."""
-        return self._companion("dual")
+        return _shown(self._companion("dual"))
 
     def _companion(self, kind: str) -> Any:
         tree = self._slots[0].tree
@@ -67,7 +68,12 @@ class Differentiable:
     @property
     def companions(self) -> dict[str, Any]:
         """The gradient and the dual that it has, by kind. One that the program may place counts once it is placed."""
-        return {kind: one for kind, one in self._derived.items() if one.placed or not one._optional}
+        return {kind: _shown(one) for kind in self._derived if (one := self.hidden(kind)) is not None}
+
+    def hidden(self, kind: str) -> Any:
+        """The same for one kind. None if it has none. Who calls this writes nothing to it that tapes do not know of."""
+        one = self._derived.get(kind)
+        return one if one is not None and (one.placed or not one._optional) else None
 
     def offer(self, kind: str, make: Callable[[], Any]) -> None:
         """Let the program place a gradient or dual that it did not ask for."""
@@ -92,6 +98,13 @@ class Differentiable:
         return self._owner is None and not (node is not None and any(one.is_sparse for one in node.path()))
 
 
+def _shown(companion: Any) -> Any:
+    """A gradient or dual, or None, which from now on may be written without a word."""
+    if companion is not None:
+        companion.shown = True
+    return companion
+
+
 class Waiting:
     """The fields of a tree whose gradients and duals may have no place yet."""
 
@@ -111,7 +124,7 @@ class Waiting:
         with tree.program.lock:
             for made, node, offset in [one for one in self._fields if under is None or under in one[1].path()]:
                 for kind in kinds:
-                    companion = getattr(made, kind) if offered else made.companions.get(kind)
+                    companion = getattr(made, kind) if offered else made.hidden(kind)
                     if companion is not None and not companion.placed:
                         companion.attach(self.twin(kind, node), tree, offset)
 

@@ -79,7 +79,7 @@ def derived_fields(of: Any, mode: str) -> list[tuple[str, Any]]:
     lacking = [kind for kind in full if lacks(of, kind)]
     if lacking:
         raise Lacking(of, lacking, mode)
-    found = [(kind, derived(of, kind) if kind in full else of.companions.get(kind)) for kind in kinds]
+    found = [(kind, derived(of, kind) if kind in full else of.hidden(kind)) for kind in kinds]
     return [(kind, one) for kind, one in found if one is not None]
 
 

@@ -75,6 +75,7 @@ class Kernel(DirectCallable, Shown):
     restores = False  # of a gradient: who calls it gives it the old values that it needs
     is_torn = False  # whether the gradient of an instance needs values that memory does not have afterwards
     piece: int | None = None  # the number of the piece of the kernel that this is (`ir/pieces.py`)
+    given = False  # of a derivative: whether not only tapes run it
     checks = False  # whether it runs with the check of races, also where the program has none
 
     @property
@@ -88,11 +89,14 @@ class Kernel(DirectCallable, Shown):
         which follow its results. In mode "vjp" it computes gradients, and has no results. In mode "vjp.jvp" it computes
         the duals of gradients, too. `boxed` are the numbers that have derivatives, and at the end what the kernel does
         with records, if it has some (see `calls/boxes.py`). A mode that ends with `*` is one of `data/derived.py`."""
-        if (known := self._derivatives.get((mode, boxed, self.piece, False))) is not None:
-            return known
-        if self.mode:
+        known = self._derivatives.get((mode, boxed, self.piece, False))
+        if known is None and self.mode:
             self.fail(f"'{self.__name__}' is a derivative, and has no '.grad' itself: use ti.ad.hvp")
-        return self.related(mode, boxed, self.piece)
+        made, now = known or self.related(mode, boxed, self.piece), program_state.current_program()
+        made.given = "vjp" in mode
+        if now is not None and made.given:
+            now.zeros = False
+        return made
 
     def related(self, mode: str, boxed: tuple[str, ...], piece: int | None, checks: bool = False) -> Kernel:
         """The kernel that is this one in a mode, or a piece of this one, or with the check of races."""
@@ -406,6 +410,7 @@ class Kernel(DirectCallable, Shown):
         if program.generation == self._generation:  # another thread has done this
             return
         self._generation = -1  # until the end of this method, the state belongs to no program
+        program.zeros = False if self.given else program.zeros
         self._instances = Instances(WeakMethod(self._follow))
         self._follow()
         self._interpreted = program.interprets and not (self.mode or self.checks) and self.piece is None

@@ -128,6 +128,7 @@ class Program:
         self.shadow: Any = None  # the shadow of the race check, see `data/shadows.py`
         self.arena: Any = None  # memory for records of launches, see `autodiff/records.py`
         self.marks: Any = None  # the marks of the check of uninitialised elements, see `data/marks.py`
+        self.zeros: Any = None  # what is known of gradients, see `autodiff/zeros.py`; False: nothing, for good
         self.alive = True
         self.epoch = ctypes.c_int64()  # see `touch`
         self.lock: Any = _new_lock()  # held while an object is made at its first use
