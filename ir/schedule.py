@@ -78,7 +78,7 @@ class LoopSchedule:
     stretch: int = 0  # CPU: iterations between two tests whether the launch must end; 0: no test; < 0: they are counted
     short: bool = False  # CPU: the loop probably ends within its first stretch, and has a version for that
     around: bool = False  # CPU: rows of a cell are in it, of which LLVM makes vectors, and not of this loop
-    single: bool = False  # CPU: LLVM makes no copies of the body, because it rarely runs
+    single: bool = False  # CPU: LLVM makes no copies of the body, because it rarely runs or stores
 
     warp: bool = False  # GPU: the lanes of a warp share the iterations of this loop and combine its sums
     jam: int = 0  # GPU: the factor of unroll-and-jam; 0: none

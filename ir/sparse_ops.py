@@ -107,10 +107,12 @@ class FoundSlot(Op, name="found_slot", pure=True, levels="chi tasks"):
 
 class RunRoutine(Op, name="run_routine", reads=True, writes=True, effect="anywhere"):
     """Runs a routine of the run-time library for a node. The tasks of the routine are lowered and compiled apart from
-    the kernel. Its `kind` is a row of ROUTINES in `transforms/apart.py`. It is the only op of a serial task."""
+    the kernel. Its `kind` is a row of ROUTINES in `transforms/apart.py`. It is the only op of a serial task. It may
+    access the fields in `touched`."""
 
     kind: str = attr()
     node: NodeSymbol = attr()
+    touched: tuple[str, ...] = attr(default=())
 
 
 class HoldInterrupts(Op, name="hold_interrupts", writes=True, effect="elsewhere"):

@@ -24,6 +24,7 @@ from weft.ir.ops import (
     Kernel,
     Load,
     ParallelFor,
+    RunRoutine,
     Select,
     Shared,
     Simt,
@@ -52,6 +53,7 @@ __all__ = [
     "shows_order",
     "synchronizes",
     "tasks_of",
+    "touched_names",
     "touched_spaces",
     "usual_ops",
 ]
@@ -107,8 +109,8 @@ def left_of(loop: Task | For) -> BlockArg | None:
 
 
 def closed_tasks(kernel: Kernel) -> list[Task]:
-    """The tasks whose accesses are all in sight: those that call no function."""
-    return [task for task in tasks_of(kernel) if not task.all_of(Invoke)]
+    """The tasks whose accesses are all in sight: those that call no function and no routine."""
+    return [task for task in tasks_of(kernel) if not task.all_of(Invoke, RunRoutine)]
 
 
 def separate_tasks(kernel: Kernel) -> list[Task]:
@@ -150,10 +152,15 @@ def usual_ops(block: Block) -> list[Op]:
     return found
 
 
+def touched_names(calls: Sequence[Invoke], routines: Sequence[RunRoutine]) -> set[str]:
+    """The names of what functions and routines say that they touch."""
+    return {name for op in calls for name in op.touched} | {name for op in routines for name in op.touched}
+
+
 def touched_spaces(root: Op, kernel: Kernel) -> set[Hashable]:
-    """The spaces that the functions called by `root`, or inside it, may write."""
+    """The spaces that the functions and routines called by `root`, or inside it, may write."""
     calls = [root] if isinstance(root, Invoke) else root.all_of(Invoke)
-    names = {name for op in calls for name in op.touched}
+    names = touched_names(calls, root.all_of(RunRoutine))
     found = {space_of_field(symbol) for symbol in kernel.fields if symbol.name in names}
     if root.all_of(Deactivate):  # before `lower_sparse`; it clears what is below the cell
         found |= {space_of_field(symbol) for symbol in kernel.fields if symbol.node is not None}

@@ -80,9 +80,11 @@ def compile_kernel(
     timer: Any = None,
     functions: Sequence[Kernel] = (),
     helpers: Helpers | None = None,
+    keep: machine.Keep | None = None,
 ) -> Artifact:
     """Compile lowered CHI, with the functions it calls, to an object file, or to several if there are `helpers` and it
-    is long. `timer(stage)` is called as each stage begins (emit, optimize, codegen, wait)."""
+    is long. `timer(stage)` is called as each stage begins (emit, optimize, codegen, wait). `keep` keeps object files of
+    routines, which other kernels have, too."""
     note = timer or (lambda _stage: None)
     note("emit")
     host, level, cpu = machine.host_cpu(config.opt_level, config.cpu_features), config.opt_level, config.cpu_features
@@ -93,18 +95,22 @@ def compile_kernel(
     if helpers is not None and (cuts or routines):
         with Crew[bytes](helpers, note) as crew:
 
-            def give(text: str, lines: int) -> None:
-                crew.give(lines, lambda note: machine.compile_object(text, level, note, cpu))
+            def give(text: str, lines: int, keep: machine.Keep | None = None) -> None:
+                crew.give(lines, lambda note: machine.compile_object(text, level, note, cpu, keep))
 
             parts = Parts(cuts, host.header, give)
-            calls = Calls(routines, host.header, lambda text: give(text, text.count("\n")))
+            calls = Calls(routines, host.header, lambda text: give(text, text.count("\n"), keep))
             module = emit_kernel(kernel, config, host.features, functions, parts, calls)
             check = write_check(module, target_hooks(host.features, config.fast_math), kernel)
             parts.finish(module)
             text = module.text(host.header)
             *others, code = crew.finish()
     else:
-        calls = Calls(routines, host.header, lambda text: others.append(machine.compile_object(text, level, note, cpu)))
+
+        def add(text: str) -> None:
+            others.append(machine.compile_object(text, level, note, cpu, keep))
+
+        calls = Calls(routines, host.header, add)
         module = emit_kernel(kernel, config, host.features, functions, calls=calls)
         check = write_check(module, target_hooks(host.features, config.fast_math), kernel)
         text = module.text(host.header)
@@ -164,14 +170,16 @@ def emit_kernel(
 
 def _routine(routine: Routine, config: CompileConfig, features: frozenset[str]) -> Called:
     """A routine as a module of its own."""
-    if routine.shared:
-        return _emitted_once(routine.kernel, config, features, len(routine.trees))
-    return called(emit_kernel(routine.kernel, config, features, trees=len(routine.trees)))
+    emit = _emitted_once if routine.shared else _emitted
+    return emit(routine.kernel, config, features, len(routine.trees))
 
 
-@lru_cache(64)
-def _emitted_once(kernel: Kernel, config: CompileConfig, features: frozenset[str], trees: int) -> Called:
-    return called(emit_kernel(kernel, config, features, trees=trees))
+def _emitted(kernel: Kernel, config: CompileConfig, features: frozenset[str], trees: int) -> Called:
+    module = emit_kernel(kernel, config, features, trees=trees)
+    return called(module, target_hooks(features, config.fast_math), trees)
+
+
+_emitted_once = lru_cache(64)(_emitted)
 
 
 def _line_table(module: ModuleWriter, name: str, whole: Kernel | Task) -> LineTable | None:
@@ -228,6 +236,8 @@ def _parallel(f: FunctionWriter, task: Task, number: int) -> None:
     axes = len(limits.begins)
     box = f.stack(f"[{2 * axes + extra_words(privatized)} x i64]")
     for position, value in enumerate([*limits.begins, *limits.ends]):
+        if isinstance(value, Const) and not privatized:  # the body knows it
+            continue
         word = f.set(f"getelementptr inbounds i8, ptr {box}, i64 {8 * position}")
         f.do(f"store i64 {_wide(f, value)}, ptr {word}, align 8")
     extents = [_extent(f, b, e) for b, e in zip(limits.begins, limits.ends, strict=True)]
@@ -273,6 +283,8 @@ def _wide(f: FunctionWriter, value: Value) -> str:
 
 
 def _extent(f: FunctionWriter, begin: Value, end: Value) -> str:
+    if isinstance(begin, Const) and isinstance(end, Const):
+        return str(max(0, int(end.value) - int(begin.value)))
     size = f.set(f"sub nsw i64 {_wide(f, end)}, {_wide(f, begin)}")
     intrinsic = f.module.declare("i64 @llvm.smax.i64(i64, i64)")
     return f.set(f"call i64 @{intrinsic}(i64 {size}, i64 0)")

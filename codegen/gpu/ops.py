@@ -155,7 +155,9 @@ def _print(f: DeviceWriter, op: Print) -> None:
 
 
 def _warn(f: DeviceWriter, op: Warn) -> None:
-    """The first warning is recorded if a note is free. If none is free, a later warning is recorded instead."""
+    """The first warning is recorded if a note is free. If none is free, a later warning is recorded instead. (A call of
+    a function that does that is shorter, but then NVIDIA's assembler gives the loop twice as many registers, and fewer
+    threads run at once.)"""
     site, told = warning_site(f, op, f"{DEVICE_MEMORY} ")
     ask, look, mine, further, busy, after = map(f.fresh_label, ("ask", "look", "mine", "further", "busy", "after"))
     told = f"ptr {DEVICE_MEMORY} {told}"
@@ -176,7 +178,8 @@ def _warn(f: DeviceWriter, op: Warn) -> None:
     f.start(further)
     following = f.set(f"add i64 {offset}, {8 * NOTE_WORDS}")
     f.do(f"store i64 {following}, ptr {place}, align 8")
-    f.branch(f.set(f"icmp ult i64 {following}, {16 + 8 * NOTES * NOTE_WORDS}"), look, busy)
+    more = f.set(f"icmp ult i64 {following}, {16 + 8 * NOTES * NOTE_WORDS}")
+    f.branch(more, look, busy, f.module.loop_hints(copies=False))
     f.start(mine)
     for word, value in ((1, f"ptr {read_slot(f, 0, 'ptr')}"), (2, f"i64 {site}")):
         f.do(f"store {value}, ptr {f.set(f'getelementptr inbounds i8, ptr {note}, i64 {8 * word}')}, align 8")

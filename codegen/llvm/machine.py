@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HostCpu",
+    "Keep",
     "assembly",
     "assembly_of",
     "compile_anew",
@@ -37,6 +38,8 @@ __all__ = [
 
 
 _OLDEST_LLVM = (22,)
+
+Keep = Callable[[str, Callable[[], bytes]], bytes]  # what the function gives, or has given for the same text
 
 
 @dataclass(frozen=True)
@@ -155,10 +158,17 @@ def compile_object(
     opt_level: int,
     note: Callable[[str], None] = lambda _stage: None,
     cpu_features: str = NATIVE,
+    keep: Keep | None = None,
 ) -> bytes:
     """The object file of a module for the host, or for one of its instruction sets. Any number of threads may run this
-    at once. `note(stage)` is called as each stage begins (optimize, codegen). The same text is compiled once."""
-    return _KEPT(lambda: compile_anew(text, opt_level, note, cpu_features), opt_level, cpu_features, text)
+    at once. `note(stage)` is called as each stage begins (optimize, codegen). The same text is compiled once: in this
+    process, and by `keep` in all."""
+
+    def make() -> bytes:
+        return compile_anew(text, opt_level, note, cpu_features)
+
+    kept = make if keep is None else lambda: keep(f"object {opt_level} {cpu_features}\n{text}", make)
+    return _KEPT(kept, opt_level, cpu_features, text)
 
 
 _KEPT = KeptObjects()

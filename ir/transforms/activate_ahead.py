@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from weft.ir.addresses import root_of
@@ -189,6 +189,7 @@ class _Task:
             copy.erase()
             return None
         _narrow(copy)
+        copy.config = replace(copy.config, simd=1)  # it seldom stores anything
         copy.unlink()
         return copy
 

@@ -66,12 +66,18 @@ def insert_routine(
     name = f"{kind} {node.name}"
     if config.apart and _lowered(kind, _Reader(node).layout, _without_target(config)) is not None:
         task = Task("serial", routine=name)
-        task.body.insert(RunRoutine(kind, node))
+        task.body.insert(RunRoutine(kind, node, _touched(node)))
         for op in task.walk():
             op.span = span  # type: ignore[assignment]
         kernel.body.insert(task, before)
     else:
         insert_tasks(kernel, text(node, config.traits), before, config, span, routine=name)
+
+
+def _touched(node: NodeSymbol) -> tuple[str, ...]:
+    """The names of all parts of a node, and of those above it."""
+    parts = [part for one in _chain(node) for part in one.parts.values()]
+    return tuple(dict.fromkeys(name for part in parts for name in (part.name, part.stored.name)))
 
 
 def routines_apart(kernel: Kernel, config: CompileConfig) -> list[Routine]:
@@ -125,9 +131,7 @@ class _Reader:
 
     def __init__(self, node: NodeSymbol) -> None:
         self.trees = list[int]()
-        chain = [node]
-        while chain[0].parent is not None:
-            chain.insert(0, chain[0].parent)
+        chain = _chain(node)
         self._numbers = {one: number for number, one in enumerate(chain)}
         rooted = [place for one in chain for place in _places_of(one) if _in_root(place)]
         first = min(start for place in rooted for start in place.components)
@@ -164,6 +168,11 @@ class _Reader:
                 value = _moved(value, self._begin)
             found.append((name, value))
         return tuple(found)
+
+
+def _chain(node: NodeSymbol) -> list[NodeSymbol]:
+    """The sparse nodes above a node, the outermost first, and the node itself."""
+    return [node] if node.parent is None else [*_chain(node.parent), node]
 
 
 def _places_of(node: NodeSymbol) -> list[FieldSymbol]:

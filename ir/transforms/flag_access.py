@@ -5,9 +5,9 @@ from __future__ import annotations
 from weft.ir.addresses import root_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
-from weft.ir.ops import Arg, ArrayPtr, FieldPtr, Invoke, Kernel, Load, Task
+from weft.ir.ops import Arg, ArrayPtr, FieldPtr, Invoke, Kernel, Load, RunRoutine, Task
 from weft.ir.passes import pass_
-from weft.ir.tasks import accesses, memory_space, tasks_of, touched_spaces
+from weft.ir.tasks import accesses, memory_space, tasks_of, touched_names, touched_spaces
 
 __all__ = ["flag_access"]
 
@@ -30,10 +30,10 @@ def flag_access(root: Kernel, config: CompileConfig) -> bool:
 
 def _flag(task: Task, kernel: Kernel) -> bool:
     written = {memory_space(op.ptr) for op in accesses(task) if not isinstance(op, Load)}
-    called = {name for op in task.all_of(Invoke) for name in op.touched}
+    called = touched_names(task.all_of(Invoke), task.all_of(RunRoutine))
     written.update(touched_spaces(task, kernel))
     reads: set[str] = set()
-    writes: set[str] = set(called)
+    writes = set(called)
     changed = False
     for op in accesses(task):
         name = _name(op.ptr, kernel)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -34,10 +35,12 @@ from weft.lang.measure.ranges import named
 from weft.lang.measure.recording import COMPILE
 from weft.lang.measure.scopes import ScopedProfiler
 from weft.lang.program.backends import BACKENDS, Request
+from weft.lang.program.store import kept_in
 from weft.lang.translate.entry import Argument, Translation, translate_kernel
 
 if TYPE_CHECKING:  # code generation is imported where it is used: kernels from the disk cache do not need it
     from weft.codegen.llvm.crew import Helpers
+    from weft.codegen.llvm.machine import Keep
     from weft.ir import tree
     from weft.ir.ops import Kernel
     from weft.runtime.device import Device
@@ -272,7 +275,8 @@ def _compile(
         if program.verifies_results and not (_watches(config) or tree.nodes):
             return _verified(tree, program, trace)
         config = _as_lowered(program, config)
-        artifact = make_artifact(tree, config, program.device, trace, _helpers(program, trace))
+        keep = None if entry is None else partial(kept_in, program)
+        artifact = make_artifact(tree, config, program.device, trace, _helpers(program, trace), keep)
         with program.lock:
             run = _instrumented(program, load_artifact(artifact, config, program.device, trace), artifact)
         if program.verifies_results:
@@ -361,15 +365,20 @@ def _verified(root: tree.KernelTree, program: Any, trace: Trace) -> tuple[Any, A
 
 
 def make_artifact(
-    root: tree.KernelTree, config: CompileConfig, device: Device, trace: Trace, helpers: Helpers | None = None
+    root: tree.KernelTree,
+    config: CompileConfig,
+    device: Device,
+    trace: Trace,
+    helpers: Helpers | None = None,
+    keep: Keep | None = None,
 ) -> Artifact:
-    """Compile a tree to code."""
+    """Compile a tree to code. `keep` keeps object files that several kernels have."""
     from weft.ir.programs import lower_program
 
     _show_tree(root, trace)
     lowered = lower_program(root, config, trace.observer)
     facts = _facts_of(root, lowered.kernel)  # before mapping, which changes the kernel
-    artifact = _with_facts(_code_of(lowered.kernel, lowered.functions, config, device, trace, helpers), facts)
+    artifact = _with_facts(_code_of(lowered.kernel, lowered.functions, config, device, trace, helpers, keep), facts)
     return artifact if lowered.races is None else replace(artifact, races=lowered.races)
 
 
@@ -399,10 +408,11 @@ def _code_of(
     device: Device,
     trace: Trace,
     helpers: Helpers | None,
+    keep: Keep | None,
 ) -> Artifact:
     """Compile lowered CHI to code."""
     config, backend = _mapped(kernel, functions, config, device, trace), BACKENDS[config.arch]
-    return backend.compile(Request(kernel, functions, config, backend.machine(device), trace.lap, helpers))
+    return backend.compile(Request(kernel, functions, config, backend.machine(device), trace.lap, helpers, keep))
 
 
 def _mapped(

@@ -22,6 +22,7 @@ from weft.lang.program.options import environment, parse
 
 if TYPE_CHECKING:
     from weft.codegen.llvm.crew import Helpers
+    from weft.codegen.llvm.machine import Keep
     from weft.ir.artifact import Artifact, CudaTarget
     from weft.ir.config import CompileConfig
     from weft.ir.ops import Kernel
@@ -43,6 +44,7 @@ class Request:
     machine: Any  # the result of `Backend.machine`
     timer: Callable[[str], object] | None = None  # called with the name of each stage when the stage begins
     helpers: Helpers | None = None  # threads that may compile parts of the kernel
+    keep: Keep | None = None  # keeps object files that several kernels have
 
 
 class Backend(NamedTuple):
@@ -82,7 +84,7 @@ def _for_cpu(request: Request) -> Artifact:
     from weft.codegen.cpu.kernel import compile_kernel
 
     config = replace(request.config, threads=request.machine)
-    return compile_kernel(request.kernel, config, request.timer, request.functions, request.helpers)
+    return compile_kernel(request.kernel, config, request.timer, request.functions, request.helpers, request.keep)
 
 
 def _open_cpu(config: CompileConfig, number: int, emit: Emit, store: Callable[[], Any]) -> Device:

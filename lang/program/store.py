@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["hashed", "keeping", "native_target", "open_store", "version_stamp"]
+__all__ = ["hashed", "keeping", "kept_in", "native_target", "open_store", "version_stamp"]
 
 _log = logging.getLogger("weft")
 
@@ -42,16 +42,22 @@ def keeping(program: Any) -> Callable[[str], bytes]:
     def emitted(text: str) -> bytes:
         from weft.runtime.jit import emit
 
-        if program.store is None:
-            return emit(text)
-        key = hashed(f"{native_target()} {text}")
-        code = program.store.get(key)
-        if code is None:
-            code = emit(text)
-            program.store.put(key, code)
-        return bytes(code)
+        return kept_in(program, text, lambda: emit(text))
 
     return emitted
+
+
+def kept_in(program: Any, depends: str, make: Callable[[], bytes]) -> bytes:
+    """The object file for this machine that `make` gives, or has given in some process for the same `depends`, which
+    says all that it depends on besides the machine and the version of the compiler."""
+    if program.store is None:
+        return make()
+    key = hashed(f"{native_target()} {depends}")
+    code = program.store.get(key)
+    if code is None:
+        code = make()
+        program.store.put(key, code)
+    return bytes(code)
 
 
 def open_store(chosen: dict[str, Any], imported: float) -> Any:

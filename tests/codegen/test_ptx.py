@@ -234,3 +234,18 @@ def test_real_functions_are_called(sm: int, ptx: int, compiling: Callable[..., R
     assert device.loaded[-1].stack_bytes == 4096
     assert ("cvta.param" in text) == (ptx >= 77)  # the context is read where it is
     assembled(text, sm, tmp_path)
+
+
+def test_the_search_for_a_note_is_not_unrolled(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    """A body may warn in many places, and several iterations of a thread have it."""
+    device = compiling(90, 83)
+    x, y = ti.field(ti.f32, (64, 64)), ti.field(ti.f32, (64, 64))
+
+    @ti.kernel
+    def k(far: ti.i32):
+        for i, j in x:
+            y[i, j] = x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + far] + x[far, j]
+
+    text = compiled(device, k, 1)
+    assert text.count("atom.relaxed.gpu.global.cas") == text.count("atom.global.exch") >= 2 * 5
+    assembled(text, 90, tmp_path)

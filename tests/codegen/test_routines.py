@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def test_equal_routines_are_compiled_once(compiled: list[str]) -> None:
     code = cpu.compile_kernel(kernel, CompileConfig())
     assert len(code.parts) == 1
     assert len(compiled) == 2
-    assert code.llvm.count("call void @weft_routine_") == 2
+    assert code.llvm.count("call i1 @weft_routine_") == 2
     again = cpu.compile_kernel(kernel, CompileConfig())
     assert again == code
     assert len(compiled) == 2
@@ -79,8 +80,39 @@ def test_routines_do_what_their_tasks_do(seats: int) -> None:
     assert expected.read(kernel.fields[1]).any()
 
 
-def test_a_launch_that_ends_in_a_routine_ends_in_the_kernel_too() -> None:
-    """Behind the call, as behind a parallel loop, is a test whether the launch must end."""
+def test_a_launch_that_ends_in_a_routine_ends_in_the_kernel_too(compiled: list[str]) -> None:
+    """A routine returns whether the launch must end, and the kernel ends then."""
     text = cpu.compile_kernel(mapped(*APART), CompileConfig()).llvm
-    calls = re.findall(r"call void @weft_routine_.*\n  (%\w+) = load atomic i64, ptr %record monotonic", text)
-    assert len(calls) == text.count("call void @weft_routine_") == 2
+    calls = re.findall(r"(%\w+) = call i1 @weft_routine_.*\n  br i1 \1, label %exit, label %on", text)
+    assert len(calls) == text.count("call i1 @weft_routine_") == 2
+    for routine in (one for one in compiled if "weft_routine" in one and "call i1" not in one):
+        (caller,) = re.findall(r"^define i1 @weft_routine_.*?^}$", routine, re.MULTILINE | re.DOTALL)
+        assert re.search(r"(%\w+) = call preserve_allcc zeroext i1 .*\n  br i1 \1, label %ends, ", caller)
+        assert re.search(r"ret i1 false\nends:\n  ret i1 true", caller)
+        assert "define internal void @weft_entry(" in routine
+
+
+@pytest.mark.parametrize("seats", [0, 2])
+def test_objects_of_routines_are_kept_for_other_processes(compiled: list[str], seats: int) -> None:
+    kept, asked = dict[str, bytes](), list[str]()
+
+    def keep(depends: str, make: Callable[[], bytes]) -> bytes:
+        asked.append(depends)
+        if depends not in kept:
+            kept[depends] = make()
+        return kept[depends]
+
+    def compile(**options: Any) -> tuple[bytes, ...]:
+        machine._KEPT.clear()  # another process
+        crew = helpers(seats) if seats else None
+        return cpu.compile_kernel(mapped(*APART), CompileConfig(**options), helpers=crew, keep=keep).parts
+
+    first = compile()
+    assert len(compiled) == 2
+    assert len(kept) == 1
+    assert compile() == first
+    assert len(compiled) == 3  # only the kernel
+    compile(opt_level=1)
+    compile(cpu_features="x86-64-v2")
+    assert len(kept) == 3
+    assert all("define i1 @weft_routine_" in depends for depends in asked)

@@ -10,7 +10,9 @@
   time to compile, and would hide no latency that the body does not hide by itself.
 - `vectorize=never`: the body is very long, or it accesses wide cells (`mapping/wide_cells.py`), or it is a row of a
   cell (`peel_cells`): then the elements of the row become vectors.
-- `unroll=false`: the body is long, or it is not short and its rows are not short either.
+- `unroll=false`: the body is long, or it is not short and its rows are not short either, or the loop must not run in
+  lanes (`loop_config(simd=1)`). In such a task, serial loops whose stores are all in branches get `single`: there
+  are no vectors of them, and unrolled they take three times as long to compile.
 
 Loops whose iterations run in lanes are vectors already and get no hints.
 """
@@ -19,12 +21,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from weft.ir.addresses import root_of
 from weft.ir.config import CompileConfig
 from weft.ir.intervals import interval
 from weft.ir.mapping.cost import length
 from weft.ir.mapping.unordered import is_unordered
 from weft.ir.mapping.wide_cells import in_wide_cells
-from weft.ir.ops import For, Kernel, Task
+from weft.ir.ops import Alloca, For, Kernel, Store, Task
 from weft.ir.passes import pass_
 from weft.ir.schedule import Schedule
 from weft.ir.tasks import box_of, parallel_tasks
@@ -47,6 +50,9 @@ def hint_vectorizer(root: Kernel, config: CompileConfig) -> bool:
         if _encloses(loop):
             loop.schedule, changed = replace(loop.schedule, around=True), True
     for task in parallel_tasks(root):
+        for loop in task.all_of(For) if task.config.simd == 1 else ():
+            if _branches(loop):
+                loop.schedule, changed = replace(loop.schedule, single=True), True
         if task.schedule.lanes == 1:
             before, task.schedule = task.schedule, _hinted(task)
             changed |= task.schedule != before
@@ -58,12 +64,18 @@ def _encloses(loop: For) -> bool:
     return any(inner.row for inner in loop.all_of(For) if inner is not loop)
 
 
+def _branches(loop: For) -> bool:
+    """Whether the loop stores in branches only, except to locals."""
+    stores = [op for op in loop.all_of(Store) if not isinstance(root_of(op.ptr), Alloca)]
+    return bool(stores) and all(op.parent is not loop for op in stores)
+
+
 def _hinted(task: Task) -> Schedule:
     ops = length(task)
     rows = any(loop.row for loop in task.all_of(For))
     vectorize = "never" if ops > _TOO_LONG or rows or in_wide_cells(task) else "once" if ops > _LONG else "free"
     unordered = vectorize != "never" and is_unordered(task)
-    unroll = ops <= (_IN_SHORT_ROWS if _has_short_rows(task) else _MIDDLING)
+    unroll = task.config.simd != 1 and ops <= (_IN_SHORT_ROWS if _has_short_rows(task) else _MIDDLING)
     return replace(task.schedule, unordered=unordered, vectorize=vectorize, unroll=unroll)
 
 
