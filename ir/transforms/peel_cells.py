@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from math import prod
 from typing import TypeGuard
 
 from weft.ir.addresses import root_of
@@ -14,6 +15,7 @@ from weft.ir.intervals import interval
 from weft.ir.ops import (
     Alloca,
     ArrayPtr,
+    Atomic,
     Binary,
     Const,
     Continue,
@@ -34,6 +36,7 @@ from weft.ir.types import Prim, u1
 __all__ = ["peel_cells"]
 
 _MOST = 800  # ops of a body, which becomes three
+_COLUMN, _WARP = 8, 32  # elements of a column at most; elements of a cell beside each other at least
 _ONE_BY_ONE = 2  # so many elements at an end of a row are written one after another, without a loop
 _LIMITS = {"min": "le", "max": "ge"}  # the comparison that says whether the first operand is the result
 _COMPARED: dict[str, Callable[[int, int, int, int], bool | None]] = {
@@ -62,18 +65,25 @@ def peel_cells(root: Kernel, config: CompileConfig) -> bool:
 
     The iterations of a task may run in any order, so a row may run in one iteration. The pass skips tasks whose
     iterations draw random numbers, call functions, print, stop the task, or know the other iterations. It skips long
-    bodies, and tasks whose number of lanes the program sets. It runs only for machines that compute rows in vectors:
-    neighbouring threads of a GPU compute an element each.
+    bodies, and tasks whose number of lanes the program sets.
+
+    On a GPU, neighbouring threads compute neighbouring elements of a row. There, an iteration runs the column of
+    elements along the first axis of a cell instead, one after another. The slots of the cells beside the column are
+    loaded once, and an element that is a neighbour of several is read once. Bodies with atomics stay: a warp adds up
+    what its threads add.
 
     If a task reads cells of a hash node around the visited one, whole cells become iterations: the other axes of a
     cell become loops, too, so that `lower_sparse` searches for these cells once for each visited cell.
 
     What the row shares is computed once before it, also the largest index that is out of range (`mask_accesses`), which
     is the same as often as it is computed. Comparisons that are decided in a part of the row are decided there."""
-    if not root.nodes or config.traits.lanes == 1:
+    if not root.nodes:
         return False
     changed = False
     for task in parallel_tasks(root):
+        if config.traits.lanes == 1:
+            changed |= _columns(task)
+            continue
         middle, searches = _middle(task), _searches(task)
         whole = _whole(task)
         if whole is None or (middle is None and not searches) or _is_bound(task):
@@ -89,6 +99,64 @@ def _is_bound(task: Task) -> bool:
     """Whether the iterations must stay what they are."""
     ops = ops_of(task.body)
     return len(ops) > _MOST or task.config.simd > 1 or any(map(shows_order, ops))
+
+
+def _columns(task: Task) -> bool:
+    """Run the elements along the first axis of a cell in one iteration, if a warp has enough others. Gives whether the
+    task has become such."""
+    box, args = box_of(task), task.body.args
+    limits = list(zip(box.begins, box.ends, strict=True))[1:]
+    if len(limits) < 2 or not all(isinstance(end, Const) for pair in limits for end in pair) or _is_bound(task):
+        return False
+    sizes = [
+        int(end.value) - int(begin.value)
+        for begin, end in limits
+        if isinstance(begin, Const) and isinstance(end, Const)
+    ]
+    ops = ops_of(task.body)
+    if prod(sizes[1:]) < _WARP or not 1 < sizes[0] <= _COLUMN or sizes[0] * len(ops) > _MOST:
+        return False
+    if any(_ends_iteration(op) or isinstance(op, Atomic) for op in ops) or not _looks_around(task):
+        return False
+    column, first = args[1], box.begins[1]
+    assert isinstance(first, Const)
+    kept = [axis for axis in range(len(box.begins)) if axis != 1]
+    ends = [[side[axis] for axis in kept] for side in (box.begins, box.ends)]
+    box.set_operands([*ends[0], *ends[1]], (len(kept), len(kept)))
+    _repeat(task, column, range(int(first.value), int(first.value) + sizes[0]))
+    return True
+
+
+def _looks_around(task: Task) -> bool:
+    """Whether the task reads elements of pools that may be in another cell than the visited one, of the same size."""
+    for op in ops_of(task.body):
+        ptr = root_of(op.ptr) if isinstance(op, Load) else None
+        if isinstance(ptr, FieldPtr):
+            for node, block in ptr.field.above():
+                if node.has_pool and not node.hashed and any(_leaves(ptr, axis, size) for axis, size in block):
+                    return True
+    return False
+
+
+def _repeat(task: Task, arg: BlockArg, numbers: range) -> None:
+    """Run the body once for each of these values of an index, one after another."""
+    template = _take(task, arg)
+    build = Builder(task.body, None, task.span)
+    for number in numbers:
+        _copy(build, template, {arg: build.add(Const(number, type=arg.type))})
+    for op in reversed(list(template)):
+        op.erase()
+
+
+def _take(task: Task, arg: BlockArg) -> Block:
+    """Take an index from the body, and what depends on it; the rest of the body is the same for all its values."""
+    shared, template = _shared(task.body, arg), Block()
+    for op in list(task.body):
+        if op not in shared:
+            op.unlink()
+            template.insert(op)
+    task.body.args.remove(arg)
+    return template
 
 
 # ---- where to peel ---------------------------------------------------------------------------------------------------
@@ -187,12 +255,7 @@ def _peel(task: Task, first: int, behind: int) -> None:
     begin, end = (int(limit.value) for limit in (box.begins[-1], box.ends[-1]) if isinstance(limit, Const))
     axes = len(box.begins) - 1
     box.set_operands([*box.begins[:-1], *box.ends[:-1]], (axes, axes))
-    shared, template = _shared(task.body, row), Block()
-    for op in list(task.body):
-        if op not in shared:
-            op.unlink()
-            template.insert(op)
-    task.body.args.remove(row)
+    template = _take(task, row)
     build = Builder(task.body, None, task.span)
     if _is_in_place(template) and (end - begin) * len(ops_of(template)) <= _MOST:
         _at_once(build, template, row, range(begin, end))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.ir.test_sparse_lowering import PLAIN, compare, kernel_of
-from tests.sparse_trees import Declared, I, J, branch, declare, place
+from tests.sparse_trees import Declared, I, J, K, branch, declare, place
 from weft.ir.ops import FieldPtr, For, Load, Store, Task
 from weft.ir.pipeline import TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
@@ -168,6 +168,70 @@ def test_what_must_know_its_iteration_is_left_whole(monkeypatch: pytest.MonkeyPa
     assert not peeled(CROSS + STORE, simd=", config={simd=8}")
     monkeypatch.setattr("weft.ir.transforms.peel_cells._MOST", 20)
     assert not peeled(CROSS + STORE)
+
+
+def solid() -> Declared:
+    """Two fields of 4 x 8 x 16 elements in cells of 2 x 4 x 8, in the same cells."""
+    root = SNode("root")
+    place(root, "sum", i32)
+    cell = branch(branch(root, "pointer", (I, 2), (J, 2), (K, 2)), "dense", (I, 2), (J, 4), (K, 8))
+    place(cell, "x", i32)
+    place(cell, "y", i32)
+    return declare(root)
+
+
+def beside(*steps: tuple[int, int, int]) -> str:
+    """The sum `%t` of elements at these distances in three axes."""
+    text = "%t0 = binary add %0, %0 : i32\n"
+    for n, step in enumerate(steps):
+        for name, distance in zip("ijk", step, strict=True):
+            text += f"%{name}d{n} = const {distance} : i32\n%{name}s{n} = binary add %{name}, %{name}d{n} : i32\n"
+        text += read(f"%is{n}, %js{n}, %ks{n}", f"v{n}") + f"%t{n + 1} = binary add %t{n}, %v{n} : i32\n"
+    return text + f"%t = binary add %t{len(steps)}, %1 : i32\n"
+
+
+AROUND = beside((-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1))
+INTO = "%q = field_ptr @y[%i, %j, %k] : *i32\nstore %q, %t\n"
+LOOP_3 = "struct_for @x (%i: i32, %j: i32, %k: i32) {{\n{}\n}}"
+START_3 = "%far = const 15 : i32\n" + "\n".join(
+    f"%p{k} = field_ptr @x[{at}] : *i32\nstore %p{k}, %{k + 1}"
+    for k, at in enumerate(("%0, %0, %0", "%1, %3, %7", "%2, %3, %7", "%3, %7, %far", "%1, %4, %8"))
+)
+COLUMNS = {
+    "into another field": AROUND + INTO,
+    "along the column": beside((-1, 0, 0), (1, 0, 0)) + INTO,
+    "across": beside((0, 0, -1)) + INTO,
+    "every second element": AROUND
+    + "%ij = binary add %i, %j : i32\n%ijk = binary add %ij, %k : i32\n%odd = binary and %ijk, %1 : i32\n"
+    + "%c = binary eq %odd, %1 : u1\nif %c then {\n%q = field_ptr @x[%i, %j, %k] : *i32\nstore %q, %t\n}\n",
+}
+NO_COLUMNS = {
+    "sums into shared memory": AROUND + "%q = field_ptr @sum[] : *i32\n%o = atomic add %q, %t : i32\n",
+    "own elements": "%p = field_ptr @x[%i, %j, %k] : *i32\n%t = load %p : i32\n" + INTO,
+    "an iteration that ends early": AROUND + "%c = binary gt %t, %4 : u1\nif %c then { continue }\n" + INTO,
+    "a number of the iteration": AROUND + "%r = random : i32\n" + INTO.replace("%t", "%r"),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS | NO_COLUMNS)
+def test_columns_of_a_gpu(name: str) -> None:
+    """An iteration runs all elements along the first axis of a cell."""
+    body, config = (COLUMNS | NO_COLUMNS)[name], replace(QUICK, traits=GPU)
+    kernel = kernel_of(solid(), LOOP_3.format(body))
+    run_passes(kernel, AFTER, config)
+    task = [op for op in kernel.walk() if isinstance(op, Task)][-1]
+    assert len(task.body.args) == (3 if name in COLUMNS else 4)
+    if name != "a number of the iteration":
+        compare(solid(), [(START_3, ""), (LOOP_3.format(body), "")], config)
+
+
+def test_columns_need_enough_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit, size in (("_WARP", 33), ("_COLUMN", 1), ("_MOST", 40)):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"weft.ir.transforms.peel_cells.{limit}", size)
+            kernel = kernel_of(solid(), LOOP_3.format(AROUND + INTO))
+            run_passes(kernel, AFTER, replace(QUICK, traits=GPU))
+            assert len([op for op in kernel.walk() if isinstance(op, Task)][-1].body.args) == 4
 
 
 def test_slots_are_loaded_outside_of_the_middle() -> None:
