@@ -1,6 +1,7 @@
 """The effects of the functions that a kernel calls, direct and through other functions.
 
-`note_effects` stores them in each `invoke`, so that passes over one kernel need not examine its functions.
+`note_effects` stores them in each `invoke`, so that passes over one kernel need not examine its functions. Before, an
+`invoke` says only whether it draws random numbers.
 """
 
 from __future__ import annotations

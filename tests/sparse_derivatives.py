@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from weft.ir.symbols import COMPANIONS, FieldSymbol
 from weft.ir.types import f64
 from weft.ir.verify import verify
 
-__all__ = ["Case", "SmoothDraw", "Way", "drawn_case", "evaluated", "smooth_tree"]
+__all__ = ["Case", "SmoothDraw", "Way", "case_on", "drawn_case", "evaluated", "linked", "smooth_tree"]
 
 CONFIG = replace(CompileConfig(fast_math=False), verify=True)
 Index = tuple[int, ...]
@@ -36,27 +36,38 @@ Vector = dict[tuple[str, Index], float]
 _SLACK = 64
 
 
-def smooth_tree(rng: Random) -> Declared:
-    """A random tree of f64 fields, each with a gradient and a dual in the same cells: in the same node, or in a dense
-    node beside it."""
+_FIRST = ("grad", "dual")
+
+
+def smooth_tree(rng: Random, kinds: Sequence[str] = _FIRST) -> Declared:
+    """A random tree of f64 fields, each with companions of these kinds in the same cells: in the same node, or in a
+    dense node beside it."""
 
     def put(node: SNode, name: str) -> None:
         place(node, name, f64)
-        for kind in ("grad", "dual"):
+        for kind in kinds:
             beside = node.kind == "dense" and node.parent is not None and rng.random() < 0.5
             home = node.parent.add(SNode("dense", node.axes, node.extents)) if beside and node.parent else node
             place(home, f"{name}.{kind}", f64)
 
-    made = drawn_tree(rng, put)
+    return linked(drawn_tree(rng, put), kinds)
+
+
+def linked(made: Declared, kinds: Sequence[str]) -> Declared:
+    """The tree with fields that know their companions of these kinds: "grad.dual" is the dual of the gradient."""
     known = {one.name: one for one in made.fields}
-    own = [one for one in made.fields if "." not in one.name]
-    linked = [replace(one, grad=known[f"{one.name}.grad"], dual=known[f"{one.name}.dual"]) for one in own]
-    others = [one for one in made.fields if "." in one.name]
-    return replace(made, fields=(*others, *linked))
+    for kind in sorted(kinds, key=lambda one: -one.count(".")):  # those of companions first
+        *inner, last = kind.split(".")
+        for name in [one for one in known if "." not in one and f"{one}.{kind}" in known]:
+            holder = ".".join((name, *inner))
+            known[holder] = replace(known[holder], **{last: known[f"{name}.{kind}"]})
+    return replace(made, fields=tuple(sorted(known.values(), key=lambda one: -one.name.count("."))))
 
 
 class SmoothDraw(Draw):
     """Draws kernels that compute with reals. A statement writes one field and reads others."""
+
+    counts: ClassVar[Sequence[int]] = (1, 6, 6, 15, 15, 0)
 
     def statement(self) -> str:
         kinds = [self.scatter, self.scatter, self.visit, self.visit, self.visit, self.parents, self.drop, self.serial]
@@ -71,7 +82,8 @@ class SmoothDraw(Draw):
         p, v, s, two, both = (self.new() for _ in range(5))
         factor = self.rng.choice((0.5, 1.5, -2.0))
         text = f"{p} = field_ptr @{field.name}[{', '.join(index)}] : *f64\n{v} = load {p} : f64\n"
-        text += f"{s} = unary sin {v} : f64\n{two} = const {factor} : f64\n{both} = binary mul {s}, {two} : f64\n"
+        other = two if self.rng.random() < 0.6 else v
+        text += f"{s} = unary sin {v} : f64\n{two} = const {factor} : f64\n{both} = binary mul {s}, {other} : f64\n"
         return both, text
 
     def real(self, value: str, apart: FieldSymbol) -> tuple[str, str]:
@@ -162,12 +174,14 @@ def evaluated(config: CompileConfig, **how: Any) -> Way:
 
 @dataclass
 class Case:
-    """A kernel on a tree, which runs where others have left their values."""
+    """A kernel on a tree, which runs where others have activated elements. `values`: what these hold then,
+    None before they are drawn."""
 
     made: Declared
     before: Sequence[str]
     body: str
     config: CompileConfig = CONFIG
+    values: Vector | None = None
 
     def kernel(self, body: str, mode: str = "") -> Kernel:
         """A kernel in that mode."""
@@ -180,16 +194,14 @@ class Case:
     @property
     def fields(self) -> list[FieldSymbol]:
         """The fields that carry derivatives."""
-        return [one for one in self.made.fields if one.grad is not None]
+        return [one for one in self.made.fields if "." not in one.name and one.grad is not None]
 
     def check(self, seed: int, ways: Sequence[Way] = (), **how: Any) -> int:
         """Compare forward mode with differences, and reverse mode with forward mode; then both with what lowered
         kernels compute. Gives how many terms of the dot products are not 0. Raises CompilationError where a mode is
         refused."""
         random = np.random.default_rng(seed)
-        start = Memory.of(self.made.fields, self.made.nodes)
-        for body in self.before:
-            evaluate(self.kernel(body), [], start, self.config)
+        start = self.start()
         vjp = run_passes(self.kernel(self.body, "vjp"), ("differentiate",), self.config)
         jvp = run_passes(self.kernel(self.body, "jvp"), ("differentiate",), self.config)
         after = self.moved(start, {})
@@ -218,6 +230,17 @@ class Case:
             self.hold(way, (direction, duals), (weights, gradients), values)
         return sum(one != 0 for one in (*left, *right))
 
+    def start(self) -> Memory:
+        """What the kernels before it leave, with other values in active elements."""
+        memory = Memory.of(self.made.fields, self.made.nodes)
+        for body in self.before:
+            evaluate(self.kernel(body), [], memory, self.config)
+        if self.values is None:
+            random = np.random.default_rng(len(self.body))
+            self.values = {at: random.uniform(-2, 2) for at in self.active(memory)}
+        self.put(memory, "", self.values)
+        return memory
+
     def old(self, gradient: Kernel, values: Vector, weights: Iterable[tuple[str, Index]]) -> Vector:
         """The values from before the kernel that its gradient needs; 0 where an element was not active."""
         return {at: values.get(at, 0.0) for at in weights if at[0] in gradient.saved}
@@ -225,9 +248,7 @@ class Case:
     def hold(self, way: Way, forward: tuple[Vector, Vector], reverse: tuple[Vector, Vector], values: Vector) -> None:
         """In the memory that lowered kernels have left, lowered derivatives leave these companions of these ones.
         `values`: those from before the kernel."""
-        memory = Memory.of(self.made.fields, self.made.nodes)
-        trees = [np.concatenate([tree, np.zeros(_SLACK, np.uint8)]) for tree in memory.trees]
-        memory.trees[:] = [tree[:-_SLACK] for tree in trees]
+        memory, trees = self.left_by(way)
 
         def derive(mode: str, wanted: Vector) -> None:
             way.run(self.kernel(self.body, mode), trees)
@@ -235,8 +256,6 @@ class Case:
                 found = float(stored_value(memory, self.companion(name, COMPANIONS[mode]), at))
                 assert abs(found - one) <= 1e-12 * (1 + abs(one)), (mode, name, at, found, one)
 
-        for body in self.before:
-            way.run(self.kernel(body), trees)
         start = [tree.copy() for tree in trees]
         self.put_stored(memory, "dual", forward[0])
         derive("jvp", forward[1])
@@ -247,6 +266,16 @@ class Case:
         self.put_stored(memory, "", self.old(gradient, values, reverse[0]))
         self.put_stored(memory, "grad", reverse[0])
         derive("vjp", reverse[1])
+
+    def left_by(self, way: Way) -> tuple[Memory, list[Any]]:
+        """The memory that the lowered kernels before it leave, with the values of `start`, and its trees."""
+        memory = Memory.of(self.made.fields, self.made.nodes)
+        trees = [np.concatenate([tree, np.zeros(_SLACK, np.uint8)]) for tree in memory.trees]
+        memory.trees[:] = [tree[:-_SLACK] for tree in trees]
+        for body in self.before:
+            way.run(self.kernel(body), trees)
+        self.put_stored(memory, "", self.values or {})
+        return memory, trees
 
     def put_stored(self, memory: Memory, kind: str, values: Vector) -> None:
         for (name, at), value in values.items():
@@ -277,9 +306,8 @@ class Case:
         ]
 
     def companion(self, name: str, kind: str) -> FieldSymbol:
-        own = next(one for one in self.made.fields if one.name == name)
-        found: FieldSymbol = getattr(own, kind) if kind else own
-        return found
+        full = f"{name}.{kind}" if kind else name
+        return next(one for one in self.made.fields if one.name == full)
 
     def get(self, memory: Memory, kind: str, where: Iterable[tuple[str, Index]]) -> Vector:
         """The values, or the companions of that kind, of these elements."""
@@ -305,11 +333,19 @@ class Case:
 
 def drawn_case(seed: int) -> Case:
     """The random case of that number: three kernels, and a fourth one whose derivatives are taken."""
+    return case_on(smooth_tree, seed)
+
+
+def case_on(tree: Callable[[Random], Declared], seed: int) -> Case:
+    """The random case of that number on a tree. Most kernels compute with reals."""
     rng = Random(f"grad {seed}")
-    made = smooth_tree(rng)
+    made = tree(rng)
     draw = SmoothDraw(rng, made)
-    bodies = [draw.body() for _ in range(3)]
-    body = draw.statement() if rng.random() < 0.6 else draw.body()
+    bodies = ["\n".join(draw.scatter(one) for one in draw.fields), *(draw.body() for _ in range(2))]
+    for _ in range(4):
+        body = draw.statement() if rng.random() < 0.6 else draw.body()
+        if "unary sin" in body:
+            break
     return Case(made, bodies, body, replace(CONFIG, verify=seed % 10 == 1))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import ClassVar
 
 from tests.sparse_trees import Declared, branch, declare, place
 from weft.ir.storage.snode import SNode
@@ -110,6 +111,7 @@ class Draw:
     rng: Random
     made: Declared
     names: int = 0
+    counts: ClassVar[Sequence[int]] = (0, 1, 6, 15)  # iterations of loops that scatter
 
     def body(self) -> str:
         """One kernel: a few statements."""
@@ -167,10 +169,10 @@ class Draw:
         s, old = self.new(), self.new()
         return f"{s} = field_ptr @sum[] : *i32\n{old} = atomic add {s}, {value} : i32\n"
 
-    def scatter(self) -> str:
+    def scatter(self, field: FieldSymbol | None = None) -> str:
         """Iterations add to elements, which other iterations may add to as well."""
-        field, i = self.rng.choice(self.fields), self.new()
-        count, line = self.number(self.rng.choice((0, 1, 6, 15)))
+        field, i = field or self.rng.choice(self.fields), self.new()
+        count, line = self.number(self.rng.choice(self.counts))
         at, text = self.index(field.shape, field.offset, i)
         inside = text + self.add(field, at, i)
         if self.rng.random() < 0.3:

@@ -332,6 +332,7 @@ def _invoke(forward: Forward, op: ops.Invoke) -> None:
     touched, only_read, only_written = ((*names, *forward.companions.beside(names)) for names in every)
     name, given = name_in(op, forward.companions), [*op.values, *duals]
     made = ops.Invoke(name, given, touched, only_read, only_written=only_written, stream=op.stream, type=type)
+    made.effects = op.effects
     build.add(made)
     if not results:
         op.erase()

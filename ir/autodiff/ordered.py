@@ -14,6 +14,7 @@ from weft.ir.addresses import root_of
 from weft.ir.autodiff.companions import Companions, carries, pointee
 from weft.ir.autodiff.serial import blocks_only, run_serially, visits_cells
 from weft.ir.autodiff.splitting import SYNCHRONIZING, split_synchronizing
+from weft.ir.calls import DRAWS
 from weft.ir.core import Op, Value
 from weft.ir.errors import CompilationError
 
@@ -41,6 +42,13 @@ def run_in_order(kernel: ops.Kernel, active: set[Value], companions: Companions)
             raise CompilationError(
                 f"forward mode cannot differentiate this {what} of shared memory in a parallel loop that uses the "
                 "memory or the functions of a thread block",
+                found.span,
+            )
+        if any(DRAWS in call.effects for call in loop.all_of(ops.Invoke)):  # it counts the numbers of its thread
+            raise CompilationError(
+                f"forward mode cannot differentiate this {getattr(found, 'kind', found.opname)} of shared memory in a "
+                "parallel loop that calls a real function that draws random numbers and calls itself: pass them as "
+                "arguments",
                 found.span,
             )
         if visits_cells(loop) and loop.all_of(ops.Random, ops.RandomAt):

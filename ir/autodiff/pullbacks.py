@@ -211,7 +211,7 @@ def _pull_call(demand: Demand, frame: Frame, op: ops.Invoke, adjoint: Value | No
     first = results if joint else ()
     type, touched = together([*first, *(v.type for v in floats)]), (*op.touched, *companions.beside(op.touched))
     name = name_in(op, companions, joint)
-    made = add(ops.Invoke(name, values, touched, op.only_read, stream=op.stream, type=type))
+    made = add(ops.Invoke(name, values, touched, op.only_read, stream=op.stream, effects=op.effects, type=type))
     for k, value in enumerate(floats, len(first)):
         _give(demand, frame, value, add(ops.Member(made, k)))
     return made

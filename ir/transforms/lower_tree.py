@@ -31,7 +31,7 @@ from weft.ir.scalar import ATOMICS
 from weft.ir.shared_locals import Loop, loop_locals
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.transforms.lower_tree_expressions import address, branches, in_global_memory
-from weft.ir.transforms.lower_tree_facts import memory_variables
+from weft.ir.transforms.lower_tree_facts import drawing, memory_variables
 from weft.ir.transforms.lower_tree_inlining import with_calls_inlined
 from weft.ir.transforms.lower_tree_overflow import atomic, computed
 from weft.ir.transforms.lower_tree_state import PARALLEL, Frame, Inlined, Lowering, lowers
@@ -50,7 +50,7 @@ def lower_tree(root: tree.KernelTree, config: CompileConfig) -> ops.Kernel:
     kernel = ops.Kernel(root.name, root.params, root.results, root.fields, span=root.span)
     kernel.called, kernel.mode, kernel.nodes = root.called, root.mode, root.nodes
     lowering = Lowering(kernel, config, memory_variables(root), loop_locals(root))
-    lowering.builder.span = root.span
+    lowering.builder.span, lowering.drawing = root.span, drawing(root.functions)
     lowering.run(root.body)
     return kernel
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from weft.ir import ops, tree
 from weft.ir.autodiff.lost import without_derivative
+from weft.ir.calls import DRAWS
 from weft.ir.core import Op, Value
 from weft.ir.errors import InternalError
 from weft.ir.symbols import FieldSymbol
@@ -113,10 +114,9 @@ def _invoke(low: Lowering, node: tree.Invoke) -> Value:
         tuple(name for name, every in touched.items() if all(one in only for one in every))
         for only in (node.only_read, node.only_written)
     )
-    names, stream = tuple(touched), low.stream
-    return low.add(
-        ops.Invoke(node.function, values, names, only_read, only_written=only_written, stream=stream, type=node.type)
-    )
+    made = ops.Invoke(node.function, values, tuple(touched), only_read, stream=low.stream, type=node.type)
+    made.only_written, made.effects = only_written, (DRAWS,) if node.function in low.drawing else ()
+    return low.add(made)
 
 
 @lowers(tree.Simt)

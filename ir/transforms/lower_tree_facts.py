@@ -14,6 +14,7 @@ __all__ = [
     "CHILD_FIELDS",
     "always_returns",
     "cost",
+    "drawing",
     "emptied",
     "has_return",
     "memory_variables",
@@ -143,6 +144,15 @@ def _with_calls(
             found[name].update(_handed(call, found[call.function]))
             growing |= len(found[name]) > before
     return found
+
+
+def drawing(functions: Sequence[tree.KernelTree]) -> frozenset[str]:
+    """The functions that draw random numbers, directly or through those that they call."""
+    calls = {one.name: {node.function for node in walk(one) if isinstance(node, tree.Invoke)} for one in functions}
+    found = {one.name for one in functions if any(isinstance(node, tree.Random) for node in walk(one))}
+    while more := {name for name in calls if calls[name] & found} - found:
+        found |= more
+    return frozenset(found)
 
 
 def emptied(node: tree.CellOp, fields: Sequence[FieldSymbol]) -> list[FieldSymbol]:

@@ -102,6 +102,7 @@ class Lowering:
         self.sharing = sharing
         self.loop_locals = LoopLocals()  # of the current parallel loop
         self.parallel_loops = 0  # the number of parallel loops so far
+        self.drawing = frozenset[str]()  # the functions that draw random numbers
         self.stream = 0  # of random numbers: the number of the current parallel loop, from 1
 
     # -- emitting ------------------------------------------------------------------------------------------------------

@@ -190,7 +190,7 @@ def _invoke(state: Scalarizer, op: ops.Invoke) -> None:
     prims = () if op.type is VOID else tuple(flatten(op.type))
     build = Builder.at(op)
     type = prims[0] if prims else VOID
-    given = values, op.touched, op.only_read, prims, op.stream
+    given = values, op.touched, op.only_read, prims, op.stream, op.effects
     call = build.add(ops.Invoke(op.function, *given, only_written=op.only_written, type=type))
     state.become(op, [build.add(ops.Returned(call, part, type=prim)) for part, prim in enumerate(prims)])
 

@@ -28,6 +28,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--fast-math", action="store_true", help="fast_math against exact arithmetic: which rounding?")
     parser.add_argument("--derivatives", default="", nargs="?", const=_MODES, metavar="MODES",
                         help="derivatives: jvp by differences, vjp by dot products, vjp.jvp by symmetry")  # fmt: skip
+    parser.add_argument("--compiled", type=int, default=3, help="every which derivative is machine code as well")
     parser.add_argument("--table", action="store_true", help="draw programs, run none, and show which pairs were met")
     given = parser.parse_args()
     if given.arch == "emulated" and not given.derivatives:
@@ -52,7 +53,7 @@ def main() -> int:
         return 0
     plan = Plan(given.seed, given.count, given.processes, given.arch, given.verify, given.minutes, given.first,
                 given.folder, not given.no_shrink, given.scheduled, given.fast_math,
-                tuple(filter(None, given.derivatives.split(","))))  # fmt: skip
+                tuple(filter(None, given.derivatives.split(","))), given.compiled)  # fmt: skip
     report = run(plan, lambda text: print(text, flush=True))
     rate = 60 * report.count / max(report.seconds, 1e-9)
     print(f"{report.count} programs in {report.seconds:.0f} s, {rate:.0f} a minute: {dict(report.ended)}")

@@ -36,7 +36,7 @@ from tests.fuzz.configurations import Configuration, applied
 from tests.fuzz.execute import Judge, Outcome, prepared
 from tests.fuzz.machines import Machine
 from tests.fuzz.magnitudes import deciding, watched
-from tests.fuzz.modes import NESTED, REVERSED, SECOND, takes_part, with_companions, with_second
+from tests.fuzz.modes import NESTED, REVERSED, SECOND, named, takes_part, with_companions, with_second
 from tests.fuzz.program import Program
 from tests.fuzz.recorded import Different, paired_ways, with_records
 from tests.fuzz.rounding_errors import lost_in_rounding
@@ -51,10 +51,8 @@ from weft.ir.errors import CompilationError, InternalError
 from weft.ir.evaluate import Fault, evaluate
 from weft.ir.memory_model import Memory
 from weft.ir.ops import Kernel
-from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.symbols import RECORDING
-from weft.ir.text import print_ir
 from weft.ir.transforms import offload
 from weft.ir.types import Array
 
@@ -83,7 +81,7 @@ class Subject:
         chi = parse(print_ir(chi))  # in which no two fields have one name
         self.inlined, _ = judge.lowered(inlined=True)
         judge.data.fill()
-        self.text, self.config, self.machine, self.judge = chi, config, machine, judge
+        self.text, self.config, self.machine, self.judge = named(chi), config, machine, judge
         self.saved = frozenset[str]()  # the fields and arrays whose old values reverse mode needs
         self.records_kind, self.records = "", None  # what the kernel does with records, and where they are
         unpacked = judge.kernel._unpacked(judge.data.arguments())
@@ -96,7 +94,7 @@ class Subject:
 
     def copy(self) -> Kernel:
         """The kernel without a mode."""
-        return parse(print_ir(self.text))
+        return named(self.text)
 
     def primal(self, vector: Any) -> Numbers:
         """What the kernel leaves behind, started from those numbers."""
@@ -109,7 +107,7 @@ class Subject:
 
     def differentiated(self, mode: str) -> Kernel:
         """The kernel in that mode, not differentiated yet. It has the lines of the program."""
-        kernel = self.with_fields(parse(print_ir(self.inlined)), mode)
+        kernel = self.with_fields(named(self.inlined), mode)
         return with_records(kernel, self.records_kind) if self.records_kind else kernel
 
     def with_fields(self, kernel: Kernel, mode: str) -> Kernel:

@@ -7,13 +7,20 @@ from dataclasses import replace
 from weft.ir.autodiff.companions import carries
 from weft.ir.core import ops_of
 from weft.ir.ops import FieldPtr, Kernel, StructFor
+from weft.ir.parse import parse
 from weft.ir.symbols import COMPANIONS, FieldSymbol, Param
+from weft.ir.text import print_ir
 from weft.ir.types import Array, Type
 
-__all__ = ["NESTED", "REVERSED", "SECOND", "has_floats", "takes_part", "with_companions", "with_second"]
+__all__ = ["NESTED", "REVERSED", "SECOND", "has_floats", "named", "takes_part", "with_companions", "with_second"]
 
 # The modes of second derivatives: forward mode of reverse mode, reverse mode of forward mode, and of reverse mode.
 SECOND, REVERSED, NESTED = "vjp.jvp", "jvp.vjp", "vjp.vjp2"
+
+
+def named(kernel: Kernel) -> Kernel:
+    """A copy in which each field and parameter has a name that no other one has."""
+    return parse(print_ir(kernel))
 
 
 def with_companions(kernel: Kernel, mode: str, trees: int) -> Kernel:

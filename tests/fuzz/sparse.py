@@ -1,7 +1,8 @@
 """`python -m tests.fuzz.sparse --count 1000 --arch cpu`: derivatives of random kernels on random sparse trees.
 
 Each is compared in the evaluator (in order, or under a schedule), lowered with and without optimizations, and, in every
-third case, as machine code of `--arch`. A case is drawn by its number (`tests/sparse_derivatives.py`)."""
+third case, as machine code of `--arch`. A case is drawn by its number (`tests/sparse_derivatives.py`). With `--second`,
+each case runs in one of the modes of second derivatives (`tests/sparse_second_derivatives.py`)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from dataclasses import replace
 
 from tests.codegen.chi_runs import EMULATED_TARGETS
 from tests.codegen.test_sparse_code import on_cpu, on_emulated_gpu
-from tests.sparse_derivatives import Way, drawn_case, evaluated
+from tests.sparse_derivatives import Case, Way, drawn_case, evaluated
+from tests.sparse_second_derivatives import NESTED, REVERSED, SECOND, check_second, drawn_second_case
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.interleaving import Schedule
@@ -31,10 +33,20 @@ _MACHINES: dict[str, Callable[[CompileConfig], Way]] = {
 _COMPILED = 3  # of every so many cases, one is compiled to machine code, which takes most of the time
 
 
-def judged(number: int, arch: str = "") -> str:
+def mode_of(number: int) -> str:
+    """The mode of second derivatives in which that case runs. (Every third number has machine code.)"""
+    return (SECOND, REVERSED, NESTED)[number // _COMPILED % 3]
+
+
+def drawn(number: int, mode: str = "") -> Case:
+    """The case of that number: in a mode of second derivatives, or for first ones."""
+    return drawn_second_case(number, mode) if mode else drawn_case(number)
+
+
+def judged(number: int, arch: str = "", mode: str = "") -> str:
     """How the derivatives of that case end: "same", "same, all 0", or what refuses them. Raises AssertionError where
     they differ."""
-    case = drawn_case(number)
+    case = drawn(number, mode)
     plain = replace(case.config, verify=False, opt_level=0)
     case.config = replace(plain, verify=number % 10 == 1)
     configs = [replace(plain, advanced_optimization=advanced) for advanced in (True, False)]
@@ -42,7 +54,12 @@ def judged(number: int, arch: str = "") -> str:
     ways = [evaluated(config, schedule=Schedule(number) if number % 4 == 2 else None) for config in configs]
     ways += [machine(config) for config in configs] if machine is not evaluated else []
     try:
-        found = case.check(number, ways, schedule=Schedule(number) if number % 2 else None)
+        schedule = Schedule(number) if number % 2 else None
+        found = (
+            check_second(case, number, mode, ways, schedule=schedule)
+            if mode
+            else case.check(number, ways, schedule=schedule)
+        )
     except CompilationError as error:
         first, _, _ = str(error).partition("\n")
         return re.sub("'[^']*'", "'...'", f"refuses: {first}")
@@ -55,24 +72,26 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--arch", default="", choices=tuple(_MACHINES))
+    parser.add_argument("--second", action="store_true", help="second derivatives, each case in one mode")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long")
     given = parser.parse_args()
     ended, began = Counter[str](), time.monotonic()
     for number in range(given.first, given.first + given.count):
         if time.monotonic() - began > 60 * given.minutes:
             break
+        mode = mode_of(number) if given.second else ""
         try:
-            status = judged(number, given.arch)
+            status = judged(number, given.arch, mode)
         except Exception:
             status = "differs"
-            print(f"{number}:\n{traceback.format_exc()[-2000:]}\n{drawn_case(number).body}", flush=True)
-        ended[status] += 1
+            print(f"{number} {mode}:\n{traceback.format_exc()[-2000:]}\n{drawn(number, mode).body}", flush=True)
+        ended[f"{mode} {status}".strip()] += 1
         if ended.total() % 20 == 0:
             print(f"{ended.total()} cases in {time.monotonic() - began:.0f} s: {dict(ended)}", flush=True)
     print(f"{ended.total()} cases in {time.monotonic() - began:.0f} s")
     for status, count in ended.most_common():
         print(f"  {count:5d} {status}")
-    return int(bool(ended["differs"]))
+    return int(any(status.endswith("differs") for status in ended))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -233,6 +234,21 @@ def test_what_was_found_is_told_though_it_is_not_made_small(monkeypatch, tmp_pat
     assert report.ended == {"differs": 1}
     assert report.found == [("s-0", "differs: the value of x")]
     assert "differs" in (tmp_path / "s-0.py").read_text()
+
+
+def still_shrinking(plan, first, pipe):
+    """A worker that finds a difference, and is not done with it when the time ends."""
+    pipe.send(("begins", first, "", ""))
+    pipe.send(("found", first, "differs", "the value of x"))
+    time.sleep(60)
+
+
+def test_what_was_found_is_told_when_the_time_ends(monkeypatch, tmp_path):
+    monkeypatch.setattr(workers, "_work", still_shrinking)
+    monkeypatch.setattr(workers, "_START", "fork")
+    report = run(Plan("s", 1, folder=Path(tmp_path), minutes=0.01))
+    assert report.found == [("s-0", "differs: the value of x")]
+    assert (tmp_path / "s-0.py").exists()
 
 
 def test_configurations_are_the_same_each_time_and_differ():

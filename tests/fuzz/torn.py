@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tests.fuzz.modes import named
 from tests.fuzz.recorded import recorded_ways
 from weft.ir.autodiff.torn import Torn
 from weft.ir.pieces import pieces_of
@@ -73,7 +74,8 @@ def _pieces(subject: Any, judge: Any) -> list[Any]:
         made = copy.copy(subject)
         one = replace(judge)
         one.translation = replace(judge.translation, tree=tree)
-        made.text, made.functions = one.lowered()
+        text, made.functions = one.lowered()
+        made.text = named(text)  # what is `saved` is told by name
         made.inlined, _ = one.lowered(inlined=True)
         if found:
             made.start = found[-1].primal(found[-1].space.read(found[-1].start, True))

@@ -28,7 +28,6 @@ _PATIENCE = 120.0  # seconds of a processor for one program
 _LONGEST = 1200.0  # seconds, where it waits for something, or for a processor
 _START = "spawn"  # how processes begin: as they would be without this one
 _LIFE = 1500  # programs that a process runs
-_COMPILED = 3  # of every so many derivatives, one is compiled to machine code, which takes most of the time
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,7 @@ class Plan:
     scheduled: int = 10  # every which program runs under schedules as well; 0: none
     fast: bool = False  # compare fast_math with exact arithmetic, not with the evaluator
     modes: tuple[str, ...] = ()  # check the derivatives of these modes, not the programs
+    compiled: int = 3  # every which program's derivatives run as machine code, too, which takes most of the time
 
 
 @dataclass
@@ -93,7 +93,7 @@ def run(plan: Plan, tell: Callable[[str], None] = lambda text: None) -> Report:
         for crew in crews:
             crew.listen(report, tell)
             if late:
-                crew.stop()
+                crew.stop(report, tell)
         if time.monotonic() - told > 30:
             told = time.monotonic()
             tell(f"{report.count} programs in {told - began:.0f} s: {dict(report.ended)}")
@@ -120,10 +120,15 @@ class _Crew:
         theirs.close()
         self.since = time.monotonic()
 
-    def stop(self) -> None:
+    def stop(self, report: Report, tell: Callable[[str], None]) -> None:
+        """End it now. A failure that is being made small is told as it is."""
+        if self.done:
+            return
         self.done = True
         self.process.kill()
         self.process.join()
+        if self.found is not None and self.running is not None:
+            self.lost("", report, tell)  # (tells what was found)
 
     def listen(self, report: Report, tell: Callable[[str], None]) -> None:
         """Take what the process has said; when it has ended, start another one behind what it ran."""
@@ -221,7 +226,7 @@ Execution = Callable[[Program, Configuration, Sequence[int]], Outcome]
 def execution(plan: Plan, number: int) -> Execution:
     """What runs program number `number` of a plan and judges it."""
     if plan.modes:
-        machine = plan.arch if number % _COMPILED == 0 else ""
+        machine = plan.arch if number % plan.compiled == 0 else ""
         return lambda program, configuration, _: execute_derivatives(program, configuration, plan.modes, machine)
     return (lambda program, configuration, _: execute_fast(program, configuration)) if plan.fast else execute
 

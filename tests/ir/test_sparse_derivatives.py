@@ -9,6 +9,7 @@ import pytest
 
 from tests.sampling import draws
 from tests.sparse_derivatives import CONFIG, Case, drawn_case, evaluated
+from tests.sparse_second_derivatives import NESTED, REVERSED, SECOND, check_second, drawn_second_case
 from tests.sparse_trees import Declared, I, J, branch, declare, place
 from weft.ir import ops
 from weft.ir.autodiff import demand, reverse
@@ -32,6 +33,24 @@ def test_derivatives_of_random_kernels_agree(five: int) -> None:
             case = drawn_case(seed)
             ways = [evaluated(replace(PLAIN, advanced_optimization=seed % 2 == 0))] if seed % 5 < 2 else []
             found += case.check(seed, ways, schedule=Schedule(seed) if seed % 2 else None)
+            done += 1
+        except CompilationError:
+            continue
+    assert done
+    assert found
+
+
+@pytest.mark.parametrize("mode", [SECOND, REVERSED, NESTED])
+@pytest.mark.parametrize("five", range(draws(12)))
+def test_second_derivatives_of_random_kernels_agree(five: int, mode: str) -> None:
+    """Many random kernels can be differentiated twice. H v agrees with differences, and <u, H v> with <v, H u>; both
+    modes of the gradient have one Jacobian."""
+    done = found = 0
+    for seed in range(5 * five, 5 * five + 5):
+        try:
+            case = drawn_second_case(seed, mode)
+            ways = [evaluated(replace(PLAIN, advanced_optimization=seed % 2 == 0))] if seed % 5 == 3 else []
+            found += check_second(case, seed, mode, ways, schedule=Schedule(seed) if seed % 2 else None)
             done += 1
         except CompilationError:
             continue
