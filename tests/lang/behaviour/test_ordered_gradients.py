@@ -309,3 +309,38 @@ def test_sums_of_parts_of_a_vector_need_no_order(ti, program):
     add.grad()
     even, odd = (START[::2] ** 2).sum(), 0.5 + (START[1::2] ** 2).sum()
     close(x.grad.to_numpy(), 2 * START * np.where(np.arange(N) % 2, even, odd))
+
+
+def test_recursive_functions_that_draw_in_a_loop_that_forward_mode_runs_in_order(ti):
+    """They count the numbers of the thread, and not those of the iteration."""
+    x = ti.field(ti.f64, 4, needs_dual=True)
+    most, total = (ti.field(ti.f64, (), needs_dual=True) for _ in range(2))
+
+    @ti.real_func
+    def noise(n: ti.i32) -> ti.f64:
+        result = ti.f64(0.0)
+        if n > 0:
+            result = noise(n - 1) + ti.random(ti.f64)
+        return result
+
+    @ti.kernel
+    def unordered():
+        for i in x:
+            total[None] += noise(2) * x[i]
+
+    @ti.kernel
+    def ordered():
+        for i in x:
+            total[None] += noise(2) * x[i]
+            ti.atomic_max(most[None], x[i])
+
+    x.from_numpy(np.array([0.7, -1.2, 1.5, 0.4]))
+    with ti.ad.FwdMode(loss=total, param=x, seed=[0.7, -1.2, 1.5, 0.4]):
+        unordered()
+    assert total[None] != 0
+    close(total.dual[None], total[None])
+    with (
+        pytest.raises(CompilationError, match="calls a real function that draws random numbers"),
+        ti.ad.FwdMode(loss=most, param=x, seed=[1.0, 0.0, 0.0, 0.0]),
+    ):
+        ordered()
