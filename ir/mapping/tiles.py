@@ -93,7 +93,7 @@ def groups_of(facts: Uniformity, block: Block, marked: bool = False) -> list[Gro
     """The groups of loads and stores directly in a block. `marked`: only of those whose `move` is `tile`."""
     finder = _Finder(facts)
     for op in block:
-        joins = isinstance(op, (Load, Store)) and is_tiled(facts, op.ptr) and op not in facts.sums
+        joins = isinstance(op, (Load, Store)) and is_tiled(facts, op.ptr)  # (no local is)
         joins = joins and (op.move == "tile" or not marked)  # type: ignore[attr-defined]
         finder.meet(op, joins)
         if joins:

@@ -78,10 +78,10 @@ class Subject:
     ) -> None:
         self.precision = PRECISION[floats]
         chi, self.functions = judge.lowered()
-        chi = parse(print_ir(chi))  # in which no two fields have one name
+        chi = named(chi)
         self.inlined, _ = judge.lowered(inlined=True)
         judge.data.fill()
-        self.text, self.config, self.machine, self.judge = named(chi), config, machine, judge
+        self.text, self.config, self.machine, self.judge = chi, config, machine, judge
         self.saved = frozenset[str]()  # the fields and arrays whose old values reverse mode needs
         self.records_kind, self.records = "", None  # what the kernel does with records, and where they are
         unpacked = judge.kernel._unpacked(judge.data.arguments())

@@ -22,6 +22,7 @@ _SCALAR_LOCAL = "any two addresses of a local that is a number may be equal"
 _NO_EFFECT = "`accesses` says the same of it"
 _ONE_SCALAR = "a value of scalars, which are converted one by one"
 _SCALAR = "after `scalarize`, each access is of one number"
+_ALIGNED = "elements of one type in cells are whole elements apart"
 _KIND = "steps into two objects of one type are of one kind as long as those before them are the same"
 
 EQUIVALENT: dict[str, dict[str, str]] = {
@@ -207,6 +208,13 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "weft.codegen.nvptx.lost_wraps": {
         "keep_wraps: _SUSPECT.search(ptx) -> True": _QUICK,
     },
+    "weft.ir.mapping.tiles": {
+        "is_tiled: step % size == 0 -> True": _ALIGNED,
+        "is_alike: all(((offset - offsets[0]) % size == 0 for offset in offsets)) -> True": _ALIGNED,
+        "is_alike: (offset - offsets[0]) % size == 0 -> True": _ALIGNED,
+        "group: op.block not in self._groups -> True": "the groups are found again",
+        "_stops: isinstance(op.ptr, Address) -> True": _ADDRESS,
+    },
     "weft.ir.mapping.joined_trees": {
         "joined_trees: isinstance((place := op.ptr), Address) -> True": "no other place has a tree's base as its root",
         "scope_in: joined -> True": _QUICK,
@@ -365,13 +373,29 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "weft.ir.transforms.thread_local": {
         "_reduce: candidates -> True": _QUICK,
     },
+    "weft.ir.transforms.peel_cells": {
+        "peel_cells: root.nodes -> True": _QUICK,
+        "_largest: largest.kind != 'max' -> False": "before `thread_local`, threads have no other locals",
+        "_largest: op.ptr in inside -> False": "a local that nothing else reads is dead",
+    },
+    "weft.ir.transforms.keep_values": {
+        "keep_values: root.called -> False": "functions have no parallel loops",
+        "number: value not in self.known -> True": "the same key gives the same number",
+    },
 }
 
 
 # What only chooses between two ways, each of which is right: of a module the functions, or single conditions of them.
 # Breaking one costs time, never a result; so they are no legality conditions, and there are no mutants of them.
 PROFIT: dict[str, tuple[str, ...]] = {
-    "weft.ir.autodiff.stencils": ("_is_cheap", "_is_side_by_side"),
+    "weft.ir.autodiff.stencils": ("_is_cheap", "_is_side_by_side", "_price"),
+    "weft.ir.transforms.peel_cells": (  # where a row is cut, and whether its cell becomes one iteration
+        "_inside: place.factor",
+        "_leaves",
+        "_searches: node.",
+        "_searches: any(",
+        "peel_cells: searches",
+    ),
     "weft.ir.tasks": ("is_masked", "usual_ops"),
     "weft.ir.intervals": ("interval: depth == 0",),
     "weft.ir.linear": ("proves: rest",),
