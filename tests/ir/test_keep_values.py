@@ -102,12 +102,24 @@ def test_what_both_loops_compute_is_kept(box: str) -> None:
     assert kept(loops(box=box)) == 1
 
 
+def test_an_equal_load_from_before_the_loops_is_another_value() -> None:
+    """What it loaded was written since."""
+    old = "%p0 = field_ptr @x[%0]\n%v0 = load %p0 : f64\nstore %p0, %half\n"
+    first = numbered(1, BOXES[0], FIRST.replace("[%i]", "[%0]"))
+    last = numbered(2, BOXES[0], "%e2 = unary exp %v0 : f64\n%q = field_ptr @y[%i]\nstore %q, %e2\n")
+    assert kept(parse(f"{HEAD}{old}{first}\n{last}\n}}\n")) == 0
+
+
 def test_loops_over_two_axes() -> None:
     text = "%p# = field_ptr @z[%i, %j]\n%v# = load %p# : f64\n%e# = unary sin %v# : f64\n"
     first = text.replace("#", "1") + "%s = atomic add %total, %e1 : f64\n"
     last = text.replace("#", "2") + "%q = field_ptr @w[%i, %j]\nstore %q, %e2\n"
     for box in ("struct_for @z (%i: i32, %j: i32)", "parallel_for begins=[%0, %1], ends=[%2, %3] (%i: i32, %j: i32)"):
         assert kept(loops(first, "", last, box)) == 1
+    wide = "parallel_for begins=[%b, %b], ends=[%c, %d] (%i: i64, %j: i64)"
+    ends = "%b = const 0 : i64  %c = const 2 : i64  %d = const 3 : i64\n"
+    parts = (re.sub(r"%([ij])\b", r"%\g<1>" + str(n), f"{wide} {{ {body} }}\n") for n, body in ((1, first), (2, last)))
+    assert kept(parse(f"{HEAD}{ends}{''.join(parts)}}}\n")) == 1
 
 
 # What is between or in the loops, and how many values are kept.
