@@ -37,6 +37,28 @@ def test_inputs_of_each_step(ti, parts):
     close(c.to_numpy(), np.full(3, 2.0))
 
 
+def test_elements_with_negative_indices(ti):
+    """The tape knows them by the numbers that launches were given, whoever has read these numbers."""
+    x = ti.field(ti.f64, needs_grad=True)
+    ti.root.dense(ti.i, 4).place(x, offset=-3)
+    loss = ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def add(i: ti.i32):
+        loss[None] += x[i] * x[i]
+
+    @ti.kernel
+    def double(i: ti.i32):
+        x[i] = x[i] * 2.0
+
+    for index in (-2, np.int32(-2), -2):
+        x.fill(0.5)
+        with ti.ad.Tape(loss):
+            add(-2)
+            double(index)
+        close(x.grad[-2], 1.0)
+
+
 def test_new_numbers_carry_no_derivative(ti, parts):
     x, _, _, loss, add = parts
     for write in (lambda: x.fill(4.0), lambda: x.from_numpy(np.full(3, 4.0))):
