@@ -19,12 +19,15 @@ _STRUCTS = f"""\
   field @s.grad: {_STRUCT}[8] tree=9 components=(0, 8) terms=((0, 1, 8, 16)) order=(0)
   field @s: {_STRUCT}[8] tree=10 components=(0, 8) terms=((0, 1, 8, 16)) order=(0) grad=@s.grad
 """
+_EXPOSED = "".join(
+    f"  field @e{n}: f64[8] tree={20 + n} components=(0) terms=((0, 1, 8, 8)) order=(0) exposed=true\n" for n in (1, 2)
+)
 _COMPONENT = "  field @w.grad: f64[8] tree=4 components=(8) terms=((0, 1, 8, 16)) order=(0)\n"
 
 
 def more(body: str, box: str = "begins=[%1], ends=[%7] (%i: i32)", params: str = "[f64; 1]") -> Kernel:
     """A kernel with more fields: of structs, and of one component of `v.grad`. `params`: the type of the arrays."""
-    head, fields = base.HEAD, _COMPONENT + (_STRUCTS if "@s.grad" in body else "")
+    head, fields = base.HEAD, _COMPONENT + (_STRUCTS if "@s.grad" in body else "") + (_EXPOSED if "@e1" in body else "")
     try:
         base.HEAD = head.replace("  %n = arg", fields + "  %n = arg", 1).replace("[f64; 1]", params)
         return kernel(body, box)
@@ -57,6 +60,10 @@ LEFT: dict[str, tuple[str, str]] = {
     "an exposed array beside it": (
         f"%other = arg index=2 : [f64; 1 exposed] %p = array_ptr %other[%i] store %p, %none {_TWO}",
         "[f64; 1 exposed]",
+    ),
+    "a write before a load of memory that may overlap": (
+        "%p = field_ptr @e1[%i] store %p, %h %q = field_ptr @e2[%i] %w = load %q : f64 " + STENCIL.replace("%v", "%w"),
+        "[f64; 1]",
     ),
     "the axis twice": (add("x.grad", "%i", "%l") + add("x.grad", "%i", "%u"), "[f64; 1]"),
     "an offset that is far": (
@@ -99,6 +106,12 @@ TAKEN: dict[str, tuple[str, str, int]] = {
     "two rows of an array": (
         f"%k = binary sub %t, %1 : i32 %p = array_ptr %aa[%k, %i] store %p, %none {_ROWS}",
         "[f64; 2]",
+        0,
+    ),
+    "a write before a load of other memory": (
+        "%p = field_ptr @y.grad[%i] store %p, %h %q = field_ptr @e1[%i] %w = load %q : f64 "
+        + STENCIL.replace("%v", "%w"),
+        "[f64; 1]",
         0,
     ),
     "another array": (
