@@ -11,7 +11,7 @@ local arrays, with values that `keeping.py` chose:
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from weft.ir import ops
@@ -36,7 +36,7 @@ class Tape:
     had before the op. `kept`: what is kept of a loop. `state`: what iterations need to run again. `advance`: the ops
     that compute the next state from it, and the kept values. (Nothing if none runs again.) `slots` or `leaves`: where
     it is kept. `count`: the number of iterations, if it is asked for. `exits`: where the conditions are that may end a
-    While (see `exits.py`)."""
+    While; `outer`: the one without which the last iteration is not swept (see `exits.py`)."""
 
     saved: list[tuple[Value, Value]] = field(default_factory=list[tuple[Value, Value]])
     kept: Kept = field(default_factory=lambda: Kept([]))
@@ -46,6 +46,7 @@ class Tape:
     leaves: Leaves | None = None
     count: Value | None = None
     exits: dict[Op, Value] = field(default_factory=dict[Op, Value])
+    outer: Op | None = None
 
     @property
     def rows(self) -> Slots:
@@ -53,6 +54,20 @@ class Tape:
         slots = self.slots if self.leaves is None else self.leaves.rows
         assert slots is not None
         return slots
+
+    @property
+    def noted(self) -> dict[Op, Value]:
+        """Where the conditions are that the last sweep of an iteration needs."""
+        return {exit: place for exit, place in self.exits.items() if exit is not self.outer}
+
+    def unswept(self, frame: Frame, goes_on: Mapping[Op, bool]) -> Value:
+        """How many of the last iterations are not swept: 0 or 1. `goes_on`: the conditions of all other iterations."""
+        outer = self.outer
+        if outer is None or outer not in self.exits:
+            return const(frame, int(outer is not None))
+        condition = frame.build.add(ops.Load(self.exits[outer]))
+        sides = (0, 1) if goes_on[outer] else (1, 0)
+        return frame.build.add(ops.Select(condition, *(const(frame, side) for side in sides)))
 
 
 # ---- the iterations of a For -----------------------------------------------------------------------------------------

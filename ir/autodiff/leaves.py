@@ -91,10 +91,11 @@ class Leaves:
         """At the end of the iteration in that row."""
         frame.build.add(ops.Store(self.row, binary(frame, "add", row, 1)))
 
-    def reverse(self, frame: Frame, fill: Fill, sweep: Step) -> None:
-        """After the loop: reverse its iterations. `fill` emits an iteration that writes its row, and `sweep` an
-        iteration and its reverse."""
+    def reverse(self, frame: Frame, unswept: Value, fill: Fill, sweep: Step) -> None:
+        """After the loop: reverse its iterations, without that number of the last ones, 0 or 1. `fill` emits an
+        iteration that writes its row, and `sweep` an iteration and its reverse."""
         last, rows = (frame.build.add(ops.Load(place)) for place in (self.leaf, self.row))
+        rows = binary(frame, "sub", rows, unswept)
 
         def one(inner: Frame, leaf: Value) -> None:
             add = inner.build.add

@@ -28,6 +28,7 @@ from weft.ir.autodiff.choices import chosen_results
 from weft.ir.autodiff.companions import Companions
 from weft.ir.autodiff.demand import LOCALS, reads_final, updates_local
 from weft.ir.autodiff.draws import number_draws
+from weft.ir.autodiff.exits import is_only_end, outer_exit
 from weft.ir.autodiff.functions import called_again, form_of
 from weft.ir.autodiff.joint import Joint, following, joint_of, once
 from weft.ir.autodiff.keeping import Kept, kept_of
@@ -367,8 +368,11 @@ class Reverse:
 
     def _noted_while(self, op: ops.While, frame: Frame, tape: Tape, each: Callable[[Frame], None]) -> None:
         """Emit a While that notes the conditions of its last iteration."""
-        for exit in self.demand.exits[op]:
-            tape.exits[exit] = frame.build.add(ops.Alloca(type=pointer(u1), name="exit"))
+        exits = self.demand.exits[op]
+        tape.outer = outer_exit(op, exits, self.demand.acts)
+        for exit in exits:
+            if exit is not tape.outer or not is_only_end(op, exits, exit):
+                tape.exits[exit] = frame.build.add(ops.Alloca(type=pointer(u1), name="exit"))
         self.exits |= tape.exits
         self._while(op, frame, each)
         for exit in tape.exits:
@@ -383,7 +387,8 @@ class Reverse:
             self._advance(op.body, inner)
 
         self._noted_while(op, frame, tape, one)
-        tape.count = frame.build.add(ops.Load(count))
+        unswept = tape.unswept(frame, self.demand.exits[op])
+        tape.count = binary(frame, "sub", frame.build.add(ops.Load(count)), unswept)
 
     def iteration(
         self, op: ops.For | ops.While, frame: Frame, number: Value | None, again: Set[Value] | None = None
@@ -478,16 +483,16 @@ class Reverse:
             self.needed = outer
 
         def sweep(inner: Frame, number: Value) -> None:
-            self.known |= tape.exits
-            outer, self.parts = self.parts, tape.kept.parts | tape.exits.keys()
+            self.known |= {**goes_on, **tape.noted}
+            outer, self.parts = self.parts, tape.kept.parts | goes_on.keys()
             self.iteration(op, inner, number, tape.kept.again)
             self.parts = outer
-            for exit, place in tape.exits.items():  # all other iterations are before the last one
+            for exit, place in tape.noted.items():  # all other iterations are before the last one
                 value = inner.build.add(ops.Const(goes_on[exit], type=u1))
                 inner.build.add(ops.Store(place, value))
 
         if tape.leaves is not None:
-            tape.leaves.reverse(frame, fill, sweep)
+            tape.leaves.reverse(frame, tape.unswept(frame, goes_on), fill, sweep)
         else:
             reverse_each(frame, tape, sweep)
         for exit in goes_on:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from weft.ir.autodiff import leaves
+from weft.ir.autodiff import leaves, reverse
 from weft.ir.autodiff.exits import exits_of
 from weft.ir.autodiff.slots import Slots
 
@@ -224,3 +224,17 @@ def test_the_other_side_of_an_exit_is_not_known(ti, monkeypatch):
     monkeypatch.setattr(demand, "exits_of", lambda loop: {op: not value for op, value in exits_of(loop).items()})
     with pytest.raises(AssertionError):
         test_a_while_of_any_length(ti, None)
+
+
+def test_an_iteration_that_does_something_before_it_ends_is_swept(ti, monkeypatch):
+    """Here, the last one is left out although the loop does something outside of the side that goes on."""
+    monkeypatch.setattr(reverse, "outer_exit", lambda _loop, exits, _acts: next(iter(exits), None))
+    with pytest.raises(AssertionError):
+        test_a_while_in_a_while(ti, None)
+
+
+def test_the_last_iteration_is_left_out_only_if_it_takes_that_exit(ti, monkeypatch):
+    """Here, it is left out although another exit has ended the loop."""
+    monkeypatch.setattr(reverse, "is_only_end", lambda _loop, _exits, _exit: True)
+    with pytest.raises(AssertionError):
+        test_a_while_with_two_ends(ti, None)
