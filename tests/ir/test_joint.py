@@ -125,8 +125,8 @@ SWEPT = {
         "vjp_value",
     ),
     "a sum, the other way round": (LOOP + SUM.replace("add %old, %t", "add %t, %old") + "}", "vjp_value"),
-    "a product": (LOOP + SUM.replace("add %old, %t", "mul %old, %t") + "}", "f f f vjp"),
-    "a maximum": (LOOP + SUM.replace("add %old, %t", "max %old, %t") + "}", "f f f vjp"),
+    "a product": (LOOP + SUM.replace("add %old, %t", "mul %old, %t") + "}", "f f vjp"),
+    "a maximum": (LOOP + SUM.replace("add %old, %t", "max %old, %t") + "}", "f f vjp"),
     "a sum that doubles": (
         LOOP + SUM + "%again = load %total : f64 %twice = binary add %again, %again : f64 store %total, %twice }",
         "f vjp_value",
@@ -135,7 +135,7 @@ SWEPT = {
         "%m = alloca : *f64 store %m, %x " + LOOP + SUM + "%w = unary sin %new : f64 %u = load %m : f64 "
         "%q = binary add %u, %w : f64 store %m, %q } %e = load %m : f64 %z = load %total : f64 "
         "%ez = binary add %e, %z : f64 store %total, %ez",
-        "f f f vjp",
+        "f f vjp",
     ),
     "a sum in a branch": (LOOP + f"%c = binary gt %k, %c1 : u1 if %c then {{ {SUM} }} }}", "vjp_value"),
     "a sum or another value": (
@@ -149,7 +149,7 @@ SWEPT = {
     "a term that depends on the sum": (
         LOOP + "%old = load %total : f64 %r = invoke function=f, [%k, %old] : f64 %t = binary mul %r, %x : f64 "
         "%new = binary add %old, %t : f64 store %total, %new }",
-        "f f f vjp_value",
+        "f f vjp_value",
     ),
     "a result that is squared": (
         LOOP + SUM + "} %sum = load %total : f64 %sq = binary mul %sum, %sum : f64 store %total, %sq", "f vjp_value",
