@@ -94,8 +94,8 @@ class Leaves:
     def reverse(self, frame: Frame, unswept: Value, fill: Fill, sweep: Step) -> None:
         """After the loop: reverse its iterations, without that number of the last ones, 0 or 1. `fill` emits an
         iteration that writes its row, and `sweep` an iteration and its reverse."""
-        last, rows = (frame.build.add(ops.Load(place)) for place in (self.leaf, self.row))
-        rows = binary(frame, "sub", rows, unswept)
+        last = frame.build.add(ops.Load(self.leaf))
+        rows = binary(frame, "sub", frame.build.add(ops.Load(self.row)), unswept)
 
         def one(inner: Frame, leaf: Value) -> None:
             add = inner.build.add
