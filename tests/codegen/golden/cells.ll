@@ -128,35 +128,29 @@ entry:
   %s1 = alloca [2 x i64], align 8
   br label %start
 start:
-  %v2 = getelementptr inbounds i8, ptr %s1, i64 0
-  store i64 0, ptr %v2, align 8
-  %v3 = getelementptr inbounds i8, ptr %s1, i64 8
-  store i64 40, ptr %v3, align 8
-  %v4 = sub nsw i64 40, 0
-  %v5 = call i64 @llvm.smax.i64(i64 %v4, i64 0)
-  %v6 = add i64 %v5, 7
-  %v7 = udiv i64 %v6, 8
-  %v8 = mul nsw i64 8, 13
-  %v9 = call i64 @llvm.smax.i64(i64 %v8, i64 1)
-  %v10 = udiv i64 40000, %v9
-  %v11 = add i64 %v10, 1
-  %v12 = icmp sle i64 %v7, %v11
-  br i1 %v12, label %here13, label %shared14
-here13:
-  call void @weft_task0(ptr %ctx, ptr %s1, i64 0, i64 %v7)
-  br label %done15
-shared14:
+  %v2 = add i64 40, 7
+  %v3 = udiv i64 %v2, 8
+  %v4 = mul nsw i64 8, 13
+  %v5 = call i64 @llvm.smax.i64(i64 %v4, i64 1)
+  %v6 = udiv i64 40000, %v5
+  %v7 = add i64 %v6, 1
+  %v8 = icmp sle i64 %v3, %v7
+  br i1 %v8, label %here9, label %shared10
+here9:
+  call void @weft_task0(ptr %ctx, ptr %s1, i64 0, i64 %v3)
+  br label %done11
+shared10:
+  %v12 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v13 = load ptr, ptr %v12, align 8, !invariant.load !{}
+  %v14 = getelementptr inbounds i8, ptr %v13, i64 16
+  %v15 = load i64, ptr %v14, align 8, !invariant.load !{}
   %v16 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v17 = load ptr, ptr %v16, align 8, !invariant.load !{}
-  %v18 = getelementptr inbounds i8, ptr %v17, i64 16
-  %v19 = load i64, ptr %v18, align 8, !invariant.load !{}
-  %v20 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v21 = load ptr, ptr %v20, align 8, !invariant.load !{}
-  %v22 = getelementptr inbounds i8, ptr %v21, i64 0
-  %v23 = load ptr, ptr %v22, align 8, !invariant.load !{}
-  call void %v23(i64 %v19, ptr @weft_task0, ptr %ctx, ptr %s1, i64 %v7, i64 %v11)
-  br label %done15
-done15:
+  %v18 = getelementptr inbounds i8, ptr %v17, i64 0
+  %v19 = load ptr, ptr %v18, align 8, !invariant.load !{}
+  call void %v19(i64 %v15, ptr @weft_task0, ptr %ctx, ptr %s1, i64 %v3, i64 %v7)
+  br label %done11
+done11:
   br label %exit
 exit:
   ret void

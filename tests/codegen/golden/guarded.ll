@@ -135,59 +135,57 @@ entry:
   %s4 = alloca [2 x i64], align 8
   %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
   %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
-  %s36 = alloca [1 x i64], align 8
+  %s35 = alloca [1 x i64], align 8
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 32
   %v2 = load i32, ptr %v1, align 8, !invariant.load !{}
   %v3 = sext i32 %v2 to i64
-  %v5 = getelementptr inbounds i8, ptr %s4, i64 0
-  store i64 0, ptr %v5, align 8
-  %v6 = getelementptr inbounds i8, ptr %s4, i64 8
-  store i64 %v3, ptr %v6, align 8
-  %v7 = sub nsw i64 %v3, 0
-  %v8 = call i64 @llvm.smax.i64(i64 %v7, i64 0)
-  %v9 = mul nsw i64 1, 158
-  %v10 = call i64 @llvm.smax.i64(i64 %v9, i64 1)
-  %v11 = udiv i64 40000, %v10
-  %v12 = add i64 %v11, 1
-  %v13 = icmp sle i64 %v8, %v12
-  br i1 %v13, label %here14, label %shared15
-here14:
-  call void @weft_task0(ptr %ctx, ptr %s4, i64 0, i64 %v8)
-  br label %done16
-shared15:
-  %v17 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v18 = load ptr, ptr %v17, align 8, !invariant.load !{}
-  %v19 = getelementptr inbounds i8, ptr %v18, i64 16
-  %v20 = load i64, ptr %v19, align 8, !invariant.load !{}
-  %v21 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v22 = load ptr, ptr %v21, align 8, !invariant.load !{}
-  %v23 = getelementptr inbounds i8, ptr %v22, i64 0
-  %v24 = load ptr, ptr %v23, align 8, !invariant.load !{}
-  call void %v24(i64 %v20, ptr @weft_task0, ptr %ctx, ptr %s4, i64 %v8, i64 %v12)
-  br label %done16
-done16:
-  %v27 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !8, !noalias !9
-  %v28 = icmp eq i64 %v27, 0
-  br i1 %v28, label %on26, label %ask25, !prof !4
-ask25:
-  %v29 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v30 = load ptr, ptr %v29, align 8, !invariant.load !{}
-  %v31 = getelementptr inbounds i8, ptr %v30, i64 56
-  %v32 = load ptr, ptr %v31, align 8, !invariant.load !{}
-  %v33 = call preserve_allcc zeroext i1 %v32(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v33, label %exit, label %on26
-on26:
-  %v34 = getelementptr inbounds i8, ptr %ctx, i64 32
-  %v35 = load i32, ptr %v34, align 8, !invariant.load !{}
-  %v37 = getelementptr inbounds i8, ptr %s36, i64 0
-  store i32 %v35, ptr %v37, align 8
-  %v38 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v39 = load ptr, ptr %v38, align 8, !invariant.load !{}
-  %v40 = getelementptr inbounds i8, ptr %v39, i64 8
-  %v41 = load ptr, ptr %v40, align 8, !invariant.load !{}
-  call void %v41(i64 1, ptr %s36)
+  %v5 = getelementptr inbounds i8, ptr %s4, i64 8
+  store i64 %v3, ptr %v5, align 8
+  %v6 = sub nsw i64 %v3, 0
+  %v7 = call i64 @llvm.smax.i64(i64 %v6, i64 0)
+  %v8 = mul nsw i64 1, 158
+  %v9 = call i64 @llvm.smax.i64(i64 %v8, i64 1)
+  %v10 = udiv i64 40000, %v9
+  %v11 = add i64 %v10, 1
+  %v12 = icmp sle i64 %v7, %v11
+  br i1 %v12, label %here13, label %shared14
+here13:
+  call void @weft_task0(ptr %ctx, ptr %s4, i64 0, i64 %v7)
+  br label %done15
+shared14:
+  %v16 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v17 = load ptr, ptr %v16, align 8, !invariant.load !{}
+  %v18 = getelementptr inbounds i8, ptr %v17, i64 16
+  %v19 = load i64, ptr %v18, align 8, !invariant.load !{}
+  %v20 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v21 = load ptr, ptr %v20, align 8, !invariant.load !{}
+  %v22 = getelementptr inbounds i8, ptr %v21, i64 0
+  %v23 = load ptr, ptr %v22, align 8, !invariant.load !{}
+  call void %v23(i64 %v19, ptr @weft_task0, ptr %ctx, ptr %s4, i64 %v7, i64 %v11)
+  br label %done15
+done15:
+  %v26 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !8, !noalias !9
+  %v27 = icmp eq i64 %v26, 0
+  br i1 %v27, label %on25, label %ask24, !prof !4
+ask24:
+  %v28 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v29 = load ptr, ptr %v28, align 8, !invariant.load !{}
+  %v30 = getelementptr inbounds i8, ptr %v29, i64 56
+  %v31 = load ptr, ptr %v30, align 8, !invariant.load !{}
+  %v32 = call preserve_allcc zeroext i1 %v31(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
+  br i1 %v32, label %exit, label %on25
+on25:
+  %v33 = getelementptr inbounds i8, ptr %ctx, i64 32
+  %v34 = load i32, ptr %v33, align 8, !invariant.load !{}
+  %v36 = getelementptr inbounds i8, ptr %s35, i64 0
+  store i32 %v34, ptr %v36, align 8
+  %v37 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v38 = load ptr, ptr %v37, align 8, !invariant.load !{}
+  %v39 = getelementptr inbounds i8, ptr %v38, i64 8
+  %v40 = load ptr, ptr %v39, align 8, !invariant.load !{}
+  call void %v40(i64 1, ptr %s35)
   br label %exit
 exit:
   ret void

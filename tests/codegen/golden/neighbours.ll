@@ -265,33 +265,27 @@ entry:
   %s1 = alloca [2 x i64], align 8
   br label %start
 start:
-  %v2 = getelementptr inbounds i8, ptr %s1, i64 0
-  store i64 0, ptr %v2, align 8
-  %v3 = getelementptr inbounds i8, ptr %s1, i64 8
-  store i64 60, ptr %v3, align 8
-  %v4 = sub nsw i64 60, 0
-  %v5 = call i64 @llvm.smax.i64(i64 %v4, i64 0)
-  %v6 = mul nsw i64 1, 776
-  %v7 = call i64 @llvm.smax.i64(i64 %v6, i64 1)
-  %v8 = udiv i64 40000, %v7
-  %v9 = add i64 %v8, 1
-  %v10 = icmp sle i64 %v5, %v9
-  br i1 %v10, label %here11, label %shared12
-here11:
-  call void @weft_task0(ptr %ctx, ptr %s1, i64 0, i64 %v5)
-  br label %done13
-shared12:
+  %v2 = mul nsw i64 1, 776
+  %v3 = call i64 @llvm.smax.i64(i64 %v2, i64 1)
+  %v4 = udiv i64 40000, %v3
+  %v5 = add i64 %v4, 1
+  %v6 = icmp sle i64 60, %v5
+  br i1 %v6, label %here7, label %shared8
+here7:
+  call void @weft_task0(ptr %ctx, ptr %s1, i64 0, i64 60)
+  br label %done9
+shared8:
+  %v10 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v11 = load ptr, ptr %v10, align 8, !invariant.load !{}
+  %v12 = getelementptr inbounds i8, ptr %v11, i64 16
+  %v13 = load i64, ptr %v12, align 8, !invariant.load !{}
   %v14 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v15 = load ptr, ptr %v14, align 8, !invariant.load !{}
-  %v16 = getelementptr inbounds i8, ptr %v15, i64 16
-  %v17 = load i64, ptr %v16, align 8, !invariant.load !{}
-  %v18 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v19 = load ptr, ptr %v18, align 8, !invariant.load !{}
-  %v20 = getelementptr inbounds i8, ptr %v19, i64 0
-  %v21 = load ptr, ptr %v20, align 8, !invariant.load !{}
-  call void %v21(i64 %v17, ptr @weft_task0, ptr %ctx, ptr %s1, i64 %v5, i64 %v9)
-  br label %done13
-done13:
+  %v16 = getelementptr inbounds i8, ptr %v15, i64 0
+  %v17 = load ptr, ptr %v16, align 8, !invariant.load !{}
+  call void %v17(i64 %v13, ptr @weft_task0, ptr %ctx, ptr %s1, i64 60, i64 %v5)
+  br label %done9
+done9:
   br label %exit
 exit:
   ret void

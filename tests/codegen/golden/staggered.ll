@@ -193,35 +193,33 @@ entry:
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 40
   %v2 = load i64, ptr %v1, align 8, !invariant.load !{}
-  %v4 = getelementptr inbounds i8, ptr %s3, i64 0
-  store i64 0, ptr %v4, align 8
-  %v5 = getelementptr inbounds i8, ptr %s3, i64 8
-  store i64 %v2, ptr %v5, align 8
-  %v6 = sub nsw i64 %v2, 0
-  %v7 = call i64 @llvm.smax.i64(i64 %v6, i64 0)
-  %v8 = add i64 %v7, 15
-  %v9 = udiv i64 %v8, 16
-  %v10 = mul nsw i64 16, 26
-  %v11 = call i64 @llvm.smax.i64(i64 %v10, i64 1)
-  %v12 = udiv i64 40000, %v11
-  %v13 = add i64 %v12, 1
-  %v14 = icmp sle i64 %v9, %v13
-  br i1 %v14, label %here15, label %shared16
-here15:
-  call void @weft_task0(ptr %ctx, ptr %s3, i64 0, i64 %v9)
-  br label %done17
-shared16:
-  %v18 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v19 = load ptr, ptr %v18, align 8, !invariant.load !{}
-  %v20 = getelementptr inbounds i8, ptr %v19, i64 16
-  %v21 = load i64, ptr %v20, align 8, !invariant.load !{}
-  %v22 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v23 = load ptr, ptr %v22, align 8, !invariant.load !{}
-  %v24 = getelementptr inbounds i8, ptr %v23, i64 0
-  %v25 = load ptr, ptr %v24, align 8, !invariant.load !{}
-  call void %v25(i64 %v21, ptr @weft_task0, ptr %ctx, ptr %s3, i64 %v9, i64 %v13)
-  br label %done17
-done17:
+  %v4 = getelementptr inbounds i8, ptr %s3, i64 8
+  store i64 %v2, ptr %v4, align 8
+  %v5 = sub nsw i64 %v2, 0
+  %v6 = call i64 @llvm.smax.i64(i64 %v5, i64 0)
+  %v7 = add i64 %v6, 15
+  %v8 = udiv i64 %v7, 16
+  %v9 = mul nsw i64 16, 26
+  %v10 = call i64 @llvm.smax.i64(i64 %v9, i64 1)
+  %v11 = udiv i64 40000, %v10
+  %v12 = add i64 %v11, 1
+  %v13 = icmp sle i64 %v8, %v12
+  br i1 %v13, label %here14, label %shared15
+here14:
+  call void @weft_task0(ptr %ctx, ptr %s3, i64 0, i64 %v8)
+  br label %done16
+shared15:
+  %v17 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v18 = load ptr, ptr %v17, align 8, !invariant.load !{}
+  %v19 = getelementptr inbounds i8, ptr %v18, i64 16
+  %v20 = load i64, ptr %v19, align 8, !invariant.load !{}
+  %v21 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v22 = load ptr, ptr %v21, align 8, !invariant.load !{}
+  %v23 = getelementptr inbounds i8, ptr %v22, i64 0
+  %v24 = load ptr, ptr %v23, align 8, !invariant.load !{}
+  call void %v24(i64 %v20, ptr @weft_task0, ptr %ctx, ptr %s3, i64 %v8, i64 %v12)
+  br label %done16
+done16:
   br label %exit
 exit:
   ret void

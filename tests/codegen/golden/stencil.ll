@@ -92,39 +92,27 @@ entry:
   %s1 = alloca [4 x i64], align 8
   br label %start
 start:
-  %v2 = getelementptr inbounds i8, ptr %s1, i64 0
-  store i64 1, ptr %v2, align 8
-  %v3 = getelementptr inbounds i8, ptr %s1, i64 8
-  store i64 1, ptr %v3, align 8
-  %v4 = getelementptr inbounds i8, ptr %s1, i64 16
-  store i64 63, ptr %v4, align 8
-  %v5 = getelementptr inbounds i8, ptr %s1, i64 24
-  store i64 63, ptr %v5, align 8
-  %v6 = sub nsw i64 63, 1
-  %v7 = call i64 @llvm.smax.i64(i64 %v6, i64 0)
-  %v8 = sub nsw i64 63, 1
-  %v9 = call i64 @llvm.smax.i64(i64 %v8, i64 0)
-  %v10 = mul nsw i64 %v9, 16
-  %v11 = call i64 @llvm.smax.i64(i64 %v10, i64 1)
-  %v12 = udiv i64 40000, %v11
-  %v13 = add i64 %v12, 1
-  %v14 = icmp sle i64 %v7, %v13
-  br i1 %v14, label %here15, label %shared16
-here15:
-  call void @weft_task0(ptr %ctx, ptr %s1, i64 0, i64 %v7)
-  br label %done17
-shared16:
-  %v18 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v19 = load ptr, ptr %v18, align 8, !invariant.load !{}
-  %v20 = getelementptr inbounds i8, ptr %v19, i64 16
-  %v21 = load i64, ptr %v20, align 8, !invariant.load !{}
-  %v22 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v23 = load ptr, ptr %v22, align 8, !invariant.load !{}
-  %v24 = getelementptr inbounds i8, ptr %v23, i64 0
-  %v25 = load ptr, ptr %v24, align 8, !invariant.load !{}
-  call void %v25(i64 %v21, ptr @weft_task0, ptr %ctx, ptr %s1, i64 %v7, i64 %v13)
-  br label %done17
-done17:
+  %v2 = mul nsw i64 62, 16
+  %v3 = call i64 @llvm.smax.i64(i64 %v2, i64 1)
+  %v4 = udiv i64 40000, %v3
+  %v5 = add i64 %v4, 1
+  %v6 = icmp sle i64 62, %v5
+  br i1 %v6, label %here7, label %shared8
+here7:
+  call void @weft_task0(ptr %ctx, ptr %s1, i64 0, i64 62)
+  br label %done9
+shared8:
+  %v10 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v11 = load ptr, ptr %v10, align 8, !invariant.load !{}
+  %v12 = getelementptr inbounds i8, ptr %v11, i64 16
+  %v13 = load i64, ptr %v12, align 8, !invariant.load !{}
+  %v14 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v15 = load ptr, ptr %v14, align 8, !invariant.load !{}
+  %v16 = getelementptr inbounds i8, ptr %v15, i64 0
+  %v17 = load ptr, ptr %v16, align 8, !invariant.load !{}
+  call void %v17(i64 %v13, ptr @weft_task0, ptr %ctx, ptr %s1, i64 62, i64 %v5)
+  br label %done9
+done9:
   br label %exit
 exit:
   ret void

@@ -157,33 +157,31 @@ entry:
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 40
   %v2 = load i64, ptr %v1, align 8, !invariant.load !{}
-  %v4 = getelementptr inbounds i8, ptr %s3, i64 0
-  store i64 0, ptr %v4, align 8
-  %v5 = getelementptr inbounds i8, ptr %s3, i64 8
-  store i64 %v2, ptr %v5, align 8
-  %v6 = sub nsw i64 %v2, 0
-  %v7 = call i64 @llvm.smax.i64(i64 %v6, i64 0)
-  %v8 = mul nsw i64 1, 103
-  %v9 = call i64 @llvm.smax.i64(i64 %v8, i64 1)
-  %v10 = udiv i64 40000, %v9
-  %v11 = add i64 %v10, 1
-  %v12 = icmp sle i64 %v7, %v11
-  br i1 %v12, label %here13, label %shared14
-here13:
-  call void @weft_task0(ptr %ctx, ptr %s3, i64 0, i64 %v7)
-  br label %done15
-shared14:
-  %v16 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v17 = load ptr, ptr %v16, align 8, !invariant.load !{}
-  %v18 = getelementptr inbounds i8, ptr %v17, i64 16
-  %v19 = load i64, ptr %v18, align 8, !invariant.load !{}
-  %v20 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v21 = load ptr, ptr %v20, align 8, !invariant.load !{}
-  %v22 = getelementptr inbounds i8, ptr %v21, i64 0
-  %v23 = load ptr, ptr %v22, align 8, !invariant.load !{}
-  call void %v23(i64 %v19, ptr @weft_task0, ptr %ctx, ptr %s3, i64 %v7, i64 %v11)
-  br label %done15
-done15:
+  %v4 = getelementptr inbounds i8, ptr %s3, i64 8
+  store i64 %v2, ptr %v4, align 8
+  %v5 = sub nsw i64 %v2, 0
+  %v6 = call i64 @llvm.smax.i64(i64 %v5, i64 0)
+  %v7 = mul nsw i64 1, 103
+  %v8 = call i64 @llvm.smax.i64(i64 %v7, i64 1)
+  %v9 = udiv i64 40000, %v8
+  %v10 = add i64 %v9, 1
+  %v11 = icmp sle i64 %v6, %v10
+  br i1 %v11, label %here12, label %shared13
+here12:
+  call void @weft_task0(ptr %ctx, ptr %s3, i64 0, i64 %v6)
+  br label %done14
+shared13:
+  %v15 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v16 = load ptr, ptr %v15, align 8, !invariant.load !{}
+  %v17 = getelementptr inbounds i8, ptr %v16, i64 16
+  %v18 = load i64, ptr %v17, align 8, !invariant.load !{}
+  %v19 = getelementptr inbounds i8, ptr %ctx, i64 0
+  %v20 = load ptr, ptr %v19, align 8, !invariant.load !{}
+  %v21 = getelementptr inbounds i8, ptr %v20, i64 0
+  %v22 = load ptr, ptr %v21, align 8, !invariant.load !{}
+  call void %v22(i64 %v18, ptr @weft_task0, ptr %ctx, ptr %s3, i64 %v6, i64 %v10)
+  br label %done14
+done14:
   br label %exit
 exit:
   ret void
