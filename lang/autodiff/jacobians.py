@@ -20,6 +20,7 @@ from weft.lang.autodiff.selection import Call, Number, Selection, is_memory, sha
 from weft.lang.autodiff.sparsity import Tracing
 from weft.lang.autodiff.transforms import Outputs, alone, named
 from weft.lang.autodiff.variables import numbers_in, places_of
+from weft.lang.autodiff.versions import Overwritten
 from weft.lang.kernels.draws import next_key, numbers_from
 from weft.lang.program.init import program
 
@@ -121,7 +122,11 @@ class _Jacobian:
         colours = [self._colours(k) for k in range(len(self.variables))]
         forward, reverse = sum(one.count for one in colours), sum(map(math.prod, self.shapes))
         if forward > reverse or self.tracing.operated:
-            return self._reverse()
+            try:
+                return self._reverse()
+            except Overwritten:  # a gradient in the function, which keeps old values in forward mode only
+                if self.tracing.operated:
+                    raise
         columns = [self._columns(k, colours[k]) for k in range(len(self.variables))]
         if any(one.merged for one in colours) and not self._agrees(colours, columns):
             colours = [Colours.each(size) for size in self.sizes]

@@ -9,8 +9,9 @@ one uses companions of its own ("grad2"), which it begins to use when the inner 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from weft.lang.values.makers import MAKERS
 
 __all__ = [
     "again",
+    "duals_of",
     "hand_out",
     "heard_by",
     "lost_in_python",
@@ -96,6 +98,12 @@ def rebound(launch: Launch, kernel: Any) -> Launch:
     made = Launch(kernel, program, instance, flat, None, launch.owner)
     made.key = launch.key
     return made
+
+
+def duals_of(touched: Sequence[Touch], kinds: Sequence[Callable[[Any], Any]]) -> list[Touch]:
+    """The touches of the duals of what is touched. `kinds`: each gives the dual of a field or array, or None."""
+    pairs = [(touch, dual_of(touch.memory.owner)) for dual_of in kinds for touch in touched]
+    return [replace(touch, memory=memory_of(dual)) for touch, dual in pairs if dual is not None]
 
 
 def memory_in(launch: Launch, uses: Uses) -> list[Any]:

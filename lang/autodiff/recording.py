@@ -10,7 +10,7 @@ import functools
 import operator
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from weft.lang.autodiff.memory import Copy, Memory, memory_of
 from weft.lang.autodiff.memory_use import Touch, uses_of, written_by_python
 from weft.lang.autodiff.nesting import (
     again,
+    duals_of,
     hand_out,
     heard_by,
     lost_in_python,
@@ -81,8 +82,9 @@ class Recording(Recorder):
     def __init__(self, kernel: Any = None, numbers: Sequence[str] = (), duals: Propagation | None = None) -> None:
         self.kernel, self._numbers, self._duals = kernel, tuple(numbers), duals
         self.has_duals, self.nests, self._outer = duals is not None, duals is None, active()
-        advice = "write to other elements, as a gradient in a function that is differentiated keeps no values"
-        versions = Versions(save=False, advice=advice) if self._outer else Versions(save=True)
+        advice = "write to other elements, as a gradient in a function that reverse mode differentiates keeps no values"
+        self._forward = [one for one in self._outer if isinstance(one, Propagation)]  # around this block
+        versions = Versions(save=not any(one.records for one in self._outer), advice=advice)
         super().__init__(versions, Losses(strict=True, results=True), bounds=not self._outer)
         self._gradients = list[_Gradient]()
         self._results = list[_Result]()
@@ -141,7 +143,8 @@ class Recording(Recorder):
         gradient = plan.gradient
         uses, name = uses_of(gradient.instance), f"kernel '{kernel.__name__}'"
         self._meet_all(gradient)
-        needed = uses.reads if self._duals is None else uses.every_read  # duals of all may matter to those of gradients
+        paired = self._duals is not None or self._forward  # duals of all may matter to those of gradients
+        needed = uses.every_read if paired else uses.reads
         own = uses.touched(uses.writes, gradient.flat)
         writes, reads = self._touched(own), self._touched(uses.touched(needed, gradient.flat))
         again = plan.again if self._repeats and plan.again else self._repeated(self._bind(kernel), args, keywords)
@@ -246,14 +249,9 @@ class Recording(Recorder):
         return result
 
     def _touched(self, touched: Sequence[Touch]) -> list[Touch]:
-        """These touches, and those of the duals."""
-        found = list(touched)
-        if self._duals is not None:
-            for touch in touched:
-                dual = derived(touch.memory.owner, "dual")
-                if dual is not None:
-                    found.append(replace(touch, memory=memory_of(dual)))
-        return found
+        """These touches, and those of the duals: what is put back gets its dual back, also that of blocks around."""
+        own = [] if self._duals is None else [partial(derived, kind="dual")]
+        return [*touched, *duals_of(touched, [*own, *(outer.dual for outer in self._forward)])]
 
     def _note(self, kernel: Any, gradient: Any, result: Any) -> None:
         """Note the results and the boxes of a launch."""

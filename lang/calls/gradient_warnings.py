@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from weft.ir.autodiff.torn import Torn
 from weft.ir.errors import Span
 from weft.lang.errors import GradientWarning
 
-__all__ = ["warn_at", "warn_of_old_values"]
+__all__ = ["warn_at", "warn_of_old_values", "with_advice"]
 
 _given = dict[Any, Any]()  # as Python keeps what it has warned of
 
@@ -33,4 +34,13 @@ def warn_of_old_values(kernel: Any, instance: Any) -> None:
         f"{name}() needs the values of {told} from before kernel '{name.removesuffix('.grad')}' overwrote "
         "them, but uses the values that are there when it runs: restore the old values first, or record the "
         "call with ti.ad.Tape",
+    )
+
+
+def with_advice(torn: Torn, name: str) -> Torn:
+    """The error for a gradient of that name that a program launches itself, and that a tape could compute."""
+    return Torn(
+        f"{torn.message} Instead of {name}(...), call {name.removesuffix('.grad')}(...) in the block of `tape = ti.ad.Tape(None)`, set "
+        "the gradients of what it writes, and call tape.grad().",
+        torn.span,
     )

@@ -16,6 +16,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakMethod, ref
 
+from weft.ir.autodiff.torn import Torn
 from weft.ir.errors import CompilationError
 from weft.ir.types import Array
 from weft.ir.types import exposed as exposed_type
@@ -23,6 +24,7 @@ from weft.lang.calls.boxes import Boxes, name_of
 from weft.lang.calls.companions import companion_parameters, with_companions
 from weft.lang.calls.compile import FieldDropped, Instance, compile_instance, counts_on_nothing, rehearse
 from weft.lang.calls.direct import kinds_of, plan_for, write_records
+from weft.lang.calls.gradient_warnings import with_advice
 from weft.lang.calls.instances import Instances
 from weft.lang.calls.matching import check_signature, checked_results, is_method, matched, parameters_of
 from weft.lang.calls.parameters import Template
@@ -245,6 +247,8 @@ class Kernel(DirectCallable, Shown):
                     instance.warned = True
                     self._follow()
                 return self._launched(program, instance, owner, args, flat)
+        except Torn as torn:
+            raise with_advice(torn, self.__name__) from None
         except FieldDropped:  # another thread dropped the field: the name refers to another field now
             return self._call(self._program(), owner, args, flat)
 

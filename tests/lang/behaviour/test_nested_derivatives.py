@@ -231,6 +231,65 @@ def test_a_gradient_that_the_program_launches_is_differentiated(ti, outer):
     close(found, 2 * 6 * AT**3 * 18 * AT**2)
 
 
+def test_forward_mode_of_a_gradient_whose_kernels_overwrite(ti):
+    """The inner gradient keeps old values with their duals, and memory has the last ones afterwards."""
+    x, v = (ti.field(ti.f64, 3, needs_grad=True, name=name) for name in "xv")
+    total, out = ti.field(ti.f64, ()), ti.field(ti.f64, ())
+
+    @ti.kernel
+    def step(dt: ti.f64):
+        for i in x:
+            v[i] -= dt * ti.sin(x[i]) * x[(i + 1) % 3]
+        for i in x:
+            x[i] = x[i] * x[i] * 0.5 + v[i]
+
+    @ti.kernel
+    def add_up():
+        for i in x:
+            total[None] += x[i] ** 2 * (i + 1)
+
+    @ti.kernel
+    def measure():
+        for i in x:
+            out[None] += x[i] * v.grad[i] + x.grad[i] ** 2
+
+    def program():
+        for k in range(3):
+            step(0.25)
+            if k == 1:
+                v[0] = 0.5
+                x.fill(0.75)
+                step(0.125)
+        add_up()
+
+    def start(numbers):
+        x.from_numpy(numbers[:3])
+        v.from_numpy(numbers[3:])
+        total.fill(0)
+        out.fill(0)
+
+    def measured():
+        ti.ad.grad(program, [x, v], total)()
+        measure()
+
+    at = np.array([0.3, 0.8, 1.1, 0.1, -0.2, 0.3])
+
+    def values(numbers):
+        start(numbers)
+        gradients = np.concatenate(ti.ad.grad(program, [x, v], total)())
+        measure()
+        return np.append(gradients, out[None])
+
+    wanted = np.array([(values(at + 1e-5 * d) - values(at - 1e-5 * d)) / 2e-5 for d in np.eye(6)]).T
+    start(at)
+    (by_x, by_v) = ti.ad.jacobian(ti.ad.grad(program, x, total), [x, v])()
+    np.testing.assert_allclose(np.hstack([by_x, by_v]), wanted[:3], rtol=1e-7, atol=1e-8)
+    start(at)
+    value, along = ti.ad.jvp(measured, [x, v], out)([[1.0, 2.0, -1.0], [0.5, 0.0, 1.0]])
+    np.testing.assert_allclose(value, values(at)[6])
+    np.testing.assert_allclose(along, wanted[6] @ [1, 2, -1, 0.5, 0, 1], rtol=1e-7)
+
+
 def test_what_nested_derivatives_refuse(ti):
     x, total = ti.field(ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
 
