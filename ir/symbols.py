@@ -54,8 +54,9 @@ Block = tuple[tuple[int, int], ...]
 COMPANIONS = {"jvp": "dual", "vjp": "grad", "jvp2": "dual2", "vjp2": "grad2"}
 
 # What a kernel shall become: itself; forward mode, which computes the duals of its outputs of those of its inputs;
-# reverse mode, which computes the gradients of its inputs of those of its outputs; or a mode of one of these.
-MODES = ("", *COMPANIONS, "vjp.jvp", "vjp.vjp2", "jvp.vjp", "jvp.jvp2")
+# reverse mode, which computes the gradients of its inputs of those of its outputs; or a mode of one of these. Forward
+# mode of products with Hessians gives third derivatives.
+MODES = ("", *COMPANIONS, "vjp.jvp", "vjp.vjp2", "jvp.vjp", "jvp.jvp2", "vjp.jvp.jvp2")
 
 # What a function becomes that a gradient calls again for its value: it writes no memory then (`autodiff/rerun.py`).
 RERUN = "rerun"

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import WeftError
-from weft.ir.symbols import COMPANIONS
+from weft.ir.symbols import COMPANIONS, MODES
 from weft.lang.autodiff.contexts import Context, active
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import Touch, Uses
@@ -65,12 +65,13 @@ def run_derivative(launch: Launch, contexts: Sequence[Context]) -> Any:
 
 
 def refuse_third(outer: Sequence[Any]) -> None:
-    """Raise the error for a derivative in a block that is in another one already. Each needs companions of its own, and
-    there are those of two."""
+    """Raise the error for a derivative in a block that is in another one already, if these are some. Each needs
+    companions of its own, and there are those of two."""
     if outer:
         raise WeftError(
             "a function of ti.ad is called in a function that another one differentiates, and that one in a third one: "
-            "derivatives of programs nest two deep. ti.ad.derivative in a kernel nests without end"
+            "derivatives of programs nest two deep, and three only as ti.ad.jvp of ti.ad.hvp, or of ti.ad.jvp of "
+            "ti.ad.grad. ti.ad.derivative in a kernel nests without end"
         )
 
 
@@ -78,9 +79,10 @@ def again(launch: Launch, outer: str, boxed: Sequence[str] = ()) -> Launch:
     """The launch of the derivative in the mode `outer` of a derivative, with the same arguments. `boxed`: numbers that
     have derivatives, besides those that have one in the launch."""
     kernel = launch.kernel
-    refuse_third([launch] if "." in ir_mode(kernel.mode) else [])
+    mode = nested_mode(kernel.mode, outer)
+    refuse_third([] if ir_mode(mode) in MODES else [launch])
     names = tuple(dict.fromkeys((*kernel._boxed, *boxed)))
-    return rebound(launch, kernel.primal.related(nested_mode(kernel.mode, outer), names, kernel.piece))
+    return rebound(launch, kernel.primal.related(mode, names, kernel.piece))
 
 
 def rebound(launch: Launch, kernel: Any) -> Launch:
@@ -102,8 +104,11 @@ def rebound(launch: Launch, kernel: Any) -> Launch:
 
 def duals_of(touched: Sequence[Touch], kinds: Sequence[Callable[[Any], Any]]) -> list[Touch]:
     """The touches of the duals of what is touched. `kinds`: each gives the dual of a field or array, or None."""
-    pairs = [(touch, dual_of(touch.memory.owner)) for dual_of in kinds for touch in touched]
-    return [replace(touch, memory=memory_of(dual)) for touch, dual in pairs if dual is not None]
+    found = list(touched)
+    for dual_of in kinds:  # a dual has a dual itself
+        pairs = [(touch, dual_of(touch.memory.owner)) for touch in found]
+        found += [replace(touch, memory=memory_of(dual)) for touch, dual in pairs if dual is not None]
+    return found[len(touched) :]
 
 
 def memory_in(launch: Launch, uses: Uses) -> list[Any]:

@@ -20,7 +20,7 @@ from weft.lang.autodiff.contexts import Block, active, suspended
 from weft.lang.autodiff.lost import Losses, flow_of
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import uses_of
-from weft.lang.autodiff.nesting import again, heard_by, memory_in, refuse_third, run_derivative
+from weft.lang.autodiff.nesting import again, hand_out, heard_by, memory_in, refuse_third, run_derivative
 from weft.lang.autodiff.selection import Number
 from weft.lang.autodiff.variables import clear_element, numbers_in, put_numbers
 from weft.lang.calls.boxes import can_box
@@ -59,8 +59,8 @@ class Propagation(Block):
 
     def enclose(self, kind: str) -> None:
         """A function in the block begins to compute derivatives: leave it the memory of duals. (A `Context`.)"""
-        refuse_third(self._outer)
         if kind == self._kind:
+            refuse_third(self._outer)
             self._own = "jvp2"
             with suspended():
                 for memory in self._known.values():
@@ -165,8 +165,10 @@ class Propagation(Block):
 
     def note(self, value: Any, box: Any, memory: Any, told: str, places: Any) -> None:
         """A function in the block has given Python a value from memory. (A `Context`.)"""
-        dual = numbers_in(self.dual(memory), places)
-        self.results.append((value, dual.item() if dual.ndim == 0 else dual))
+        of = self.dual(memory)
+        dual = numbers_in(of, places)
+        with heard_by(self._outer):
+            self.results.append((value, hand_out(dual.item() if dual.ndim == 0 else dual, of, places=places)))
 
     def _split(self, results: Sequence[Any], given: Any) -> Any:
         """The results of a kernel. Notes their duals."""

@@ -81,7 +81,8 @@ class Recording(Recorder):
 
     def __init__(self, kernel: Any = None, numbers: Sequence[str] = (), duals: Propagation | None = None) -> None:
         self.kernel, self._numbers, self._duals = kernel, tuple(numbers), duals
-        self.has_duals, self.nests, self._outer = duals is not None, duals is None, active()
+        self._outer, self.has_duals = active(), duals is not None
+        self.nests = duals is None or bool(self._outer)  # (forward mode takes second derivatives)
         advice = "write to other elements, as a gradient in a function that reverse mode differentiates keeps no values"
         self._forward = [one for one in self._outer if isinstance(one, Propagation)]  # around this block
         versions = Versions(save=not any(one.records for one in self._outer), advice=advice)
@@ -251,7 +252,7 @@ class Recording(Recorder):
     def _touched(self, touched: Sequence[Touch]) -> list[Touch]:
         """These touches, and those of the duals: what is put back gets its dual back, also that of blocks around."""
         own = [] if self._duals is None else [partial(derived, kind="dual")]
-        return [*touched, *duals_of(touched, [*own, *(outer.dual for outer in self._forward)])]
+        return [*touched, *duals_of(touched, [*own, *(outer.dual for outer in reversed(self._forward))])]
 
     def _note(self, kernel: Any, gradient: Any, result: Any) -> None:
         """Note the results and the boxes of a launch."""

@@ -222,7 +222,7 @@ def hvp(function: Callable[..., Any], wrt: Any, loss: Any = None) -> Callable[..
         _check_loss(loss)
 
     def hessian_vector_product(direction: Any, *args: Any, **keywords: Any) -> Any:
-        with alone("hvp"):
+        with alone("hvp", nests=not any(one.records for one in active())):
             duals = _forward(Call(function, args, keywords), chosen, direction)
             call, variables, recording = _prepared(function, chosen, loss, args, keywords, duals)
             with recording:

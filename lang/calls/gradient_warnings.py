@@ -40,7 +40,7 @@ def warn_of_old_values(kernel: Any, instance: Any) -> None:
 def with_advice(torn: Torn, name: str) -> Torn:
     """The error for a gradient of that name that a program launches itself, and that a tape could compute."""
     return Torn(
-        f"{torn.message} Instead of {name}(...), call {name.removesuffix('.grad')}(...) in the block of `tape = ti.ad.Tape(None)`, set "
-        "the gradients of what it writes, and call tape.grad().",
+        f"{torn.message} Instead of {name}(...), call {name.removesuffix('.grad')}(...) in the block of "
+        "`tape = ti.ad.Tape(None)`, set the gradients of what it writes, and call tape.grad().",
         torn.span,
     )
