@@ -249,6 +249,7 @@ SLOW = {
     "lang/behaviour/test_tape_launches.py": 6,
     "lang/behaviour/test_tape_python.py": 2,
     "lang/behaviour/test_tape_saves.py": 10,
+    "lang/behaviour/test_third_derivatives.py": 6,
     "lang/behaviour/test_torn_kernels.py": 5,
     "lang/behaviour/test_uninitialised.py": 5,
     "lang/behaviour/test_uninitialised.py::test_against_a_reference": 16,
