@@ -185,6 +185,7 @@ SLOW = {
     "lang/behaviour/test_overlaps.py::test_one_array_passed_twice[emulated]": 0,
     "lang/behaviour/test_overlaps.py::test_random_views": 0,
     "lang/behaviour/test_random_expressions.py::test_random_expressions[emulated]": 0,
+    "lang/behaviour/test_random_nested_derivatives.py": 6,
     "lang/behaviour/test_random_ranges.py::test_random_ranges[emulated]": 0,
     "lang/behaviour/test_random_ranges.py::test_random_ranges_in_debug": 0,
     "lang/behaviour/test_random_recursive_functions.py": 3,

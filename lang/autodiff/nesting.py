@@ -10,7 +10,7 @@ one uses companions of its own ("grad2"), which it begins to use when the inner 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -18,12 +18,12 @@ import numpy as np
 
 from weft.ir.errors import WeftError
 from weft.ir.symbols import COMPANIONS, MODES
-from weft.lang.autodiff.contexts import Context, active
+from weft.lang.autodiff.contexts import Context, active, suspended
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import Touch, Uses
-from weft.lang.autodiff.variables import called, places_of
+from weft.lang.autodiff.variables import called, hand_on, places_of
 from weft.lang.calls.companions import with_companions
-from weft.lang.data.derived import ir_mode, nested_mode
+from weft.lang.data.derived import at_path, ir_mode, nested_mode
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.operations import unheard
 from weft.lang.data.writes import LISTENERS
@@ -33,12 +33,14 @@ from weft.lang.values.makers import MAKERS
 __all__ = [
     "again",
     "duals_of",
+    "hand_on_all",
     "hand_out",
     "heard_by",
     "lost_in_python",
     "memory_in",
     "needs_of",
     "rebound",
+    "refuse_copy",
     "refuse_third",
     "run_derivative",
     "writes_of",
@@ -109,6 +111,35 @@ def duals_of(touched: Sequence[Touch], kinds: Sequence[Callable[[Any], Any]]) ->
         pairs = [(touch, dual_of(touch.memory.owner)) for touch in found]
         found += [replace(touch, memory=memory_of(dual)) for touch, dual in pairs if dual is not None]
     return found[len(touched) :]
+
+
+def hand_on_all(target: Any, source: Any, paths: Sequence[str], forward: Sequence[Any], places: Any) -> None:
+    """The gradients, at these paths, of setting all elements of memory to those of a source (see `hand_on`), and their
+    duals in blocks of forward mode."""
+    given, taking = (_with_duals(one, paths, forward) for one in (target, source))
+    with suspended() if forward else nullcontext():  # the duals move with the gradients
+        for grad, into in zip(given, taking, strict=True):
+            if grad is not None:
+                hand_on(grad, into, places)
+
+
+def _with_duals(memory: Any, paths: Sequence[str], forward: Sequence[Any]) -> list[Any]:
+    """The companions of memory at these paths, and their duals in blocks of forward mode. None for each that does not
+    exist, and for all if the memory is None."""
+    found = [None if memory is None else at_path(memory, path) for path in paths]
+    for block in reversed(forward):
+        found += [None if one is None else block.dual(one) for one in found]
+    return found
+
+
+def refuse_copy(target: Any, source: Any, contexts: Sequence[Context]) -> None:
+    """Raise the error for copying memory by Python in a function whose gradient one of these blocks differentiates in
+    reverse mode: it does not know what becomes of the gradients."""
+    if source is not None and source.dtype.is_float and any(one.records for one in contexts):
+        raise WeftError(
+            f"{called(target)}.copy_from({called(source)}) in a function whose gradient reverse mode differentiates: "
+            "let a kernel copy the elements, or use forward mode, as ti.ad.jvp"
+        )
 
 
 def memory_in(launch: Launch, uses: Uses) -> list[Any]:

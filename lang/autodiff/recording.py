@@ -27,12 +27,14 @@ from weft.lang.autodiff.memory_use import Touch, uses_of, written_by_python
 from weft.lang.autodiff.nesting import (
     again,
     duals_of,
+    hand_on_all,
     hand_out,
     heard_by,
     lost_in_python,
     memory_in,
     needs_of,
     rebound,
+    refuse_copy,
     refuse_third,
     run_derivative,
     writes_of,
@@ -40,7 +42,7 @@ from weft.lang.autodiff.nesting import (
 from weft.lang.autodiff.propagation import Again, Propagation, carries_floats, float_results, owners_of
 from weft.lang.autodiff.recorder import Recorder
 from weft.lang.autodiff.selection import Number, reversible
-from weft.lang.autodiff.variables import clear_element, hand_on, numbers_in, places_of, put_numbers
+from weft.lang.autodiff.variables import clear_element, numbers_in, places_of, put_numbers
 from weft.lang.autodiff.versions import Record, Versions, run_back
 from weft.lang.calls.gradient_warnings import warn_at
 from weft.lang.data.derived import at_path, derived, kinds_of, with_siblings
@@ -391,6 +393,7 @@ class Recording(Recorder):
         for one in (target, source):
             if derived(one, self._kind) is not None:
                 self.meet(one)
+        refuse_copy(target, source, self._outer)
         self._overwrite(Record(partial(self._hand_on, target, source), again), target, source, again)
 
     def overwrite(self, target: Any, source: Any, again: Callable[[], None]) -> None:
@@ -435,10 +438,7 @@ class Recording(Recorder):
 
     def _hand_on(self, target: Any, source: Any, places: Any = None) -> None:
         """The gradient of writing `source` to all elements of `target`. `places`: see `numbers_in`."""
-        for path in self._paths:
-            grad, into = at_path(target, path), None if source is None else at_path(source, path)
-            if grad is not None:
-                hand_on(grad, into, places)
+        hand_on_all(target, source, self._paths, self._forward, places)
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 

@@ -45,12 +45,13 @@ LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("weft.writes", default=
 
 
 def tell(target: Any, source: Any, again: Callable[[], None]) -> None:
-    """Tell the open blocks of this thread that Python writes all elements of a field or ndarray."""
-    for one in LISTENERS.get():
+    """Tell the open blocks of this thread that Python writes all elements of a field or ndarray. The innermost one is
+    told first: it may keep what is there, also duals that those around it set then."""
+    for one in reversed(LISTENERS.get()):
         one.write(target, source, again)
 
 
 def tell_element(target: Any, index: tuple[int, ...], part: Any, again: Callable[[], None]) -> None:
-    """Tell the open blocks of this thread that Python writes an element of a field or ndarray."""
-    for one in LISTENERS.get():
+    """Tell the open blocks of this thread that Python writes an element of a field or ndarray, the innermost first."""
+    for one in reversed(LISTENERS.get()):
         one.write_element(target, index, part, again)

@@ -315,12 +315,19 @@ def test_what_nested_derivatives_refuse(ti):
     hidden = ti.field(ti.f64, 3)
     with pytest.warns(ti.GradientWarning, match="the gradient by a field is lost in Python"):
         ti.ad.grad(lambda: by_python(ti, x, hidden, add_up, total), x, total)()
+    with pytest.raises(WeftError, match="in a function whose gradient reverse mode differentiates: let a kernel copy"):
+        ti.ad.vjp(ti.ad.grad(lambda: copied(x, hidden, add_up), x, total), x)()
     with pytest.raises(WeftError, match=r"is called in a block of ti\.ad: call it outside"), ti.ad.Tape(total):
         ti.ad.grad(add_up, x, total)()
     with pytest.raises(WeftError, match="a Tape cannot be used in a function"):
         ti.ad.grad(lambda: taped(ti, add_up, total), x, total)()
     with pytest.raises(WeftError, match=r"ti\.ad\.hvp is called in a block"):
         ti.ad.grad(lambda: ti.ad.hvp(add_up, x, total)(AT), x, total)()
+
+
+def copied(x, hidden, kernel):
+    hidden.copy_from(x)
+    kernel()
 
 
 def taped(ti, kernel, loss):
