@@ -66,7 +66,7 @@ def joint_of(demand: Demand, block: Block) -> Joint | None:
 
 def is_called_for(demand: Demand, op: Op) -> bool:
     """Whether an op is a call whose value and adjoint are needed."""
-    return isinstance(op, ops.Invoke) and not op.written and op in demand.acts and op in demand.needed
+    return isinstance(op, ops.Invoke) and op in demand.acts and op in demand.needed
 
 
 def _plan(demand: Demand, block: Block, calls: Set[Op]) -> Joint | None:

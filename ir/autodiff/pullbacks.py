@@ -15,7 +15,7 @@ from weft.ir.addresses import root_of
 from weft.ir.autodiff.adjoints import Frame, accumulate, clear, filled, part_of
 from weft.ir.autodiff.companions import carries, partials_of
 from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand, values_in
-from weft.ir.autodiff.functions import arrays_in, name_in, parts_of, together, writes_companions
+from weft.ir.autodiff.functions import arrays_in, called_again, name_in, parts_of, together, writes_companions
 from weft.ir.autodiff.powers import power_of
 from weft.ir.autodiff.products import pull_factor
 from weft.ir.autodiff.rules import apply_partial
@@ -190,7 +190,7 @@ def call_jointly(demand: Demand, frame: Frame, op: ops.Invoke) -> None:
     """The pullback of a call whose value is needed, and not computed yet."""
     adjoint, add = _adjoint(frame, op), frame.build.add
     if adjoint is None:
-        frame.values[op] = add(op.clone({value: frame.value(value) for value in op.operands}))
+        frame.values[op] = add(called_again(op, [frame.value(value) for value in op.values]))
         return
     results, made = parts_of(op.type), _pull_call(demand, frame, op, adjoint, joint=True)
     parts: list[Value] = [add(ops.Member(made, k)) for k in range(len(results))]

@@ -248,3 +248,74 @@ def test_a_derivative_that_is_lost_in_a_function(ti):
 
     with pytest.warns(ti.GradientWarning, match="'add' reads 'plain', which has no gradient"):
         taped()
+
+
+def test_values_that_wait_for_calls(ti):
+    """What needs the value of a call is not reversed behind one that takes the gradients of what it has written."""
+    x, y, loss = fields(ti, 3, 3, ())
+
+    @ti.real_func
+    def put(i: ti.i32, n: ti.i32, v: ti.f64) -> ti.f64:
+        result = ti.f64(v)
+        if n > 0:
+            y[i] = v * v
+            result = ti.sin(v) * put(i, n - 1, v * 0.5)
+        return result
+
+    @ti.real_func
+    def power(n: ti.i32, v: ti.f64) -> ti.f64:
+        result = ti.f64(1)
+        if n > 0:
+            result = v * power(n - 1, v)
+        return result
+
+    @ti.kernel
+    def one():
+        for i in x:
+            p = put(i, 2, x[i])
+            loss[None] += y[i] * p
+
+    @ti.kernel
+    def two():
+        for i in x:
+            p = power(3, x[i])
+            put(i, 2, x[i])
+            loss[None] += y[i] * p
+
+    @ti.kernel
+    def loop():
+        for i in x:
+            s = ti.f64(0)
+            for k in range(3):
+                put(i, 1, x[i] * (k + 1))
+                s += power(3, x[i] + k) * x[0]
+            loss[None] += s
+
+    @ti.kernel
+    def add():
+        for i in y:
+            loss[None] += y[i] * (i + 2)
+
+    n = np.arange(3) + 2
+
+    def put_of(x):
+        return np.sin(x) * np.sin(x * 0.5) * x * 0.25, (0.5 * x) ** 2
+
+    def python(number, x):
+        p, y = put_of(x)
+        if number == 0:
+            return (y * p + y * n).sum()
+        if number == 1:
+            return (y * x**3 + y * n).sum()
+        s = sum((x + k) ** 3 * x[0] for k in range(3))
+        return (s + (3 * x) ** 2 * n).sum()
+
+    at = np.array([0.7, -0.4, 1.1])
+    for number, kernel in enumerate((one, two, loop)):
+        x.from_numpy(at)
+        with ti.ad.Tape(loss):
+            kernel()
+            add()
+        close(loss[None], python(number, at))
+        wanted = [(python(number, at + 1e-6 * d) - python(number, at - 1e-6 * d)) / 2e-6 for d in np.eye(3)]
+        np.testing.assert_allclose(x.grad.to_numpy(), wanted, rtol=1e-7, err_msg=str(number))
