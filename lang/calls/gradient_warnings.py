@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from weft.ir.autodiff.torn import Torn
-from weft.ir.errors import Span
+from weft.ir.errors import CompilationError, Span
 from weft.lang.errors import GradientWarning
 
 __all__ = ["warn_at", "warn_of_old_values", "with_advice"]
@@ -37,10 +37,13 @@ def warn_of_old_values(kernel: Any, instance: Any) -> None:
     )
 
 
-def with_advice(torn: Torn, name: str) -> Torn:
-    """The error for a gradient of that name that a program launches itself, and that a tape could compute."""
+def with_advice(error: CompilationError, name: str) -> CompilationError:
+    """The error of a call of a kernel. If it is a gradient that the program launches itself, and that a tape could
+    compute, the message says how."""
+    if not isinstance(error, Torn) or not name.endswith(".grad"):
+        return error
     return Torn(
-        f"{torn.message} Instead of {name}(...), call {name.removesuffix('.grad')}(...) in the block of "
+        f"{error.message} Instead of {name}(...), call {name.removesuffix('.grad')}(...) in the block of "
         "`tape = ti.ad.Tape(None)`, set the gradients of what it writes, and call tape.grad().",
-        torn.span,
+        error.span,
     )

@@ -16,7 +16,6 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakMethod, ref
 
-from weft.ir.autodiff.torn import Torn
 from weft.ir.errors import CompilationError
 from weft.ir.types import Array
 from weft.ir.types import exposed as exposed_type
@@ -183,7 +182,7 @@ class Kernel(DirectCallable, Shown):
             watch = watches[0] if len(watches) == 1 else watching.all_watch
             return watch(self, self.run if self._arrays else through, args, keywords)
         except CompilationError as error:
-            raise without_compiler(error)  # noqa: B904 - it is the same exception
+            raise without_compiler(with_advice(error, self.__name__))  # noqa: B904 - it is the same exception
 
     def _through(self) -> Callable[..., Any]:
         """What launches natively where it can, although launches are watched, and takes hidden arguments."""
@@ -247,8 +246,6 @@ class Kernel(DirectCallable, Shown):
                     instance.warned = True
                     self._follow()
                 return self._launched(program, instance, owner, args, flat)
-        except Torn as torn:
-            raise with_advice(torn, self.__name__) from None
         except FieldDropped:  # another thread dropped the field: the name refers to another field now
             return self._call(self._program(), owner, args, flat)
 

@@ -250,6 +250,16 @@ def test_a_derivative_that_is_lost_in_a_function(ti):
         taped()
 
 
+def waiting(number, x):
+    """The loss of a kernel of the next test."""
+    n, y = np.arange(3) + 2, (0.5 * x) ** 2
+    if number == 0:
+        return (y * np.sin(x) * np.sin(x * 0.5) * x * 0.25 + y * n).sum()
+    if number == 1:
+        return (y * x**3 + y * n).sum()
+    return (sum((x + k) ** 3 * x[0] for k in range(3)) + (3 * x) ** 2 * n).sum()
+
+
 def test_values_that_wait_for_calls(ti):
     """What needs the value of a call is not reversed behind one that takes the gradients of what it has written."""
     x, y, loss = fields(ti, 3, 3, ())
@@ -296,26 +306,12 @@ def test_values_that_wait_for_calls(ti):
         for i in y:
             loss[None] += y[i] * (i + 2)
 
-    n = np.arange(3) + 2
-
-    def put_of(x):
-        return np.sin(x) * np.sin(x * 0.5) * x * 0.25, (0.5 * x) ** 2
-
-    def python(number, x):
-        p, y = put_of(x)
-        if number == 0:
-            return (y * p + y * n).sum()
-        if number == 1:
-            return (y * x**3 + y * n).sum()
-        s = sum((x + k) ** 3 * x[0] for k in range(3))
-        return (s + (3 * x) ** 2 * n).sum()
-
     at = np.array([0.7, -0.4, 1.1])
     for number, kernel in enumerate((one, two, loop)):
         x.from_numpy(at)
         with ti.ad.Tape(loss):
             kernel()
             add()
-        close(loss[None], python(number, at))
-        wanted = [(python(number, at + 1e-6 * d) - python(number, at - 1e-6 * d)) / 2e-6 for d in np.eye(3)]
+        close(loss[None], waiting(number, at))
+        wanted = [(waiting(number, at + 1e-6 * d) - waiting(number, at - 1e-6 * d)) / 2e-6 for d in np.eye(3)]
         np.testing.assert_allclose(x.grad.to_numpy(), wanted, rtol=1e-7, err_msg=str(number))
