@@ -60,8 +60,24 @@ def _elementwise(f: VectorWriter, op: Op) -> str | None:
 @on_vectors(Unary, Binary)
 def _arithmetic(f: VectorWriter, op: Unary | Binary) -> str | None:
     with in_width(f, lane_count(op.type)):
-        root = over_estimated_root(f, op)
-    return root or _elementwise(f, op)
+        made = over_estimated_root(f, op) or _fused(f, op)
+    return made or _elementwise(f, op)
+
+
+def _fused(f: VectorWriter, op: Unary | Binary) -> str:
+    """A sum of a vector and a product of parts of vectors, by one instruction. Empty: the op is no such sum. (LLVM
+    would take the parts of the product of the whole vectors instead.)"""
+    product = op.operands[0]
+    if op.kind != "add" or not f.module.fast or not isinstance(product, Binary) or product.kind != "mul":
+        return ""
+    if len(product.users) > 1 or not all(isinstance(one, Shuffle) for one in product.operands):
+        return ""
+    prim, vector = element(op.type), f.spell(element(op.type))
+    if not isinstance(prim, Prim) or not prim.is_float:
+        return ""
+    name = f.module.declare(f"{vector} @llvm.fmuladd.{f.suffix(prim)}({vector}, {vector}, {vector})")
+    parts = ", ".join(f"{vector} {f.use(one)}" for one in (*product.operands, op.operands[1]))
+    return f.set(f"call {f.module.fast}{vector} @{name}({parts})")
 
 
 @on_vectors(Splat)

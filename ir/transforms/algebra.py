@@ -6,6 +6,7 @@ from functools import cache
 
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
+from weft.ir.float_bounds import positive
 from weft.ir.ops import Binary, Cast, If, Kernel, Select, Unary
 from weft.ir.passes import pass_
 from weft.ir.rewrite import NUMBERS, Rewrite, Rewriter, Table, compile_rules, literal, rewrite
@@ -23,6 +24,7 @@ def algebra(root: Kernel, config: CompileConfig) -> bool:
         %b = binary mul %x, %one               %x
         %c = binary sub %y, %y         ->      const 0
         %d = binary floordiv %i, 8             binary shr %i, 3
+        %q = binary eq %square_plus_1, 0.0     const false
         if (unary not %p) {A} else {B}         if %p {B} else {A}
 
     The pass does not apply a rule that would change NaN or an infinity, or that would change rounding or the sign of a
@@ -76,9 +78,20 @@ def _binary(rules: dict[str, Rewrite]) -> Rewrite:
             if op.kind in _SWAPPED:
                 return build.add(Binary(_SWAPPED[op.kind], b, a))
         rule = rules.get(op.kind)
-        return rule(op, build) if rule is not None else None
+        return (rule(op, build) if rule is not None else None) or _with_zero(op, build)
 
     return run
+
+
+_OF_POSITIVE = {"eq": False, "le": False, "lt": False, "ne": True}  # compared with 0, also of NaN
+
+
+def _with_zero(op: Binary, build: Rewriter) -> Value | None:
+    """A comparison of a positive float with 0."""
+    known = _OF_POSITIVE.get(op.kind)
+    if known is None or literal(op.rhs) != 0 or not positive(op.lhs):
+        return None
+    return build.constant(known, op.type)
 
 
 def _turn_if(op: If, build: Rewriter) -> None:

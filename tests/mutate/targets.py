@@ -333,7 +333,11 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.codegen.llvm.late_loads": ("tests/lang/behaviour/test_branch_swaps.py", *_LANES),
     "weft.codegen.llvm.cold_versions": ("tests/codegen/test_apart.py", "tests/codegen/test_outline.py", *_RUN),
     "weft.ir.mapping.joint_reductions": ("tests/ir/test_join_reductions.py",),
-    "weft.ir.transforms.mapping.join_reductions": ("tests/ir/test_join_reductions.py",),
+    "weft.ir.float_bounds": ("tests/ir/test_float_bounds.py",),
+    "weft.ir.transforms.mapping.join_reductions": (
+        "tests/ir/test_join_reductions.py",
+        "tests/codegen/test_fused_sums.py",
+    ),
     "weft.ir.mapping.joined_trees": ("tests/codegen/test_joined_trees.py", *_RUN),
     "weft.ir.transforms.mapping.join_scopes": ("tests/codegen/test_joined_trees.py", *_RUN),
     "weft.ir.mapping.stretches": (

@@ -12,18 +12,26 @@ for each half of its lanes; several of them share most of these steps (`mapping/
 The elements of a vector are combined in any order, so the results may differ by rounding, as those of one reduction do.
 Reductions are joined if they are in one block, have the same kind and type, and all their vectors can be computed
 before the first op that uses one of the results: what computes them there is pure.
+
+With fast_math, the sum of a vector of products that is wider than a register is computed register by register, so that
+each product and its sum are one instruction. A gradient uses the same products in another sum, too. So they would be
+computed for themselves otherwise, and then added twice.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 from weft.ir.config import CompileConfig
 from weft.ir.core import Builder, Op, Value
 from weft.ir.mapping.joint_reductions import Group, Plan, groups_of
 from weft.ir.mapping.lane_choice import vector_bits
-from weft.ir.ops import Binary, Const, Kernel, Lane, Shuffle
+from weft.ir.ops import Binary, Const, Kernel, Lane, Select, Shuffle, Splat
 from weft.ir.passes import pass_
+from weft.ir.rewrite import literal
 from weft.ir.tasks import parallel_tasks
 from weft.ir.types import Lanes, Prim, i64
+from weft.ir.types import lanes as lanes_of
 
 __all__ = ["join_reductions"]
 
@@ -37,7 +45,7 @@ def join_reductions(root: Kernel, config: CompileConfig) -> bool:
         while (
             group := next(groups_of(block, bits), None)
         ) is not None:  # what the last one moved may matter to the next one
-            _join(group, bits)
+            _join(group, bits, config.fast_math)
             changed = True
     return changed
 
@@ -45,7 +53,7 @@ def join_reductions(root: Kernel, config: CompileConfig) -> bool:
 _LEAST = 128  # the bits of a register of vectors that every CPU has
 
 
-def _join(group: Group, bits: int) -> None:
+def _join(group: Group, bits: int, fast_math: bool) -> None:
     type = group.reductions[0].x.type
     assert isinstance(type, Lanes)
     assert isinstance(type.elem, Prim)
@@ -53,7 +61,8 @@ def _join(group: Group, bits: int) -> None:
         _compute_before(one.x, group.at)
     build, kind = Builder.at(group.at), group.reductions[0].kind
     lanes = min(type.count, bits // type.elem.bits)
-    vectors = [_halved(build, kind, one.x, lanes) for one in group.reductions]
+    halve = _summed if fast_math and kind == "add" and type.elem.is_float else partial(_halved, kind=kind)
+    vectors = [halve(build, vector=one.x, lanes=lanes) for one in group.reductions]
     plan = Plan(len(vectors), lanes, type.elem.bits)
     for step in plan.steps:
         first, second = vectors[step.first], vectors[step.second]
@@ -76,6 +85,25 @@ def _compute_before(value: Value, at: Op) -> None:
         if op in needed:
             op.unlink()
             block.insert(op, at)
+
+
+def _summed(build: Builder, vector: Value, lanes: int) -> Value:
+    """The sum of the registers of a vector. A product is summed without being computed as a whole: a product and a sum
+    are one instruction."""
+    assert isinstance(vector.type, Lanes)
+    count, mask, product = vector.type.count, None, vector
+    if isinstance(vector, Select) and literal(vector.b) == 0:
+        mask, product = vector.condition, vector.a
+    if count == lanes or not isinstance(product, Binary) or product.kind != "mul":
+        return _halved(build, "add", vector, lanes)
+    zero = build.add(Const(0.0, type=vector.type.elem))
+    total: Value = build.add(Splat(zero, type=lanes_of(vector.type.elem, lanes)))
+    for at in range(0, count, lanes):
+        part = tuple(range(at, at + lanes))
+        made = build.add(Binary("mul", *(build.add(Shuffle(one, one, part)) for one in product.operands)))
+        added = build.add(Binary("add", made, total))
+        total = added if mask is None else build.add(Select(build.add(Shuffle(mask, mask, part)), added, total))
+    return total
 
 
 def _halved(build: Builder, kind: str, vector: Value, lanes: int) -> Value:
