@@ -189,15 +189,15 @@ class GradientFacts:
     after that launch in the rest. `lost`: the places where the original kernel stores a value that carries a derivative
     to memory without a gradient. Memory is written "field:2" or "param:0": the field or the parameter of the kernel
     with that number. `draws`: it computes random numbers of the original kernel again, and so needs the key of that
-    launch. `records`: what is in its records, which another launch stores (`Records.text`). `grad_writes`: the rows of
-    `autodiff/grad_writes.py`, which end with the memory."""
+    launch. `records`: what is in its records, which another launch stores (`Records.text`). `grad_accesses`: the rows
+    of `autodiff/grad_accesses.py`, which end with the memory."""
 
     reads: tuple[str, ...] = ()
     saved: tuple[str, ...] = ()
     lost: tuple[Site, ...] = ()
     draws: bool = False
     records: str = ""
-    grad_writes: tuple[str, ...] = ()
+    grad_accesses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -228,14 +228,14 @@ class Artifact:
     saved: tuple[str, ...] = ()  # gradients: as `reads`
     draws_again: bool = False  # gradients: `GradientFacts.draws`
     records: str = ""  # gradients: as `reads`
-    grad_writes: tuple[str, ...] = ()  # gradients: as `reads`
+    grad_accesses: tuple[str, ...] = ()  # gradients: as `reads`
     check: str = ""  # the function `i1 (ctx)` that tells whether arguments overlap; nothing if they may, or cannot
 
     @property
     def facts(self) -> GradientFacts:
         """What a tape has to know, if this is a gradient kernel."""
         lost = tuple(site for site in self.sites if site.kind == "lost")
-        return GradientFacts(self.reads, self.saved, lost, self.draws_again, self.records, self.grad_writes)
+        return GradientFacts(self.reads, self.saved, lost, self.draws_again, self.records, self.grad_accesses)
 
     @property
     def functions(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from weft.ir.core import Value
 from weft.ir.ops import Binary, Reduce, Select, Splat, Unary
 from weft.ir.rewrite import literal
 from weft.ir.scalar import cast_value
-from weft.ir.types import Prim, element
+from weft.ir.types import element
 
 __all__ = ["positive"]
 
@@ -29,13 +29,13 @@ _NONE = -math.inf
 def positive(value: Value) -> bool:
     """Whether a float, or each element of a tensor or vector of floats, is positive and normal, or NaN."""
     prim = element(value.type)
-    return isinstance(prim, Prim) and prim.is_float and _least(value, _NESTED) >= float(np.finfo(prim.np).tiny)
+    return prim.is_float and _least(value, _NESTED) >= float(np.finfo(prim.np).tiny)
 
 
 def _least(value: Value, depth: int) -> float:
     """A number that the float is not below, if it is no NaN."""
     number, prim = literal(value), element(value.type)
-    if not isinstance(prim, Prim) or not prim.is_float:
+    if not prim.is_float:
         return _NONE
     if number is not None:
         stored = float(cast_value(number, prim))

@@ -451,8 +451,8 @@ class Kernel(Op, name="kernel"):
     iterations may execute it at once; `whole`: neither an interrupt nor a failure elsewhere ends it. `mode`: a row of
     MODES, the derivative that the kernel shall become. `differentiate` replaces the kernel by it. Of a gradient:
     `saved`, the memory that must be as it was before the launch of the original kernel, by names in `places_of`;
-    `lost`, where that stores derivatives to memory without a gradient; `records`, see `records.py`; `grad_writes`, see
-    `grad_writes.py`. `nodes`: the sparse nodes of its trees, parents first."""
+    `lost`, where that stores derivatives to memory without a gradient; `records`, see `records.py`; `grad_accesses`,
+    see `grad_accesses.py`. `nodes`: the sparse nodes of its trees, parents first."""
 
     symbol: str = attr()
     params: tuple[Param, ...] = attr(default=())
@@ -466,7 +466,7 @@ class Kernel(Op, name="kernel"):
     lost: tuple[Lost, ...] = attr(default=())
     nodes: tuple[NodeSymbol, ...] = attr(default=())
     records: str = attr(default="")
-    grad_writes: tuple[str, ...] = attr(default=())
+    grad_accesses: tuple[str, ...] = attr(default=())
     body: Block = region(default=None)
 
 

@@ -215,7 +215,7 @@ class _Parser:
             self.field()
         body = self.block()
         fields = tuple(self.fields.values())
-        known = ("temp_bytes", "called", "whole", "mode", "saved", "records", "grad_writes")
+        known = ("temp_bytes", "called", "whole", "mode", "saved", "records", "grad_accesses")
         given: dict[str, Any] = {name: facts[name] for name in known if name in facts}
         given["lost"] = tuple(map(Lost, facts.get("lost", ())))
         return Kernel(symbol, params, results, fields, **given, nodes=tuple(self.nodes.values()), body=body)

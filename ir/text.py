@@ -150,7 +150,7 @@ class _Printer:
         temp += f" mode={op.mode}" if op.mode else ""
         temp += f" saved={attribute(op.saved)}" if op.saved else ""
         temp += f" records={attribute(op.records)}" if op.records else ""
-        temp += f" grad_writes={attribute(op.grad_writes)}" if op.grad_writes else ""
+        temp += f" grad_accesses={attribute(op.grad_accesses)}" if op.grad_accesses else ""
         temp += f" lost={attribute(tuple(place.name for place in op.lost))}" if op.lost else ""
         self.line(f"{indent}kernel {symbol(op.symbol)}({params}) -> ({results}){temp} {{", op.span)
         for node in op.nodes:

@@ -73,7 +73,7 @@ def _fused(f: VectorWriter, op: Unary | Binary) -> str:
     if len(product.users) > 1 or not all(isinstance(one, Shuffle) for one in product.operands):
         return ""
     prim, vector = element(op.type), f.spell(element(op.type))
-    if not isinstance(prim, Prim) or not prim.is_float:
+    if not prim.is_float:
         return ""
     name = f.module.declare(f"{vector} @llvm.fmuladd.{f.suffix(prim)}({vector}, {vector}, {vector})")
     parts = ", ".join(f"{vector} {f.use(one)}" for one in (*product.operands, op.operands[1]))

@@ -41,12 +41,12 @@ def facts_of(kernel: Kernel, fields: Sequence[FieldSymbol], again: bool) -> Grad
     places = places_of(fields, kernel.params)
     saved = tuple(place for name, place in places.items() if name in kernel.saved)
     lost = tuple(Site("lost", (one.name,), (), one.span) for one in kernel.lost)
-    writes = tuple(_with_place(row, places) for row in kernel.grad_writes)
+    writes = tuple(_with_place(row, places) for row in kernel.grad_accesses)
     draws = again and bool(kernel.all_of(RandomAt))
     return GradientFacts(tuple(sorted(reads)), saved, lost, draws, kernel.records, writes)
 
 
 def _with_place(row: str, places: Mapping[str, str]) -> str:
-    """A row of `grad_writes.py`, with the place of the field for its name."""
+    """A row of `grad_accesses.py`, with the place of the field for its name."""
     kind, *rest = row.split(" ", 2)
     return f"{kind} {rest[0]} {places[rest[1]]}" if rest else row

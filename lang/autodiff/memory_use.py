@@ -116,6 +116,10 @@ class Uses:
         """The fields that a launch uses, and the gradients and duals of them that it uses."""
         return [made for made in (one() for one in self._fields) if made is not None]
 
+    def every_field(self) -> list[Any]:
+        """The fields by their numbers. None for those that are gone."""
+        return [one() for one in self._fields]
+
     def field(self, place: str) -> Any:
         """The field at a place such as "field:2". None if it is gone."""
         return self._fields[int(place.removeprefix("field:"))]()

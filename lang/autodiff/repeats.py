@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.lang.autodiff.zeros import GradientWrites, Places, other_values
+from weft.lang.autodiff.folding import Folded, folded, windows
+from weft.lang.autodiff.zeros import GradientAccesses, Places, other_values
 from weft.lang.data.writes import LISTENERS
 from weft.lang.kernels.launch import Replay, Target
 from weft.lang.measure import watching
@@ -57,7 +58,8 @@ class _Memory:
         self.which = np.array(which_kernel, np.intp), np.array(which_token, np.intp)
         self._rows: tuple[list[int], Any] = ([], None)
         self._items: tuple[list[bytes], list[Any]] = ([], [])
-        self._others: tuple[list[Any], Places | None] = ([], None)
+        self._others: tuple[list[int], Places | None] = ([], None)
+        self._folded: tuple[list[int], Folded | None] = ([], None)
 
     def rows(self, kernels: Sequence[Any], binders: Sequence[Any]) -> Any:
         """What native code is told of these launches, whose kernels these are."""
@@ -79,12 +81,25 @@ class _Memory:
 
     def others(self, targets: Sequence[Target]) -> Places | None:
         """Which gradients have other values than 0 after all of these launches: see `other_values`."""
-        instances = [target.instance for target in targets]
-        if self._others[0] != [*map(id, instances)]:
-            writes = [*map(GradientWrites, instances)]
-            each = zip(reversed(self.which[1].tolist()), reversed(self.contexts), strict=True)
-            self._others = [*map(id, instances)], other_values((writes[token], context) for token, context in each)
+        known = [id(target.instance) for target in targets]
+        if self._others[0] != known:
+            self._others = known, other_values(self._back(targets))
         return self._others[1]
+
+    def folded(self, targets: Sequence[Target]) -> Folded | None:
+        """The kernels of the gradients with windows: see `folding.py`. None: gradients have no windows."""
+        known = [id(target.instance) for target in targets]
+        if self._folded[0] != known:
+            found = folded([target.instance for target in targets], windows(self._back(targets)))
+            self._folded = known, found
+        found = self._folded[1]
+        return found if found is not None and found.is_right else None
+
+    def _back(self, targets: Sequence[Target]) -> Iterator[tuple[GradientAccesses, bytes]]:
+        """The gradients of these launches, the last one first."""
+        accesses = [GradientAccesses(target.instance) for target in targets]
+        for token, context in zip(reversed(self.which[1].tolist()), reversed(self.contexts), strict=True):
+            yield accesses[token], context
 
 
 _known: dict[int, tuple[weakref.ref[Any], _Memory]] = {}  # by the identity of the loss: `==` would compute something
@@ -142,10 +157,10 @@ class Repeat:
         for k in range(self.expected.done):
             yield self._kernels[at[k]], self._targets[token[k]], self._memory.contexts[k]
 
-    def run_back(self) -> Places | None:
+    def run_back(self, folds: bool) -> Places | None:
         """Run the gradients of the launches that came, the last one first: by native code, if nobody watches, and all
-        of them can be launched so. Gives which gradients have other values than 0, if all were 0 before. None: that is
-        unknown."""
+        of them can be launched so. `folds`: gradients may have windows, because all of them are 0. Gives which
+        gradients have other values than 0, if all were 0 before. None: that is unknown."""
         targets, done = self._targets, self.expected.done
         kernels = [target.in_series for target in targets]
         gone = any(target.epoch.value != target.right for target in targets)
@@ -154,7 +169,10 @@ class Repeat:
             for k in reversed(range(done)):
                 Replay(targets[which[k]], contexts[k], ())()
             return None
+        complete = done == len(self._memory.contexts)
+        if folds and complete and (found := self._memory.folded(targets)) is not None:
+            kernels = found.kernels
         items = self._memory.items([kernel.descriptor for kernel in kernels])
         if done:
             kernels[0].replay_all(items[len(items) - 3 * done :], kernels)
-        return self._memory.others(targets) if done == len(self._memory.contexts) else None
+        return self._memory.others(targets) if complete else None

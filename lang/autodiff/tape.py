@@ -136,8 +136,9 @@ class Tape(Recorder):
             return
         fill_all(companion_of(self._loss, "grad", "the loss"), 1.0)
         now = program()
-        were_zero, boxes = now.zeros is self._mark, self._run_back()
-        if boxes is not None and were_zero and now.zeros is self._mark and now.config.mask_out_of_bounds:
+        all_zero = now.zeros is self._mark and now.config.mask_out_of_bounds
+        boxes = self._run_back(all_zero)
+        if boxes is not None and all_zero and now.zeros is self._mark:
             now.zeros = Zeros(now, boxes)
         if self._checked:
             with suspended():
@@ -147,13 +148,14 @@ class Tape(Recorder):
         """Run the gradients of the recorded launches, the last one first."""
         self._run_back()
 
-    def _run_back(self) -> Places | None:
-        """Run them. Gives which gradients have other values than 0, if all were 0 before. None: that is unknown."""
+    def _run_back(self, all_zero: bool = False) -> Places | None:
+        """Run them. `all_zero`: the gradients that only tapes have are 0. Gives which gradients have other values than
+        0, if all were 0 before. None: that is unknown."""
         self.end_loops()
         self._mark = gradients_change(program())
         with suspended():
             if self._repeat is not None:
-                return self._repeat.run_back()
+                return self._repeat.run_back(all_zero)
             run_back(self._records)
             return None
 

@@ -2,7 +2,7 @@
 
 A tape sets the gradients of all fields to 0 first. But the gradient of a launch sets the gradient of what the kernel
 stored to 0 itself: after the gradients of a simulation that keeps its steps in a field, most elements are 0 again. If
-all launches came as expected (`repeats.py`), the rows of `ir/autodiff/grad_writes.py` say which are not.
+all launches came as expected (`repeats.py`), the rows of `ir/autodiff/grad_accesses.py` say which are not.
 
 That is *known* for the next tape if
 
@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from weft.ir.autodiff.grad_writes import UNKNOWN
+from weft.ir.autodiff.grad_accesses import UNKNOWN
 from weft.ir.types import Prim
 from weft.lang.autodiff.memory import memory_of
 from weft.lang.autodiff.memory_use import Box, uses_of
@@ -28,30 +28,39 @@ from weft.lang.data.field_tree import FieldTree
 from weft.lang.data.writes import LISTENERS
 from weft.lang.program.init import Program
 
-__all__ = ["GradientWrites", "Places", "Zeros", "clear_gradients", "gradients_change", "other_values"]
+__all__ = [
+    "GradientAccesses",
+    "Places",
+    "Zeros",
+    "clear_gradients",
+    "fill_in",
+    "gradients_change",
+    "is_hidden",
+    "other_values",
+]
 
 _MOST = 16  # boxes of one field that are told apart
 
 Places = dict[int, dict[Box, None]]  # the boxes that may have other values than 0, by the identity of the gradient
 
 
-class GradientWrites:
-    """What the launches of a gradient kernel write. `rows`: whether it sets elements to 0, the gradient, and the index
-    on each axis: (the place among the arguments or -1, a constant), or None for any index."""
+class GradientAccesses:
+    """What the launches of a gradient kernel access. `rows`: the kind of the access, the gradient, and the index on
+    each axis: (the place among the arguments or -1, a constant), or None for any index."""
 
     def __init__(self, instance: Instance) -> None:
         uses, facts = uses_of(instance), instance.facts
-        self.rows = list[tuple[bool, Any, list[tuple[int, int] | None]]]()
-        self.is_known = facts is not None and facts.grad_writes != UNKNOWN
+        self.rows = list[tuple[str, Any, list[tuple[int, int] | None]]]()
+        self.is_known = facts is not None and facts.grad_accesses != UNKNOWN
         numbers = list[int]()
-        for row in facts.grad_writes if facts is not None and self.is_known else ():
+        for row in facts.grad_accesses if facts is not None and self.is_known else ():
             kind, indices, place = row.split(" ")
             parts = [None if one == "*" else one.split(":") for one in indices.split(",") if one]
             numbers += [int(part[0]) for part in parts if part is not None and part[0] != "-"]
             box = [None if one is None else (-1 if one[0] == "-" else int(one[0]), int(one[1])) for one in parts]
             field = uses.field(place)
             self.is_known &= field is not None and field.whole is None
-            self.rows.append((kind == "clear", field, box))
+            self.rows.append((kind, field, box))
         self._numbers = sorted(set(numbers))
         self._read = self._reader(instance)
 
@@ -69,36 +78,39 @@ class GradientWrites:
             at = place + 8
         return struct.Struct(layout)
 
-    def boxes(self, context: bytes) -> Iterator[tuple[bool, Any, Box]]:
-        """The writes of a launch: whether it sets elements to 0, the gradient, and the box. A box outside of a field
+    def boxes(self, context: bytes) -> Iterator[tuple[str, Any, Box]]:
+        """The accesses of a launch: the kind, the gradient, and the box. A box outside of a field
         has no elements: the accesses are dropped."""
         values = dict(zip(self._numbers, self._read.unpack_from(context), strict=True))
         values[-1] = 0
-        for clears, field, indices in self.rows:
+        for kind, field, indices in self.rows:
             box = tuple(None if one is None else values[one[0]] + one[1] for one in indices)
             if all(
                 number is None or start <= number < start + extent
                 for number, start, extent in zip(box, field.offset, field.shape, strict=True)
             ):
-                yield clears, field, box
+                yield kind, field, box
 
 
-def other_values(launches: Iterable[tuple[GradientWrites, bytes]]) -> Places | None:
+def other_values(launches: Iterable[tuple[GradientAccesses, bytes]]) -> Places | None:
     """Which elements may have other values than 0 after these gradients, if all were 0 before. None: it is unknown."""
     found: Places = {}
-    for writes, context in launches:
-        if not writes.is_known:
+    for accesses, context in launches:
+        if not accesses.is_known:
             return None
-        for clears, field, box in writes.boxes(context):
-            boxes = found.setdefault(id(field), {})
-            if clears:
-                for one in [one for one in boxes if _is_within(one, box)]:
-                    del boxes[one]
-            elif len(boxes) < _MOST:
-                boxes[box] = None
-            else:
-                boxes[(None,) * len(box)] = None
+        for kind, field, box in accesses.boxes(context):
+            fill_in(found, kind, field, box)
     return found
+
+
+def fill_in(found: Places, kind: str, field: Any, box: Box) -> None:
+    """Change the boxes that may have other values by an access."""
+    boxes = found.setdefault(id(field), {})
+    if kind == "clear":
+        for one in [one for one in boxes if _is_within(one, box)]:
+            del boxes[one]
+    elif kind == "write":
+        boxes[box if len(boxes) < _MOST else (None,) * len(box)] = None
 
 
 def _is_within(box: Box, other: Box) -> bool:
@@ -109,7 +121,7 @@ class Zeros:
     """What is known of the gradients of a program: all elements of these are 0, except those in some boxes."""
 
     def __init__(self, program: Program, boxes: Places) -> None:
-        hidden = filter(_is_hidden, _used(program))
+        hidden = filter(is_hidden, _used(program))
         self._known = {id(one): (weakref.ref(one), list(boxes.get(id(one), ()))) for one in hidden}
 
     def boxes(self, gradient: Any) -> Sequence[Box] | None:
@@ -125,7 +137,7 @@ def _used(program: Program) -> Iterator[Any]:
             yield from tree.companions.used["grad"]
 
 
-def _is_hidden(gradient: Any) -> bool:
+def is_hidden(gradient: Any) -> bool:
     """Whether only tapes have a gradient. (That of a component shares its memory with the gradient of the vector. That
     of a sparse field loses cells.)"""
     return not gradient.shown and gradient.whole is None and gradient.describe().node is None

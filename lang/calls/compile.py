@@ -215,6 +215,18 @@ def compile_instance(
     return made
 
 
+def compile_again(instance: Instance, translation: Translation) -> Any:
+    """What launches an instance that was translated again, with a change. It is in the disk cache, too."""
+    program = instance.program()
+    trace = trace_of(program, translation.tree.name)
+    entry = entry_of(program, translation.tree)
+    run = None if entry is None else _found(program, entry)
+    if run is None:
+        with uncollected(), program.seats:
+            run, _ = _compile(program, instance.recipe.config, translation, trace, entry)
+    return run
+
+
 def _listener() -> Listener | None:
     """The function that is called for each pass of the compiler."""
     record = recording.current
@@ -398,7 +410,7 @@ def _with_facts(artifact: Artifact, facts: GradientFacts | None) -> Artifact:
         return artifact
     sites = (*artifact.sites, *facts.lost)
     made = replace(artifact, reads=facts.reads, saved=facts.saved, records=facts.records)
-    return replace(made, draws_again=facts.draws, grad_writes=facts.grad_writes, sites=sites)
+    return replace(made, draws_again=facts.draws, grad_accesses=facts.grad_accesses, sites=sites)
 
 
 def _code_of(

@@ -293,7 +293,7 @@ def test_boxes_that_are_told_apart_are_few():
         is_known = True
 
         def boxes(self, context):
-            yield False, self, (context, None)
+            yield "write", self, (context, None)
 
     rows = Rows()
     found = zeros.other_values((rows, k) for k in range(1000))

@@ -1,4 +1,4 @@
-"""Which writes to gradients set all elements of a box to 0: one case for each condition in `autodiff/grad_writes.py`,
+"""Which writes to gradients set all elements of a box to 0: one case for each condition in `autodiff/grad_accesses.py`,
 and what the evaluator says of the memory afterwards."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def rows(made: Kernel) -> list[str]:
     """The rows of a kernel, which holds what they say."""
     find_pass("note_gradients")(made, PLAIN)
     again = parse(print_ir(made))
-    assert again.grad_writes == made.grad_writes
+    assert again.grad_accesses == made.grad_accesses
     assert not find_pass("note_gradients")(again, PLAIN)
     memory = Memory.of(made.fields)
     for symbol in made.fields:
@@ -38,7 +38,7 @@ def rows(made: Kernel) -> list[str]:
     evaluate(made, [7, 1, np.ones(8), np.ones(8)], memory, PLAIN)
     found = {symbol.name: (symbol, memory.read(symbol)) for symbol in made.fields}
     left = {name: np.ones(values.shape, bool) for name, (_, values) in found.items()}
-    for row in made.grad_writes:
+    for row in made.grad_accesses:
         kind, indices, name = row.split(" ")
         parts = [None if one == "*" else one.split(":") for one in indices.split(",")]
         numbers = [slice(None) if one is None else {"-": 0, "0": 7, "1": 1}[one[0]] + int(one[1]) for one in parts]
@@ -47,7 +47,7 @@ def rows(made: Kernel) -> list[str]:
         left[name][box] = kind == "write"
     for name, (_, values) in found.items():
         assert not values[~left[name]].any()
-    return list(made.grad_writes)
+    return list(made.grad_accesses)
 
 
 CLEARS = {
@@ -131,4 +131,4 @@ def test_a_field_that_shares_the_memory_is_a_write():
     )
     made = parse(f"{head} parallel_for {_WHOLE} {{ %g = field_ptr @w[%i] store %g, %h }} }}\n")
     find_pass("note_gradients")(made, PLAIN)
-    assert made.grad_writes == ("write * w",)
+    assert made.grad_accesses == ("write * w",)

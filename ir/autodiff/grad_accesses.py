@@ -1,11 +1,12 @@
-"""Which elements of gradients a gradient kernel writes, and which it sets to 0.
+"""Which elements of gradients a gradient kernel accesses, and which it sets to 0.
 
 A tape that knows this of all its launches knows which elements of gradients are 0 after them, and need not be cleared
-for the next tape. A row of the table is one write, as text:
+for the next tape. A row of the table is one access, as text:
 
     clear 0:0,*,* p.grad        all elements of p.grad[t, *, *] become 0; parameter 0 is t
     write 0:-1,*,* p.grad       elements of p.grad[t - 1, *, *] may get other values
     write -:3,* q.grad          elements of q.grad[3, *]
+    read 0:0,*,* p.grad         elements of p.grad[t, *, *] are read only
 
 An index is a parameter plus a constant, a constant, or `*`: any index. A row is a `clear` if
 
@@ -30,13 +31,13 @@ from weft.ir.core import Op, Value
 from weft.ir.rewrite import literal
 from weft.ir.symbols import FieldSymbol, places_of
 
-__all__ = ["UNKNOWN", "gradient_writes"]
+__all__ = ["UNKNOWN", "gradient_accesses"]
 
 UNKNOWN = ("unknown",)
 _JUMPS = (ops.Break, ops.Continue, ops.Return)
 
 
-def gradient_writes(kernel: ops.Kernel) -> tuple[str, ...]:
+def gradient_accesses(kernel: ops.Kernel) -> tuple[str, ...]:
     """The rows of a gradient kernel. None, if its fields have no gradients."""
     gradients = {one.grad for one in kernel.fields if one.grad is not None}
     if not gradients:
@@ -46,21 +47,23 @@ def gradient_writes(kernel: ops.Kernel) -> tuple[str, ...]:
     names = {symbol: named[f"field:{number}"] for number, symbol in enumerate(kernel.fields)}
     rows = list[str]()
     for top in kernel.body:
-        clears, writes = list[str](), list[tuple[str, object]]()
+        clears, writes, reads = list[str](), list[tuple[str, object]](), list[str]()
         for op in top.walk():
             if op.effect not in ("", "address"):
                 return UNKNOWN
-            root = root_of(op.operands[0]) if op.writes and op.effect == "address" else None
+            root = root_of(op.operands[0]) if op.effect == "address" else None
             if not isinstance(root, ops.FieldPtr) or not any(root.field.shares_with(one) for one in gradients):
                 continue
             row = f"{','.join(map(_index, root.indices))} {names[root.field]}"
             element = root.field, *(_named(*split(index, exact=True)) for index in root.indices)
-            if root.field in gradients and _clears(op, root, top):
+            if not op.writes:
+                reads.append(f"read {row}")
+            elif root.field in gradients and _clears(op, root, top):
                 clears.append(f"clear {row}")
                 writes = [one for one in writes if one[1] != element]
             else:
                 writes.append((f"write {row}", element))
-        rows += [*clears, *dict.fromkeys(row for row, _ in writes)]
+        rows += [*clears, *dict.fromkeys(row for row, _ in writes), *dict.fromkeys(reads)]
     return tuple(rows)
 
 
