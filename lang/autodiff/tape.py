@@ -28,7 +28,7 @@ from weft.lang.autodiff.variables import (
     numbers_in,
 )
 from weft.lang.autodiff.versions import Record, Versions, run_back
-from weft.lang.autodiff.zeros import Places, Zeros, clear_gradients, gradients_change
+from weft.lang.autodiff.zeros import Mark, Places, clear_gradients, gradients_change, zeros_after
 from weft.lang.data.derived import is_derived
 from weft.lang.errors import ArgumentError
 from weft.lang.kernels.draws import last_key
@@ -106,7 +106,7 @@ class Tape(Recorder):
         # for the next tape
         self._traced: list[Traced] | None = None if self._checked or loss is None or validation else []
         self.validates = validation
-        self._mark = object()  # that of `program.zeros`, since this tape has cleared gradients, or has run some
+        self._mark = Mark()  # that of `program.zeros`, since this tape has cleared gradients, or has run some
 
     def begin(self) -> None:
         """Clear the gradients and the loss. (Of `Block`.)"""
@@ -135,11 +135,11 @@ class Tape(Recorder):
         if not complete or self._loss is None:
             return
         fill_all(companion_of(self._loss, "grad", "the loss"), 1.0)
-        now = program()
-        all_zero = now.zeros is self._mark and now.config.mask_out_of_bounds
+        now, cleared = program(), self._mark
+        all_zero = now.zeros is cleared and now.config.mask_out_of_bounds
         boxes = self._run_back(all_zero)
         if boxes is not None and all_zero and now.zeros is self._mark:
-            now.zeros = Zeros(now, boxes)
+            now.zeros = zeros_after(now, cleared, boxes)
         if self._checked:
             with suspended():
                 check_records(self._records, self._loss, self._checked)

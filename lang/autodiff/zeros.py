@@ -30,6 +30,7 @@ from weft.lang.program.init import Program
 
 __all__ = [
     "GradientAccesses",
+    "Mark",
     "Places",
     "Zeros",
     "clear_gradients",
@@ -37,6 +38,7 @@ __all__ = [
     "gradients_change",
     "is_hidden",
     "other_values",
+    "zeros_after",
 ]
 
 _MOST = 16  # boxes of one field that are told apart
@@ -121,6 +123,7 @@ class Zeros:
     """What is known of the gradients of a program: all elements of these are 0, except those in some boxes."""
 
     def __init__(self, program: Program, boxes: Places) -> None:
+        self.found = boxes
         hidden = filter(is_hidden, _used(program))
         self._known = {id(one): (weakref.ref(one), list(boxes.get(id(one), ()))) for one in hidden}
 
@@ -143,23 +146,39 @@ def is_hidden(gradient: Any) -> bool:
     return not gradient.shown and gradient.whole is None and gradient.describe().node is None
 
 
-def gradients_change(program: Program) -> object:
+class Mark:
+    """What `program.zeros` is while nothing is known. `before`: what was known before, if that was of all gradients
+    that tapes may know something of."""
+
+    before: Zeros | None = None
+
+
+def zeros_after(program: Program, cleared: Mark, boxes: Places) -> Zeros:
+    """What is known after a tape that has cleared the gradients: often what was known before it."""
+    before = cleared.before
+    return before if before is not None and before.found is boxes else Zeros(program, boxes)
+
+
+def gradients_change(program: Program) -> Mark:
     """Note that a tape changes gradients. Gives what `program.zeros` is until they change again."""
-    mark = object()
+    mark = Mark()
     if program.zeros is not False:
         program.zeros = mark
     return mark
 
 
-def clear_gradients(program: Program) -> object:
+def clear_gradients(program: Program) -> Mark:
     """Set the gradients of all fields to 0: those elements that may have other values. Gives what `program.zeros` is
     until they change again."""
     known = program.zeros if isinstance(program.zeros, Zeros) and not LISTENERS.get() else None
     mark = gradients_change(program)
+    mark.before = known
     for gradient in _used(program):
         boxes = None if known is None else known.boxes(gradient)
         if boxes is None:
             gradient.fill(0)
+            if not gradient.shown:
+                mark.before = None
         elif boxes:
             memory = memory_of(gradient)
             for box in boxes:

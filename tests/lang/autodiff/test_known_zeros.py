@@ -337,3 +337,25 @@ def test_tapes_that_never_clear(ti):
             made.run()
         assert not isinstance(program().zeros, zeros.Zeros)
         np.testing.assert_allclose(made.start.grad.to_numpy(), count * one)
+
+
+def test_what_is_known_again(steps, ti):
+    """The same object, until there is another gradient."""
+    before = program().zeros
+    steps.gradient()
+    assert program().zeros is before
+    c, other = ti.field(ti.f64, N, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def add():
+        for i in range(N):
+            other[None] += c[i]
+
+    for _ in range(3):
+        with ti.ad.Tape(other):
+            add()
+    for _ in range(3):
+        right(steps)
+        known()
+    assert program().zeros is not before
+    assert {id(one) for one, _ in known()} >= {id(c.hidden("grad"))}
