@@ -52,7 +52,6 @@ from weft.ir.nodes import tree_count
 from weft.ir.ops import Const, For, Kernel, Task, While, Yield
 from weft.ir.schedule import Privatized
 from weft.ir.tasks import box_of, known_extent, tasks_of
-from weft.ir.transforms.apart import routines_apart
 from weft.ir.types import Prim, f32, f64
 
 __all__ = ["compile_kernel", "emit_kernel", "target_hooks"]
@@ -81,16 +80,17 @@ def compile_kernel(
     functions: Sequence[Kernel] = (),
     helpers: Helpers | None = None,
     keep: machine.Keep | None = None,
+    apart: Sequence[Routine] = (),
 ) -> Artifact:
     """Compile lowered CHI, with the functions it calls, to an object file, or to several if there are `helpers` and it
     is long. `timer(stage)` is called as each stage begins (emit, optimize, codegen, wait). `keep` keeps object files of
-    routines, which other kernels have, too."""
+    routines, which other kernels have, too. `apart`: the routines whose tasks the kernel does not have."""
     note = timer or (lambda _stage: None)
     note("emit")
     host, level, cpu = machine.host_cpu(config.opt_level, config.cpu_features), config.opt_level, config.cpu_features
     # (the metadata of lines would not come apart)
     cuts, routines = (frozenset[int](), []) if config.line_info else (cuts_of(kernel), routines_in(kernel))
-    routines += routines_apart(kernel, config)
+    routines += apart
     others = list[bytes]()
     if helpers is not None and (cuts or routines):
         with Crew[bytes](helpers, note) as crew:

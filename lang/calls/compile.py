@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # code generation is imported where it is used: kernels from 
     from weft.codegen.llvm.crew import Helpers
     from weft.codegen.llvm.machine import Keep
     from weft.ir import tree
+    from weft.ir.mapping.routines import Routine
     from weft.ir.ops import Kernel
     from weft.runtime.device import Device
 
@@ -424,7 +425,15 @@ def _code_of(
 ) -> Artifact:
     """Compile lowered CHI to code."""
     config, backend = _mapped(kernel, functions, config, device, trace), BACKENDS[config.arch]
-    return backend.compile(Request(kernel, functions, config, backend.machine(device), trace.lap, helpers, keep))
+    apart = _apart(kernel, config) if config.apart else ()
+    return backend.compile(Request(kernel, functions, config, backend.machine(device), trace.lap, helpers, keep, apart))
+
+
+def _apart(kernel: Kernel, config: CompileConfig) -> Sequence[Routine]:
+    """The routines that the kernel runs and does not have, mapped to the target."""
+    from weft.ir.transforms.apart import routines_apart
+
+    return routines_apart(kernel, config)
 
 
 def _mapped(

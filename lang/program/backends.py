@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from weft.codegen.llvm.machine import Keep
     from weft.ir.artifact import Artifact, CudaTarget
     from weft.ir.config import CompileConfig
+    from weft.ir.mapping.routines import Routine
     from weft.ir.ops import Kernel
     from weft.runtime.device import Device
 
@@ -45,6 +46,7 @@ class Request:
     timer: Callable[[str], object] | None = None  # called with the name of each stage when the stage begins
     helpers: Helpers | None = None  # threads that may compile parts of the kernel
     keep: Keep | None = None  # keeps object files that several kernels have
+    apart: Sequence[Routine] = ()  # the routines that the kernel runs and does not have
 
 
 class Backend(NamedTuple):
@@ -84,7 +86,9 @@ def _for_cpu(request: Request) -> Artifact:
     from weft.codegen.cpu.kernel import compile_kernel
 
     config = replace(request.config, threads=request.machine)
-    return compile_kernel(request.kernel, config, request.timer, request.functions, request.helpers, request.keep)
+    return compile_kernel(
+        request.kernel, config, request.timer, request.functions, request.helpers, request.keep, request.apart
+    )
 
 
 def _open_cpu(config: CompileConfig, number: int, emit: Emit, store: Callable[[], Any]) -> Device:

@@ -55,7 +55,13 @@ def stencils(count: int) -> Kernel:
 @pytest.fixture(autouse=True)
 def _anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each module be compiled, whatever was compiled before."""
-    monkeypatch.setattr(machine, "compile_object", machine.compile_anew)
+
+    def anew(
+        text: str, level: int, note: Callable[[str], None], features: str, keep: machine.Keep | None = None
+    ) -> bytes:
+        return machine.compile_anew(text, level, note, features)
+
+    monkeypatch.setattr(machine, "compile_object", anew)
 
 
 @pytest.fixture
