@@ -14,14 +14,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.archive import ArchiveError, pack, unpack
+from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.tree_key import describe
 from weft.lang.program.backends import threads_of
-from weft.lang.program.store import hashed, native_target
+from weft.lang.program.store import hashed, native_target, native_triple
 
 if TYPE_CHECKING:
     from weft.ir.artifact import Artifact
-    from weft.ir.config import CompileConfig
     from weft.ir.tree import KernelTree
     from weft.runtime.device import Device
 
@@ -29,6 +29,7 @@ __all__ = ["Entry", "entry_of", "key_of"]
 
 _log = logging.getLogger("weft")
 
+_NATIVE = CompileConfig().cpu_features  # all features of the host
 _BY_PLACE = b"see the key with the place\n"  # for a kernel whose messages name files and lines
 
 
@@ -55,6 +56,11 @@ class Entry:
             return None
         return loaded
 
+    def holds(self) -> bool:
+        """Return whether the kernel is stored."""
+        data = self._store.get(self._key)
+        return (self._store.get(self._key_here()) if data == _BY_PLACE else data) is not None
+
     def keep(self, artifact: Artifact) -> None:
         """Store the code of the kernel."""
         data = pack(artifact)
@@ -72,20 +78,22 @@ class Entry:
         return "\n".join(map(repr, self._spans))
 
 
-def entry_of(program: Any, tree: KernelTree) -> Entry | None:
-    """Return the entry of a kernel in the program's store; None if nothing is stored."""
+def entry_of(program: Any, tree: KernelTree, config: CompileConfig | None = None) -> Entry | None:
+    """Return the entry of a kernel in the program's store; None if nothing is stored. `config` is None for that of the
+    program."""
     if program.store is None:
         return None
-    return Entry(program.store, tree, _words(program), bool(program.config.line_info))
+    chosen: CompileConfig = program.config if config is None else config
+    return Entry(program.store, tree, _words(program, chosen), bool(chosen.line_info))
 
 
 def key_of(program: Any, tree: KernelTree) -> str:
     """Return a hash of everything that the code of a kernel depends on."""
-    return hashed(f"{describe(tree)[0]}\n{_words(program)}")
+    return hashed(f"{describe(tree)[0]}\n{_words(program, program.config)}")
 
 
-def _words(program: Any) -> str:
-    return f"{_options(program.config, threads_of(program.device))} {_target(program)}"
+def _words(program: Any, config: CompileConfig) -> str:
+    return f"{_options(config, threads_of(program.device))} {_target(program, config)}"
 
 
 @lru_cache(64)
@@ -93,6 +101,9 @@ def _options(config: CompileConfig, threads: int) -> str:
     return str(astuple(replace(config, random_seed=0, threads=threads)))
 
 
-def _target(program: Any) -> str:
-    """Return a description of the machine that the code is for."""
-    return f"{native_target()} {program.backend.depends_on(program.device)}"
+def _target(program: Any, config: CompileConfig) -> str:
+    """Return a description of the machine that the code is for. Code for a level of x86-64 is the same on all machines,
+    so an entry that another machine made can be used."""
+    own = program.backend.lowered_as == "cpu" and config.cpu_features != _NATIVE
+    machine = f"{native_triple()} {config.cpu_features}" if own else native_target()
+    return f"{machine} {program.backend.depends_on(program.device)}"

@@ -77,6 +77,8 @@ class Instance:
         self.guards: list[Any] = []
         self.program: Callable[[], Any] = _never  # returns the program that it was compiled for
         self.recipe: Any = None  # how to compile it again, see `Recipe`
+        self.was_stored = False  # whether its code comes from the disk cache
+        self.seconds = 0.0  # that it took to translate and compile it, or to load it
         self.choices: dict[Any, Any] = {}  # the choices of a rehearsed kernel, see `Translation`
         self.plans: dict[Any, Any] = {}  # how native code calls it, by the classes of the arguments, see `direct.py`
         self.plans_made = 0
@@ -182,6 +184,7 @@ def compile_instance(
     program: translate it, then find it in the disk cache or compile it. `config`: None for that of the program.
     WEFT_DUMP and WEFT_TIME print the steps."""
     chosen: CompileConfig = program.config if config is None else config
+    began = perf_counter()
     trace = trace_of(program, function.__name__)
     trace.listener = _listener()
     with ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
@@ -213,6 +216,7 @@ def compile_instance(
     given = results_of(results if translation.tree.results else (), returns)
     made = Instance(run, translation, parameters, arguments, given)
     made.loaded, made.facts = loaded, artifact.facts if mode else None
+    made.was_stored, made.seconds = found, perf_counter() - began
     return made
 
 

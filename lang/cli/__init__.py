@@ -67,6 +67,7 @@ def _more_commands(commands: Any) -> None:
     importlib.import_module("weft.lang.cli.media").add_commands(commands)
     importlib.import_module("weft.lang.cli.cache").add_commands(commands)
     importlib.import_module("weft.lang.cli.explore").add_commands(commands)
+    importlib.import_module("weft.lang.cli.build").add_commands(commands)
 
 
 def _help(parser: argparse.ArgumentParser) -> int:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import WeftError
 from weft.lang.calls.recipe import ON_COMPILED, Recipe
-from weft.lang.cli.programs import run_program
+from weft.lang.cli.programs import runner_of
 from weft.lang.stages import Stages
 from weft.lang.stages.variants import OF_COMPILER, parse_variant
 from weft.runtime.launch import CpuKernel
@@ -62,7 +60,7 @@ class _Enough(SystemExit):
 
 def _explore(given: argparse.Namespace) -> int:
     program, wanted = _split(given.program)
-    run = _program(program, 10 if given.time else 1)
+    run = runner_of(program, frames=10 if given.time else 1)
     if run is None:
         print(f"weft: there is no file and no demo '{program}'", file=sys.stderr)
         return 2
@@ -127,23 +125,6 @@ class _Search:
         """Give the stages the times that were measured."""
         for stages, clock in self._clocks:
             stages.task_times = clock.tasks()
-
-
-def _program(program: str, frames: int) -> Callable[[], object] | None:
-    """Return a function that runs the program: a file as Python would, or so many frames of a demo. None if neither
-    exists."""
-    if Path(program).is_file():
-        return lambda: run_program(program, [])
-    runner: Any = importlib.import_module("weft.demos.runner")
-    if program not in runner.NAMES:
-        return None
-
-    def play() -> None:
-        frame = runner.start(program)
-        for number in range(frames):
-            frame(number)
-
-    return play
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -8,23 +8,31 @@ import logging
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from hashlib import blake2b
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 
-__all__ = ["hashed", "keeping", "kept_in", "native_target", "open_store", "version_stamp"]
+__all__ = ["hashed", "keeping", "kept_in", "native_target", "native_triple", "open_store", "version_stamp"]
 
 _log = logging.getLogger("weft")
+_FLOORS = ("lang", "ir", "codegen", "runtime")  # the folders of the compiler
 
 
 def hashed(text: str) -> str:
     """A key of 40 hexadecimal digits."""
     return blake2b(text.encode(), digest_size=20).hexdigest()
+
+
+@cache
+def native_triple() -> str:
+    """The kind of processor and the operating system of this machine, as LLVM names them."""
+    return str(import_module("llvmlite.binding").get_default_triple())
 
 
 @cache
@@ -87,21 +95,38 @@ def open_store(chosen: dict[str, Any], imported: float) -> Any:
 @cache
 def version_stamp(imported: float) -> str:
     """A stamp for the versions of everything that takes part in compiling: Python, numpy, llvmlite and the files of
-    Weft, so that an edit of the compiler is a new version. "" if the files were edited after `imported`, because the
-    running code is older than the files."""
+    Weft, so that an edit of the compiler is a new version. Two machines that installed the same wheel have the same
+    stamp. "" if the files were edited after `imported`, because the running code is older than the files."""
     llvmlite: Any = import_module("llvmlite")
     said = [*sys.version_info, platform.machine(), sys.platform, np.__version__, llvmlite.__version__]
-    said += (files := list(_files(Path(__file__).resolve().parent.parent.parent)))
+    home = Path(__file__).resolve().parent.parent.parent
+    files = list(_files(home))
     if any(changed * 1e-9 >= imported for _, _, changed in files):
         return ""
+    said += _as_installed(home, files) or files
     return blake2b(repr(said).encode(), digest_size=6).hexdigest()
+
+
+def _as_installed(home: Path, files: Sequence[tuple[str, int, int]]) -> list[str]:
+    """The hashes of the compiler's files, as the installer of a wheel has recorded them. Nothing if there is no such
+    record, or if a file was added, removed or changed since."""
+    record = next(home.parent.glob(f"{home.name}-*.dist-info/RECORD"), None)
+    if record is None:
+        return []
+    folders = tuple(f"{home.name}/{floor}/" for floor in _FLOORS)
+    lines = [line for line in record.read_text(encoding="utf-8").splitlines() if line.startswith(folders)]
+    hashes = sorted(line for line in lines if ".py,sha256=" in line)
+    recorded = Counter((PurePosixPath(path).name, int(size)) for path, _, size in (h.rsplit(",", 2) for h in hashes))
+    written = record.stat().st_mtime_ns
+    same = recorded == Counter((name, size) for name, size, _ in files) and all(at <= written for _, _, at in files)
+    return hashes if same else []
 
 
 def _files(home: Path) -> Iterator[tuple[str, int, int]]:
     """The names, sizes and times (in nanoseconds) of the compiler's Python files. `home` is the folder of the
     package."""
     found = False
-    for floor in ("lang", "ir", "codegen", "runtime"):
+    for floor in _FLOORS:
         for folder, folders, names in os.walk(home / floor):
             folders.sort()
             for name in sorted(name for name in names if name.endswith(".py")):

@@ -15,7 +15,7 @@ from weft.lang.logs import progress
 from weft.lang.ui.events import EXIT, LMB, MMB, MOTION, MOVE, PRESS, RELEASE, RMB, WHEEL, Event, EventType, key_name
 from weft.lang.ui.images import pillow
 
-__all__ = ["DesktopWindow", "has_display"]
+__all__ = ["DesktopWindow", "has_display", "headless"]
 
 _BUTTONS = {1: LMB, 2: MMB, 3: RMB}
 _NOTCH = 120.0  # the value of one notch of a wheel in events
@@ -23,8 +23,15 @@ _NOTCH = 120.0  # the value of one notch of a wheel in events
 
 def has_display() -> bool:
     """Return whether a window can open: always on macOS and Windows, elsewhere if there is an X display (also in
-    Wayland)."""
+    Wayland). With WEFT_HEADLESS=1 in the environment, none opens."""
+    if headless():
+        return False
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY"))
+
+
+def headless() -> bool:
+    """Return whether the environment asks for no windows."""
+    return os.environ.get("WEFT_HEADLESS", "0") not in ("", "0")
 
 
 class DesktopWindow:

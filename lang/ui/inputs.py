@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.lang.arguments import text_of
 from weft.lang.logs.levels import logger
-from weft.lang.ui.desktop import DesktopWindow
+from weft.lang.ui.desktop import DesktopWindow, headless
 from weft.lang.ui.events import ESCAPE, EXIT, MODIFIERS, MOVE, PRESS, RELEASE, Event, EventFilter, EventType
 
 __all__ = ["Countdown", "Inputs"]
@@ -93,8 +93,8 @@ class Inputs:
 
 class Countdown:
     """Ends a program that needs a window on a machine without a display. After WEFT_GUI_FRAMES (120) frames, it saves
-    the last one to `out/<name>.png`. From then on, Escape and the closing of the window are reported as pressed, once
-    per frame."""
+    the last one to `out/<name>.png`, but not with WEFT_HEADLESS=1. From then on, Escape and the closing of the window
+    are reported as pressed, once per frame."""
 
     def __init__(self, name: str, inputs: Inputs) -> None:
         self._name, self._inputs = name, inputs
@@ -106,7 +106,7 @@ class Countdown:
         self._left -= 1
         if self._left > 0:
             return False
-        if self._left == 0 and not saved:
+        if self._left == 0 and not (saved or headless()):
             name = "".join(c if c.isalnum() or c in "-_" else "_" for c in self._name) or "gui"
             path = Path("out") / f"{name}.png"
             path.parent.mkdir(exist_ok=True)
