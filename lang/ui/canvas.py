@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from weft.ir.errors import TypeMismatch
-from weft.lang.arguments import any_number, number_of, shown
-from weft.lang.ui.colormaps import colored, numbers
+from weft.lang.arguments import any_number, flag_of, number_of, shown
+from weft.lang.ui.colormaps import colored, extent, numbers, table
 from weft.lang.ui.render.flat import draw_circles, draw_lines, draw_triangles
 from weft.lang.ui.render.frame import Frame
 from weft.lang.ui.scene import Scene
@@ -55,7 +55,7 @@ class Canvas:
     @property
     def depths(self) -> Any:
         """The depths of the frame so far. Right after a frame is shown, the depths of that frame."""
-        return (self.frame if self._frame.depths is None else self._frame).depths
+        return (self.frame if self._frame.empty else self._frame).depths
 
     def finish(self) -> None:
         """End the frame. The next drawing starts another one."""
@@ -74,7 +74,10 @@ class Canvas:
     def contour(self, scalar_field: Any, cmap_name: str = "plasma", normalize: bool = False) -> None:
         """Fill the window with the numbers of a two-dimensional field, from 0 to 1, as colours of a map: plasma,
         viridis, inferno, magma or gray. `normalize` maps the minimum to 0 and the maximum to 1."""
-        self.frame.set_image(colored(numbers(scalar_field, normalize), cmap_name))
+        colors = table(cmap_name)
+        low, scale = extent(numbers(scalar_field)) if flag_of(normalize, "normalize") else (0.0, 1.0)
+        if not self.frame.set_mapped(scalar_field, low, scale, colors):
+            self.frame.set_image(colored((numbers(scalar_field) - low) * scale, colors))
 
     def triangles(self, vertices: Any, color: Any = _GREY, indices: Any = None, per_vertex_color: Any = None) -> None:
         """Draw filled triangles: one for every three vertices, or every three indices."""

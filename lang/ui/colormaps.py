@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from weft.lang.arguments import flag_of, is_one, numbers_of, shown
+from weft.lang.arguments import is_one, numbers_of, shown
 from weft.lang.ui.gui_canvas import colors_of
 
-__all__ = ["COLORMAPS", "colored", "numbers"]
+__all__ = ["COLORMAPS", "colored", "extent", "numbers", "table"]
 
 # Nine colours for each map, from 0 to 1, taken from matplotlib's maps of these names.
 COLORMAPS: dict[str, tuple[int, ...]] = {
@@ -21,24 +21,31 @@ COLORMAPS: dict[str, tuple[int, ...]] = {
 }
 
 
-def numbers(scalar_field: Any, normalize: bool) -> Any:
-    """Return the numbers of a two-dimensional field or array in f64. `normalize` scales the finite ones to 0 .. 1.
-    Raises ValueError for another number of axes."""
+def numbers(scalar_field: Any) -> Any:
+    """Return the numbers of a two-dimensional field or array in f64. Raises ValueError for another number of axes."""
     values = numbers_of(scalar_field, "a contour plot").astype(np.float64)
     if values.ndim != 2 or not values.size:
         raise ValueError(f"a contour plot takes a field of numbers with 2 axes, not of shape {values.shape}")
-    if flag_of(normalize, "normalize"):
-        finite = values[np.isfinite(values)]
-        low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-        values = (values - low) / (high - low if high > low else 1.0)
     return values
 
 
-def colored(values: Any, name: str) -> Any:
-    """Return the colours of numbers (w, h) in [0, 1] as f32 (w, h, 3). Raises ValueError for a name that is not in
-    `COLORMAPS`."""
+def extent(values: Any) -> tuple[float, float]:
+    """Return the least finite number, and one over its distance to the largest."""
+    low, high = float(values.min()), float(values.max())
+    if not (np.isfinite(low) and np.isfinite(high)):
+        finite = values[np.isfinite(values)]
+        low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    return low, 1 / (high - low) if high > low else 1.0
+
+
+def table(name: str) -> Any:
+    """Return the colours of a map (n, 3). Raises ValueError for a name that is not in `COLORMAPS`."""
     if not is_one(name, COLORMAPS):
         raise ValueError(f"there is no color map {shown(name)}; the color maps are {', '.join(COLORMAPS)}")
-    table = colors_of(COLORMAPS[name], len(COLORMAPS[name]))
-    stops = np.linspace(0, 1, len(table))
-    return np.stack([np.interp(values, stops, table[:, k]) for k in range(3)], 2).astype(np.float32)
+    return colors_of(COLORMAPS[name], len(COLORMAPS[name]))
+
+
+def colored(values: Any, colors: Any) -> Any:
+    """Return the colours of numbers (w, h) in [0, 1] as f32 (w, h, 3)."""
+    stops = np.linspace(0, 1, len(colors))
+    return np.stack([np.interp(values, stops, colors[:, k]) for k in range(3)], 2).astype(np.float32)

@@ -15,7 +15,7 @@ from weft.lang.arguments import flag_of, number_of, numbers_of, path_of, shown, 
 from weft.lang.notebook.cells import in_notebook
 from weft.lang.notebook.screen import Png, Screen
 from weft.lang.ui import events, widgets
-from weft.lang.ui.colormaps import colored, numbers
+from weft.lang.ui.colormaps import colored, extent, numbers, table
 from weft.lang.ui.desktop import DesktopWindow, has_display
 from weft.lang.ui.events import PRESS
 from weft.lang.ui.gui_canvas import GuiCanvas, colors_of, one_each
@@ -188,7 +188,9 @@ class GUI:
     def contour(self, scalar_field: Any, normalize: bool = False) -> None:
         """Fill the picture with the numbers of a two-dimensional field as colours, from 0 (dark blue) to 1 (yellow).
         `normalize` maps the minimum to 0 and the maximum to 1."""
-        self.canvas.pixels[...] = colored(imresize(numbers(scalar_field, normalize), *self.res), "plasma")
+        values = numbers(scalar_field)
+        low, scale = extent(values) if flag_of(normalize, "normalize") else (0.0, 1.0)
+        self.canvas.pixels[...] = colored(imresize((values - low) * scale, *self.res), table("plasma"))
 
     def circle(self, pos: Any, color: int = 0xFFFFFF, radius: float = 1) -> None:
         """Draw a filled circle around `pos`, with a radius in pixels."""

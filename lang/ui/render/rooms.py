@@ -16,14 +16,14 @@ from weft.lang.values.types import prim_of_numpy
 __all__ = ["Rooms", "in_place", "on_device", "on_host", "put", "room"]
 
 
-def in_place(values: Any, ndim: int, last: int) -> Any:
-    """Return a field or array of f32 as kernels can read it without a copy, if it has that many axes and the last has
-    that length; else None."""
+def in_place(values: Any, ndim: int, last: int = 0, dtype: Any = np.float32) -> Any:
+    """Return a field or array as kernels can read it without a copy, if it has that type, that many axes, and the last
+    has that length (0: any); else None."""
     try:
         view = view_of(values)
     except TypeMismatch:
         return None
-    if view is None or view.dtype != np.float32 or len(view.shape) != ndim or view.shape[-1] != last:
+    if view is None or view.dtype != dtype or len(view.shape) != ndim or last not in (0, view.shape[-1]):
         return None
     return view
 
