@@ -136,7 +136,7 @@ class Balls:
             self.image[i, j] = ti.max(0.0, ti.min(1.0, total / SAMPLES**2)) ** (1 / 2.2)
 
     def draw(self):
-        """The picture, (height, width, 3), top row first."""
+        """The picture, a field."""
         self.project()
         self.light()
-        return self.image.to_numpy().swapaxes(0, 1)[::-1]
+        return self.image

@@ -109,7 +109,7 @@ class Billiards:
             say(number, loss, f"{(self.near.to_numpy() < POCKET).sum()} of {self.shots} shots pot the ninth ball")
         now = self.steps if number < ROUNDS else min(self.steps, SHOWN * (number - ROUNDS))
         self.table.draw(int(self.near.to_numpy().argmin()), now)
-        return np.clip(self.table.image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+        return self.table.image
 
 
 build = Billiards

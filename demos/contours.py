@@ -110,7 +110,7 @@ class Contours:
             self.march(0.09 * (k + 0.5))
             self.ink(0.95 if k % 4 == 3 else 0.4)
         self.draw()
-        return np.clip(self.image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+        return self.image
 
 
 build = Contours

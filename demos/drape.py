@@ -135,7 +135,7 @@ class Drape:
         else:
             self.splat(min(self.steps, 4 * (number - ROUNDS)))
         self.draw()
-        return self.image.to_numpy().swapaxes(0, 1)[::-1]
+        return self.image
 
 
 build = Drape

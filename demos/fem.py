@@ -139,7 +139,7 @@ class Ring:
             self.stretch()
             self.move()
         self.draw()
-        return np.clip(self.image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+        return self.image
 
 
 build = Ring

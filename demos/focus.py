@@ -98,7 +98,7 @@ class Focus:
         else:
             t = min(t, 2 + self.steps * (number - ROUNDS) // (FRAMES - ROUNDS))
         self.draw(t)
-        return np.clip(self.image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+        return self.image
 
 
 build = Focus

@@ -73,13 +73,15 @@ class Galaxy:
                 pixel = int(at) + ti.Vector([i, j])
                 if 0 <= pixel.x < SIZE and 0 <= pixel.y < SIZE:
                     self.image[pixel] += color * 0.75 * ti.exp(-(pixel + 0.5 - at).norm_sqr() * 0.7)
+        for i, j in self.image:
+            self.image[i, j] = 1 - ti.exp(-1.35 * self.image[i, j])
 
     def __call__(self, number):
         for _ in range(2):
             self.accelerate()
             self.move()
         self.draw(0.012 * number)
-        return (1 - np.exp(-1.35 * self.image.to_numpy())).swapaxes(0, 1)[::-1]
+        return self.image
 
 
 build = Galaxy

@@ -129,7 +129,7 @@ class Lens:
         self.fine.fill(0)
         self.trace(self.fine, 2 * RAYS, SCALE)
         self.draw()
-        return self.image.to_numpy().swapaxes(0, 1)[::-1]
+        return self.image
 
 
 def portrait(n):

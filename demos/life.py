@@ -1,7 +1,5 @@
 """Game of life: Conway's automaton on a torus, with the warmth of cells that lived lately."""
 
-import numpy as np
-
 import weft as ti
 from weft.demos.runner import play
 
@@ -44,7 +42,8 @@ class Life:
     def draw(self):
         for i, j in self.image:
             heat = self.warmth[i // SCALE, j // SCALE]
-            glow = ti.Vector([heat**1.2, 0.55 * heat**2.2, 0.9 * heat**0.9 * (1 - 0.75 * heat)])
+            root = ti.sqrt(ti.sqrt(heat))
+            glow = ti.Vector([heat * root, 0.55 * heat * heat * root, 0.9 * heat * (1 - 0.75 * heat)])
             self.image[i, j] = 0.75 * glow + ti.Vector([0.03, 0.02, 0.06])
             if self.alive[i // SCALE, j // SCALE] == 1:
                 self.image[i, j] = [1.0, 0.93, 0.78]
@@ -52,7 +51,7 @@ class Life:
     def __call__(self, _number):
         self.step()
         self.draw()
-        return np.clip(self.image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+        return self.image
 
 
 build = Life

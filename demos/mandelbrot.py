@@ -5,8 +5,6 @@ z -> z^2 + c from 0. Outside the set |z| grows like a power of the distance, and
 and serves as the slope of a hill. Source: Peitgen, Saupe, "The science of fractal images", Springer 1988.
 """
 
-import numpy as np
-
 import weft as ti
 from weft.demos.palette import Palette
 from weft.demos.runner import play
@@ -63,7 +61,7 @@ class Mandelbrot:
 
     def __call__(self, number):
         self.draw(2.8 * self.zoom**number, 2.4 + 0.05 * number)
-        return np.clip(self.image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+        return self.image
 
 
 build = Mandelbrot

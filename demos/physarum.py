@@ -81,7 +81,7 @@ class Physarum:
         self.walk()
         self.diffuse()
         self.draw()
-        return np.clip(self.image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+        return self.image
 
 
 build = Physarum

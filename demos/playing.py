@@ -11,7 +11,7 @@ import numpy as np
 
 import weft
 
-__all__ = ["KEYS", "Clock", "show"]
+__all__ = ["KEYS", "Clock", "rows", "show", "upright"]
 
 KEYS = (
     ("Space", "pause, or go on"),
@@ -21,6 +21,20 @@ KEYS = (
     ("H", "show these keys"),
     ("Escape", "close the window"),
 )
+
+
+def rows(image: Any) -> Any:
+    """The image of a frame as an array of shape (height, width, 3), top row first, of floats in 0..1."""
+    if isinstance(image, np.ndarray):
+        return image
+    return np.clip(image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+
+
+def upright(image: Any) -> Any:
+    """The image of a frame as `set_image` of a canvas takes it. Fields are not copied."""
+    if isinstance(image, np.ndarray):
+        return np.ascontiguousarray(image[::-1].swapaxes(0, 1), np.float32)
+    return image
 
 
 class Clock:
@@ -80,10 +94,10 @@ def show(
     """Play the frames in a window until the user closes it. After `count` frames, `again` makes the demo anew."""
     player = _Player(title.split()[0])
     image = clock.timed(frame, 0)
-    window = weft.ui.Window(title, (image.shape[1], image.shape[0]), vsync=True)
+    window = weft.ui.Window(title, upright(image).shape[:2], vsync=True)
     canvas = window.get_canvas()
     while window.running:
-        canvas.set_image(np.ascontiguousarray(image[::-1].swapaxes(0, 1), np.float32))
+        canvas.set_image(upright(image))
         for event in window.get_events(weft.ui.PRESS):
             player.press(event.key, window)
         if not window.running:

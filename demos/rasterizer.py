@@ -133,7 +133,7 @@ class Rasterizer:
         self.transform(matrix)
         self.rasterize()
         self.resolve(matrix)
-        return self.image.to_numpy().swapaxes(0, 1)[::-1]
+        return self.image
 
 
 build = Rasterizer

@@ -1,7 +1,5 @@
 """Ray marching: a scene of distance functions with soft shadows, ambient occlusion and one bounce of reflection."""
 
-import numpy as np
-
 import weft as ti
 from weft import vec3
 from weft.demos.runner import play
@@ -123,7 +121,7 @@ class RayMarcher:
 
     def __call__(self, number):
         self.draw(0.05 * number)
-        return np.clip(self.image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+        return self.image
 
 
 build = RayMarcher

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.demos.playing import Clock
+from weft.demos.playing import Clock, rows
 from weft.lang.logs.progress import progress
 from weft.lang.ui.ffmpeg import FilmWriter, find_ffmpeg
 
@@ -29,7 +29,7 @@ def record(frame: Callable[[int], Any], count: int, path: Path, clock: Clock) ->
         write: Callable[[Any], None] = open_until_here.enter_context(_film(path)) if film else _nothing
         try:
             for number in range(count):
-                image = as_bytes(clock.timed(frame, number))
+                image = as_bytes(rows(clock.timed(frame, number)))
                 write(image)
                 bar.advance()
         except KeyboardInterrupt:

@@ -1,8 +1,9 @@
 """Runs a demo: in a window where there is a display, else into a PNG file.
 
 A demo module has a docstring, `FRAMES` (how many are worth watching), and `build()`, a class or a function that makes
-its fields and gives `frame(number)`: an image of shape (height, width, 3), floats in 0..1, top row first. `build` may
-take sizes; attributes of `frame` are the fields and kernels in which the tests look whether the physics is right.
+its fields and gives `frame(number)`: an image in a field of vectors, with y up, or an array of shape (height, width,
+3), top row first, of floats in 0..1. The next frame may use the same field again. `build` may take sizes; attributes of
+`frame` are the fields and kernels in which the tests look whether the physics is right.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@ over-relaxation) so that as much air enters a cell as leaves it. Source: Fedkiw,
 smoke", SIGGRAPH 2001.
 """
 
-import numpy as np
-
 import weft as ti
 from weft.demos.grids import sample
 from weft.demos.palette import Palette
@@ -31,6 +29,7 @@ class Smoke:
         velocities = (self.u, self.u2, ti.vec2(0.0, 0.5), 1.0), (self.v, self.v2, ti.vec2(0.5, 0.0), 1.0)
         self.carried = (*velocities, (self.air, self.air2, ti.vec2(0.5), 0.9975))  # as `advect` takes it
         self.pressure, self.room = (ti.field(ti.f32, (width + 2, height + 2), offset=(-1, -1)) for _ in range(2))
+        self.shadow = ti.field(ti.f32, (width, height))
         self.curl, self.push = ti.field(ti.f32, (width, height)), ti.Vector.field(2, ti.f32, (width, height))
         self.image, self.fire = ti.Vector.field(3, ti.f32, (width * SCALE, height * SCALE)), Palette("afmhot")
         self.centre, self.radius = ti.Vector([BALL[0] * width, BALL[1] * height]), RADIUS * height
@@ -106,12 +105,14 @@ class Smoke:
 
     @ti.kernel
     def draw(self):
+        for i, j in self.shadow:  # how much smoke the light, high on the left, has passed
+            total = 0.0
+            for k in range(1, 9):
+                total += sample(self.air, ti.Vector([i, j]) + 4.0 * k * ti.Vector([-0.55, 0.83])).x
+            self.shadow[i, j] = total
         for x, y in self.image:
             p = (ti.Vector([x, y]) + 0.5) / SCALE
-            here, shadow = sample(self.air, p - 0.5), 0.0
-            for k in range(1, 9):  # how much smoke the light, high on the left, has passed
-                shadow += sample(self.air, p - 0.5 + 4.0 * k * ti.Vector([-0.55, 0.83])).x
-            light = ti.exp(-0.32 * shadow)
+            here, light = sample(self.air, p - 0.5), ti.exp(-0.32 * sample(self.shadow, p - 0.5))
             thick = 1 - ti.exp(-3.2 * here.x)
             wall = ti.Vector([0.10, 0.13, 0.19]) * (0.6 + 0.7 * p.y / self.height)
             color = ti.math.mix(wall, ti.Vector([0.93, 0.90, 0.86]) * (0.16 + 0.84 * light), thick)
@@ -138,7 +139,7 @@ class Smoke:
         for half in range(2):
             self.step(2 * number + half)
         self.draw()
-        return np.clip(self.image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+        return self.image
 
 
 build = Smoke

@@ -131,7 +131,7 @@ class SPH:
             self.push()
             self.move()
         self.draw()
-        return np.clip(self.image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+        return self.image
 
 
 build = SPH

@@ -36,6 +36,7 @@ class StableFluids:
     def __init__(self):
         self.velocity, self.next_velocity = (ti.Vector.field(2, ti.f32, (N, N)) for _ in range(2))
         self.ink, self.next_ink = (ti.Vector.field(3, ti.f32, (N, N)) for _ in range(2))
+        self.image = ti.Vector.field(3, ti.f32, (N, N))
         self.pressure, self.divergence, self.curl = (ti.field(ti.f32, (N, N)) for _ in range(3))
 
     @ti.kernel
@@ -92,6 +93,11 @@ class StableFluids:
             slope = ti.Vector([at(p, i + 1, j) - at(p, i - 1, j), at(p, i, j + 1) - at(p, i, j - 1)])
             v[i, j] -= 0.5 * slope
 
+    @ti.kernel
+    def draw(self, dye: ti.Field[ti.vec3]):
+        for i, j in dye:
+            self.image[i, j] = (1 - ti.exp(-1.6 * ti.max(dye[i, j], 0.0))) ** 0.8
+
     def __call__(self, number):
         for half in range(2):
             self.advect(self.velocity, self.velocity, self.next_velocity, 0.9995)
@@ -105,7 +111,8 @@ class StableFluids:
             for half_sweep in range(2 * SWEEPS):
                 self.relax(self.pressure, half_sweep % 2)
             self.project(self.velocity, self.pressure)
-        return (1 - np.exp(-1.6 * self.ink.to_numpy())).swapaxes(0, 1)[::-1] ** 0.8
+        self.draw(self.ink)
+        return self.image
 
 
 build = StableFluids

@@ -101,7 +101,7 @@ class VortexStreet:
             self.step(self.f, self.g)
             self.step(self.g, self.f)
         self.draw()
-        return np.clip(self.image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+        return self.image
 
 
 build = VortexStreet

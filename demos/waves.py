@@ -74,7 +74,7 @@ class Waves:
             self.step(self.before, self.now, self.after)
             self.before, self.now, self.after = self.now, self.after, self.before
         self.draw(self.now)
-        return np.clip(self.image.to_numpy(), 0, 1).swapaxes(0, 1)[::-1]
+        return self.image
 
 
 build = Waves

@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image
 
 import weft as ti
+from weft.demos.playing import rows
 
 FOLDER = Path(__file__).parent
 TILE = (300, 225)
@@ -37,7 +38,7 @@ def learning() -> None:
         ti.init(arch=ti.cpu, random_seed=1)
         frame = importlib.import_module(f"weft.demos.{name}").build()
         for number in range(numbers[-1] + 1):
-            image = frame(number)
+            image = rows(frame(number))
             if number in numbers:
                 tile = _tile(image, place, zoom, 4 // len(numbers))
                 sheet.paste(tile, (numbers.index(number) * tile.width, row * TILE[1]))

@@ -17,6 +17,7 @@ from PIL import Image
 
 import weft
 from weft.demos import runner
+from weft.demos.playing import rows
 
 # Which frame of each demo is its picture; where in the frame it is, from 0 (left, top) to 1, if not in the middle.
 FRAMES = (
@@ -95,7 +96,7 @@ def play(name: str) -> tuple[Any, list[Any], float]:
     shots, still, film = {round(k * last / (SHOTS - 1)) for k in range(SHOTS)}, None, list[Any]()
     for number in range(last + 1):
         start = time.perf_counter()
-        image = frame(number)
+        image = rows(frame(number))
         spent += [1000 * (time.perf_counter() - start)] if number <= SHOWN[name] else []
         pixels = (np.clip(image, 0, 1) * 255).astype(np.uint8)
         still = fitted(name, pixels, SIZE) if number == SHOWN[name] else still

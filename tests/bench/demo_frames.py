@@ -16,6 +16,7 @@ from unittest.mock import patch
 import numpy as np
 
 import weft as ti
+from weft.demos.playing import upright
 
 __all__ = ["SIZES", "milliseconds"]
 
@@ -51,14 +52,14 @@ def _times(name: str, module: Any, sizes: dict[str, int], frames: int) -> list[t
     known = inspect.signature(module.build).parameters
     frame = module.build(**{key.lower(): value for key, value in sizes.items() if key.lower() in known})
     image = frame(0)
-    window = ti.ui.Window(name, (image.shape[1], image.shape[0]), show_window=False)
+    window = ti.ui.Window(name, upright(image).shape[:2], show_window=False)
     times: list[tuple[float, float, float]] = []
     began = time.perf_counter()
     for number in range(1, min(frames, module.FRAMES)):
         main, start = time.thread_time(), time.process_time()
         image = frame(number)
         middle = time.process_time()
-        window.get_canvas().set_image(np.ascontiguousarray(image[::-1].swapaxes(0, 1), np.float32))
+        window.get_canvas().set_image(upright(image))
         window.show()
         times.append((middle - start, time.process_time() - middle, time.thread_time() - main))
         if number > 3 and time.perf_counter() - began > SECONDS:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import weft as ti
+from weft.demos.playing import rows
 from weft.demos.runner import NAMES
 
 FRAMES = 3
@@ -24,9 +25,9 @@ def frames(name: str, arch: str) -> tuple[list[Any], float, float]:
     ti.init(arch=arch, enable_fallback=False)
     start = time.perf_counter()
     frame = importlib.import_module(f"weft.demos.{name}").build()
-    images = [np.array(frame(0))]
+    images = [np.array(rows(frame(0)))]
     first = time.perf_counter()
-    images += [np.array(frame(number)) for number in range(1, FRAMES)]
+    images += [np.array(rows(frame(number))) for number in range(1, FRAMES)]
     return images, first - start, (time.perf_counter() - first) / (FRAMES - 1)
 
 

@@ -15,6 +15,7 @@ import weft
 from tests.machine_code import LEARNING
 from tests.sampling import every
 from weft.demos import runner
+from weft.demos.playing import rows
 from weft.lang import cli
 from weft.lang.ui import ffmpeg
 
@@ -40,7 +41,7 @@ ORDERLY = (
 @pytest.mark.parametrize("name", runner.NAMES)
 def test_frames(name: str) -> None:
     frame = importlib.import_module(f"weft.demos.{name}").build()
-    first, second = frame(0), frame(1)
+    first, second = np.array(rows(frame(0))), rows(frame(1))
     for image in (first, second):
         assert image.ndim == 3
         assert image.shape[2] == 3
@@ -69,7 +70,7 @@ def test_the_same_seed_gives_the_same_picture(name: str) -> None:
         weft.init(arch=weft.cpu, random_seed=7)
         frame = importlib.import_module(f"weft.demos.{name}").build()
         frame(0)
-        pictures.append(np.array(frame(1)))
+        pictures.append(np.array(rows(frame(1))))
     np.testing.assert_array_equal(*pictures)
 
 
@@ -82,7 +83,7 @@ def test_life_is_the_same_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
         weft.init(arch=arch, random_seed=3)
         frame = life.build()
         frame(0)
-        pictures.append(frame(1))
+        pictures.append(rows(frame(1)))
     np.testing.assert_allclose(pictures[0], pictures[1], atol=1e-5)
 
 
@@ -183,7 +184,7 @@ def test_every_frame_shows_something(name: str) -> None:
             assert all(abs(smooth - noisy).mean() > 0.02 for smooth in (soft, sharp))
     else:
         for number in range(0, module.FRAMES, 10):
-            assert (frame(number).max(2) > 0.2).mean() > 0.01
+            assert (rows(frame(number)).max(2) > 0.2).mean() > 0.01
 
 
 def test_a_misspelt_demo_is_guessed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from weft.lang.ui.images import as_floats, pillow
 from weft.lang.ui.render.kinds import Colors, Depths, Packed, Pixels, Vec3, f32, i32
 from weft.lang.ui.render.rooms import Rooms, in_place, on_device, on_host, room
 from weft.lang.values.builtins import cast, max, min
+from weft.lang.values.matrix import Vector
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -134,7 +135,7 @@ def _unpack(pixels: Pixels, depths: Depths, packed: Packed, kept: f32) -> None:
         for y in range(low, min(low + _BLOCK, height)):
             for x in range(left, min(left + _BLOCK, width)):
                 color = packed[height - 1 - y, x]
-                pixels[x, y] = Vec3(color & 255, color >> 8 & 255, color >> 16 & 255) / 255.0
+                pixels[x, y] = Vector([color & 255, color >> 8 & 255, color >> 16 & 255]) / 255.0
                 depths[x, y] *= kept
 
 
