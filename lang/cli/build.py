@@ -87,17 +87,25 @@ def _build(given: argparse.Namespace) -> int:
 
 @contextmanager
 def _ended_after(seconds: float) -> Generator[None, None, None]:
-    """Interrupt the block, as Ctrl-C does, when it takes longer than that; 0: never."""
-    if seconds <= 0:
-        yield
-        return
-    timer = threading.Timer(seconds, _thread.interrupt_main)
-    timer.daemon = True
-    timer.start()
+    """Interrupt the block, as Ctrl-C does, when it takes longer than that; 0: never. It is interrupted again after each
+    second, because Python ignores an interrupt in some places, such as `__del__`."""
+    ended = threading.Event()
+
+    def interrupt() -> None:
+        pause = seconds
+        while not ended.wait(pause):
+            _thread.interrupt_main()
+            pause = 1.0
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    if seconds > 0:
+        thread.start()
     try:
         yield
     finally:
-        timer.cancel()
+        ended.set()
+        if thread.is_alive():
+            thread.join()
 
 
 class _Builder:
