@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from weft.lang.cli.programs import runner_of
 from weft.lang.stages import Stages
 from weft.lang.stages.variants import OF_COMPILER, parse_variant
 from weft.runtime.launch import CpuKernel
+from weft.runtime.line_sampler import LineSampler
 from weft.runtime.task_clock import TaskClock
 
 if TYPE_CHECKING:
@@ -48,7 +51,8 @@ def add_commands(commands: Any) -> None:
     explore.add_argument(
         "--time",
         action="store_true",
-        help="run the program to its end (a demo: some frames), and show the time of each parallel loop on the CPU",
+        help="run the program to its end (a demo: some frames), and show the time of each parallel loop on the CPU, "
+        "and the share of each line",
     )
     explore.add_argument("-o", "--out", default="", metavar="FILE", help="the file to write (default: PROGRAM.html)")
     explore.set_defaults(action=_explore)
@@ -71,7 +75,8 @@ def _explore(given: argparse.Namespace) -> int:
         return 2
     token = ON_COMPILED.set(search)
     try:
-        run()
+        with search.sampling():
+            run()
     except (_Enough, KeyboardInterrupt):
         pass  # show what was found so far
     finally:
@@ -98,6 +103,8 @@ class _Search:
         self.found: list[Stages] = []
         self.met: dict[str, None] = {}
         self._clocks: list[tuple[Stages, TaskClock]] = []
+        self._lines: list[tuple[Stages, int]] = []  # with the numbers that the sampler gave
+        self._sampler: LineSampler | None = None
 
     def __call__(self, instance: Instance) -> None:
         recipe: Recipe = instance.recipe
@@ -118,13 +125,28 @@ class _Search:
             return
         try:
             self._clocks.append((stages, TaskClock(instance.loaded)))
+            if self._sampler is not None:
+                self._lines.append((stages, self._sampler.add(instance.loaded)))
         except WeftError as error:
             print(f"weft: {error}", file=sys.stderr)
+
+    def sampling(self) -> AbstractContextManager[object]:
+        """In this block, lines are sampled, if launches are timed and where that works."""
+        if self.timed:
+            os.environ["WEFT_LINE_INFO"] = "1"  # the table that says which line an instruction comes from
+            try:
+                self._sampler = LineSampler()
+            except WeftError as error:
+                print(f"weft: {error}", file=sys.stderr)
+        return nullcontext() if self._sampler is None else self._sampler
 
     def read_clocks(self) -> None:
         """Give the stages the times that were measured."""
         for stages, clock in self._clocks:
             stages.task_times = clock.tasks()
+        for stages, number in self._lines:
+            if self._sampler is not None:
+                stages.line_samples = self._sampler.of(number)
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -41,6 +42,7 @@ _LEVELS: tuple[tuple[str, str], ...] = (
 
 
 _UNTIMED = "no time: it did not run, or the calling thread ran it alone"
+_BESIDE = 1 << 30  # stands for the number of a task: what runs beside the parallel loops
 _TASK = re.compile(r"weft_task(\d+)")  # the function of a task in the assembly
 
 
@@ -72,6 +74,7 @@ def kernel_data(stages: Stages) -> dict[str, Any]:
         "passes": passes,
         "times": [[name, round(ms, 3)] for name, ms in stages.times.items()],
         "costs": _simulate(stages, facts),
+        "samples": _samples(stages, files, facts),
         "facts": facts,
         "lines": texts.lines,
         "instructions": _instructions(stages, levels, texts),
@@ -91,6 +94,43 @@ def _add_times(stages: Stages, facts: list[dict[str, Any]]) -> None:
         seconds, launches = (stages.task_times or {}).get(number, (0.0, 0))
         said = f"{1e3 * seconds:.3g} ms, the least of {launches} launches" if launches else _UNTIMED
         card["rows"].append(("measured", said))
+
+
+def _samples(stages: Stages, files: list[str], facts: list[dict[str, Any]]) -> dict[str, list[tuple[float, str]]]:
+    """Return the share of the samples of each line and what it is a share of, by the number of the file and of the
+    line. The cards of tasks say how many samples they have."""
+    if stages.line_samples is None:
+        return {}
+    tasks: dict[int, Counter[tuple[str, int]]] = {}
+    for name, found in stages.line_samples.items():
+        match = _TASK.match(name)
+        counts = tasks.setdefault(int(match[1]) if match else _BESIDE, Counter())
+        counts.update(found.lines)
+        counts["", 0] += found.unknown
+    shares: dict[str, list[tuple[float, str]]] = {}
+    for task, counts in sorted(tasks.items()):
+        total = counts.total()
+        seconds, launches = (stages.task_times or {}).get(task, (0.0, 0))
+        where = "the code beside the parallel loops" if task == _BESIDE else f"task {task}"
+        for (file, line), count in counts.items():
+            key = _place(files, file, line)
+            if key and count:
+                said = f"{count} of {total} samples of {where}"
+                about = f", about {1e3 * seconds * count / total:.2g} ms" if launches else ""
+                shares.setdefault(key, []).append((count / total, said + about))
+        if task < len(facts):
+            said = f"{total} samples, {counts['', 0]} of no line"
+            facts[task]["rows"].append(("lines", said))
+    return {key: sorted(found, reverse=True) for key, found in shares.items()}
+
+
+def _place(files: list[str], file: str, line: int) -> str:
+    """The key of a line. A file without a folder is in that of the kernel. "": the page does not have the file."""
+    for same in (lambda known: known == file, lambda known: Path(known).name == file):
+        for number, known in enumerate(files):
+            if file and same(known):
+                return f"{number}:{line}"
+    return ""
 
 
 def _simulate(stages: Stages, facts: list[dict[str, Any]]) -> dict[int, tuple[int, float]]:

@@ -20,6 +20,9 @@ const LEGEND = {
   registers: "registers of a thread: with many, fewer threads run at once",
   "shared memory": "bytes of the fast memory that a block uses",
   measured: "the time of the loop in a launch, by the clock: the least of several launches with all threads",
+  lines: "beside the source: the share of the samples of its task that were at an instruction of the line. A sample is " +
+    "the place of a processor after each few milliseconds. Point at a share to see the numbers. An instruction that LLVM moved or merged may count for another line, " +
+    "and one that waits counts for the line after it. With n samples, a share is off by about 1 / sqrt(n)",
   simulated: "cycles of one pass of an innermost loop, by llvm-mca: it runs the instructions over and over on a model " +
     "of a processor that finds all data in its first cache. A loop that waits for memory takes longer",
 };

@@ -22,6 +22,7 @@ class Source {
       this.frame.append(name);
       lines.forEach((text, k) => this.#row(`${file}:${first + k}`, first + k, text));
     }
+    this.#share(kernel.samples);
     this.keys = [...this.rows.keys()];
   }
 
@@ -32,9 +33,21 @@ class Source {
     const words = make("span");
     paint(words, text, PYTHON);
     const count = make("u");
-    row.append(words, count);
+    row.append(words, make("s"), count);
     this.frame.append(row);
     this.rows.set(key, row);
+  }
+
+  /** Say beside each line which share of the samples of its task it has. */
+  #share(samples) {
+    for (const [key, shares] of Object.entries(samples)) {
+      const row = this.rows.get(key), cell = row && row.querySelector("s");
+      if (!cell) continue;
+      const percent = 100 * shares[0][0];
+      cell.textContent = `${percent < 1 ? "<1" : Math.round(percent)} %`;
+      cell.title = shares.map(([, what]) => what).join("\n");
+      cell.style.setProperty("--share", `${percent}%`);
+    }
   }
 
   /** Light the lines of a map key -> class. */

@@ -35,6 +35,7 @@ from weft.lang.stages.variants import checked_options
 if TYPE_CHECKING:
     from weft.lang.stages.disassembly import Cubin
     from weft.lang.stages.throughput import Throughput
+    from weft.runtime.line_sampler import LineSamples
 
 __all__ = ["PassRecord", "Stages"]
 
@@ -91,6 +92,7 @@ class Stages:
         if processor and self._backend.processor is None:
             raise ArgumentError(f"arch={self.arch} has no choice of processors")
         self.task_times: dict[int, tuple[float, int]] | None = None  # what a `TaskClock` measured, once it did
+        self.line_samples: dict[str, LineSamples] | None = None  # what a `LineSampler` counted, once it did
         self._chosen = self._backend.processor(processor) if processor and self._backend.processor else None
 
     def with_options(self, **options: Any) -> Stages:

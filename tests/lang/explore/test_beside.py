@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,42 @@ def test_the_command_compiles_variants_and_times_tasks(tmp_path: Path) -> None:
     assert "measured" not in card(exact, 0)
     for task in (0, 1):
         assert re.fullmatch(r"[\d.e-]+ ms, the least of 5 launches|no time: .*", card(first, task)["measured"])
+
+
+@pytest.mark.unverified
+@pytest.mark.skipif(sys.platform != "linux", reason="samples need Linux")
+def test_the_command_samples_lines(tmp_path: Path) -> None:
+    """A line of the kernel, and one of a function in another file; a serial task, too."""
+    (tmp_path / "other.py").write_text(
+        "import weft as ti\n\n\n@ti.func\ndef root(a):\n    return ti.exp(-ti.sqrt(a))\n"
+    )
+    (tmp_path / "slow.py").write_text(
+        "import weft as ti\nfrom other import root\n\n"
+        "ti.init(arch=ti.cpu)\nx = ti.field(ti.f32, 1 << 14)\n\n"
+        "@ti.kernel\ndef slow():\n"
+        "    for i in x:\n        for j in range(4000):\n            x[i] += root(x[i] + j)\n"
+        "    s, k = 1.0, 0\n    while k < 3000000:\n        s = 1 / (s + 1)\n        k += 1\n    x[0] = s\n\n"
+        "for _ in range(10):\n    slow()\n"
+    )
+    ran = weft(tmp_path, "slow.py", "--time")
+    assert ran.returncode == 0, ran.stderr
+    (kernel,) = data((tmp_path / "slow.html").read_text(encoding="utf-8"))
+    names = [Path(file).name for file in kernel["files"]]
+    assert all(key.partition(":")[0] in ("0", "1") for key in kernel["samples"])
+    shares = {
+        f"{names[int(file)]}:{line}": found[0]
+        for key, found in kernel["samples"].items()
+        for file, line in [key.split(":")]
+    }
+    share, said = shares["other.py:6"]
+    assert share > 0.5
+    assert re.fullmatch(r"\d+ of \d+ samples of task 0, about [\d.e+]+ ms", said)
+    serial = [said for key, (_, said) in shares.items() if key in ("slow.py:13", "slow.py:14", "slow.py:15")]
+    assert serial
+    assert all(
+        re.fullmatch(r"\d+ of \d+ samples of (task 1|the code beside the parallel loops)", one) for one in serial
+    )
+    assert re.fullmatch(r"\d+ samples, \d+ of no line", card(kernel, 0)["lines"])
 
 
 @pytest.mark.parametrize(
