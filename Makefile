@@ -68,10 +68,10 @@ $(VENV)/peers/.installed:
 links:
 	@mkdir -p .links && ln -sfn .. .links/weft
 
-# A demo needs only what draws, which installs in half of the time.
+# A demo needs only what draws, which installs in a third of the time.
 $(DRAWS): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) --editable ".[viz]"
+	$(INSTALL) --editable ".[demo]"
 	@touch $@
 
 $(STAMP): pyproject.toml

@@ -3,25 +3,25 @@
 import numpy as np
 
 import weft as ti
+from weft.demos.shades import SHADES
 
-SHADES = 256
 WHITE = (0.9505, 1.0, 1.089)  # X, Y, Z of daylight
 
 
 @ti.data_oriented
 class Palette:
-    """`Palette("magma")(t)` in a kernel is the colour at t, linear between 256 shades; t is clamped to 0..1."""
+    """`Palette("magma")(t)` in a kernel is the colour at t, linear between some shades; t is clamped to 0..1."""
 
     def __init__(self, name):
-        from matplotlib import colormaps
-
-        self.colors = ti.Vector.field(3, ti.f32, SHADES)
-        self.colors.from_numpy(colormaps[name](np.linspace(0, 1, SHADES))[:, :3].astype(np.float32))
+        shades = np.frombuffer(bytes.fromhex(SHADES[name]), np.uint8).reshape(-1, 3)
+        self.last = len(shades) - 1
+        self.colors = ti.Vector.field(3, ti.f32, len(shades))
+        self.colors.from_numpy(shades / np.float32(255))
 
     @ti.func
     def __call__(self, t):
-        s = ti.max(0.0, ti.min(1.0, t)) * (SHADES - 1)
-        k = ti.min(int(s), SHADES - 2)
+        s = ti.max(0.0, ti.min(1.0, t)) * self.last
+        k = ti.min(int(s), self.last - 1)
         return ti.math.mix(self.colors[k], self.colors[k + 1], s - k)
 
 

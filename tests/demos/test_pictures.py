@@ -10,16 +10,18 @@ import pytest
 import weft
 from weft.demos import balls, cornell, rasterizer
 from weft.demos.palette import Palette
+from weft.demos.shades import SHADES
 
 pytest.importorskip("matplotlib", reason="pictures need the extra weft[viz]")
 
 
-def test_palette_is_matplotlibs() -> None:
+@pytest.mark.parametrize("name", SHADES)
+def test_palettes_are_matplotlibs(name: str) -> None:
     from matplotlib import colormaps
 
-    palette = Palette("viridis")
-    out = weft.Vector.field(3, weft.f32, 5)
-    inputs = np.array([-1.0, 0.0, 0.4, 1.0, 3.0], np.float32)
+    palette = Palette(name)
+    out = weft.Vector.field(3, weft.f32, 260)
+    inputs = np.array([-1.0, *np.linspace(0, 1, 257), 1.01, 3.0], np.float32)
 
     @weft.kernel
     def look(t: weft.types.ndarray(dtype=weft.f32, ndim=1)):  # type: ignore[valid-type]
@@ -27,7 +29,7 @@ def test_palette_is_matplotlibs() -> None:
             out[i] = palette(t[i])
 
     look(inputs)
-    np.testing.assert_allclose(out.to_numpy(), colormaps["viridis"](np.clip(inputs, 0, 1))[:, :3], atol=4e-3)
+    np.testing.assert_allclose(out.to_numpy(), colormaps[name](np.clip(inputs, 0, 1))[:, :3], atol=0.019)
 
 
 def mean_light(frames: int, **options: Any) -> tuple[Any, Any]:
