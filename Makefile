@@ -68,7 +68,7 @@ $(VENV)/peers/.installed:
 links:
 	@mkdir -p .links && ln -sfn .. .links/weft
 
-# A demo needs only what draws, which installs in a third of the time.
+# A demo needs only what draws, which is less to download.
 $(DRAWS): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --editable ".[demo]"
