@@ -6,6 +6,7 @@ import _thread
 import argparse
 import ast
 import os
+import signal
 import sys
 import threading
 from collections.abc import Generator, Sequence
@@ -88,8 +89,10 @@ def _build(given: argparse.Namespace) -> int:
 @contextmanager
 def _ended_after(seconds: float) -> Generator[None, None, None]:
     """Interrupt the block, as Ctrl-C does, when it takes longer than that; 0: never. It is interrupted again after each
-    second, because Python ignores an interrupt in some places, such as `__del__`."""
+    second, because Python ignores an interrupt in some places, such as `__del__`. A process that a shell started in the
+    background ignores interrupts; the block does not."""
     ended = threading.Event()
+    handled = signal.getsignal(signal.SIGINT)
 
     def interrupt() -> None:
         pause = seconds
@@ -99,6 +102,8 @@ def _ended_after(seconds: float) -> Generator[None, None, None]:
 
     thread = threading.Thread(target=interrupt, daemon=True)
     if seconds > 0:
+        if not callable(handled):
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         thread.start()
     try:
         yield
@@ -106,6 +111,8 @@ def _ended_after(seconds: float) -> Generator[None, None, None]:
         ended.set()
         if thread.is_alive():
             thread.join()
+        if handled is not None:
+            signal.signal(signal.SIGINT, handled)
 
 
 class _Builder:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -134,15 +136,21 @@ def deaf(heard: list[float]) -> None:
                 raise
 
 
-def test_an_interrupt_that_is_ignored_comes_again() -> None:
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.default_int_handler], ids=["background", "terminal"])
+def test_an_interrupt_that_is_ignored_comes_again(handler: Any) -> None:
     heard: list[float] = []
+    before = signal.signal(signal.SIGINT, handler)
 
     def interrupted() -> None:
         with _ended_after(0.05):
             deaf(heard)
 
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert heard[1] - heard[0] > 0.5
     with _ended_after(0):
         time.sleep(0.1)
