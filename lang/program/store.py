@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from hashlib import blake2b
 from importlib import import_module
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -116,7 +116,7 @@ def _as_installed(home: Path, files: Sequence[tuple[str, int, int]]) -> list[str
     folders = tuple(f"{home.name}/{floor}/" for floor in _FLOORS)
     lines = [line for line in record.read_text(encoding="utf-8").splitlines() if line.startswith(folders)]
     hashes = sorted(line for line in lines if ".py,sha256=" in line)
-    recorded = Counter((PurePosixPath(path).name, int(size)) for path, _, size in (h.rsplit(",", 2) for h in hashes))
+    recorded = Counter((path.rpartition("/")[2], int(size)) for path, _, size in (h.rsplit(",", 2) for h in hashes))
     written = record.stat().st_mtime_ns
     same = recorded == Counter((name, size) for name, size, _ in files) and all(at <= written for _, _, at in files)
     return hashes if same else []
