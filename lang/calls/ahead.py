@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import WeftError
 from weft.lang.cache.kernels import entry_of
-from weft.lang.calls.compile import make_artifact
+from weft.lang.calls.compile import as_lowered, make_artifact
 from weft.lang.logs.compilations import trace_of
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def make_for(program: Any, recipe: Recipe, level: str, name: str) -> Made:
         raise WeftError("the program has no cache on disk")
     stored = entry.holds()
     if not stored:
-        config = replace(changed.config, arch=program.backend.lowered_as)
+        config = as_lowered(program, changed.config)
         with program.seats:
             entry.keep(make_artifact(tree, config, program.device, trace_of(program, name)))
     return Made(name, level, stored, perf_counter() - began)

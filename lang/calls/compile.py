@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # code generation is imported where it is used: kernels from 
     from weft.ir.ops import Kernel
     from weft.runtime.device import Device
 
-__all__ = ["FieldDropped", "Instance", "compile_instance", "counts_on_nothing", "rehearse"]
+__all__ = ["FieldDropped", "Instance", "as_lowered", "compile_instance", "counts_on_nothing", "rehearse"]
 
 
 class FieldDropped(WeftError):
@@ -291,7 +291,7 @@ def _compile(
     with ScopedProfiler("generate code", COMPILE):
         if program.verifies_results and not (_watches(config) or tree.nodes):
             return _verified(tree, program, trace)
-        config = _as_lowered(program, config)
+        config = as_lowered(program, config)
         keep = None if entry is None else partial(kept_in, program)
         artifact = make_artifact(tree, config, program.device, trace, _helpers(program, trace), keep)
         with program.lock:
@@ -307,7 +307,7 @@ def _compile(
     return run, artifact
 
 
-def _as_lowered(program: Any, config: CompileConfig) -> CompileConfig:
+def as_lowered(program: Any, config: CompileConfig) -> CompileConfig:
     """The options for the code that runs."""
     return replace(
         config, arch=program.backend.lowered_as, apart=program.backend.compiles_apart and not config.line_info
