@@ -14,7 +14,6 @@ from weft.demos.runner import play
 
 FRAMES = 120
 SIZE, PATHS, LONGEST, SURE = 256, 2, 24, 3  # paths of a pixel in a frame; bounces at most, and before chance decides
-PIXELS = 256  # along each side: of more, a frame follows paths from some in turn, so that it does not take longer
 WHITE, RED, GREEN = (0.73, 0.73, 0.73), (0.61, 0.06, 0.06), (0.12, 0.45, 0.15)
 LAMP, GLOW = (0.26, 0.74, 0.28, 0.76), (5.4, 4.3, 2.9)  # x and z of the lamp in the ceiling; what it radiates
 BALL, RADIUS = (0.70, 0.19, 0.33), 0.19
@@ -81,11 +80,8 @@ class CornellBox:
     """A picture of size x size; `aim`: send rays to the lamp (the result is the same, the noise less)."""
 
     def __init__(self, size=SIZE, paths=PATHS, aim=True, longest=LONGEST):
-        self.size, self.aim, self.longest = size, aim, longest
+        self.size, self.paths, self.aim, self.longest = size, paths, aim, longest
         self.light, self.image = (ti.Vector.field(3, ti.f32, (size, size)) for _ in range(2))
-        self.stride = max(1, size // PIXELS)  # a frame follows paths from one pixel of each block of this size
-        self.paths = max(1, paths // self.stride)
-        self.blocks = (size + self.stride - 1) // self.stride  # along each side
         self.area = (LAMP[1] - LAMP[0]) * (LAMP[3] - LAMP[2])
         self.done = 0
 
@@ -125,36 +121,24 @@ class CornellBox:
         return total
 
     @ti.kernel
-    def trace(self, first: ti.i32, second: ti.i32):
-        """Follow paths from the pixel at that place of each block."""
-        for a, b in ti.ndrange(self.blocks, self.blocks):
-            i, j = a * self.stride + first, b * self.stride + second
-            for _ in range(self.paths if i < self.size and j < self.size else 0):
+    def trace(self):
+        for i, j in self.light:
+            for _ in range(self.paths):
                 p = 0.985 * ((ti.Vector([i + ti.random(), j + ti.random()]) - self.size / 2) / self.size)
                 look = vec3(p, 1).normalized()
                 # The eye is outside, where the box has no front: the path begins in the opening.
                 self.light[i, j] += self.follow(vec3(0.5) + look * (0.001 / look.z) + vec3(p, -0.5), look)
 
     @ti.kernel
-    def draw(self, rounds: ti.i32):
-        """The mean of the light of each pixel, after so many rounds. Before its first, a pixel has the light of the
-        first pixel of its block."""
+    def draw(self, count: ti.f32):
         for i, j in self.image:
-            turn, parts = self.turn(i % self.stride, j % self.stride), self.stride**2
-            x, y = (i, j) if turn < rounds else (i - i % self.stride, j - j % self.stride)
-            turn = turn if turn < rounds else 0
-            c = 1.1 * self.light[x, y] / (self.paths * ((rounds - turn + parts - 1) // parts))
+            c = 1.1 * self.light[i, j] / count
             c = c * (2.51 * c + 0.03) / (c * (2.43 * c + 0.59) + 0.14)  # Narkowicz's fit of the ACES film curve
             self.image[i, j] = ti.math.clamp(c, 0.0, 1.0) ** (1 / 2.2)
 
-    @ti.pyfunc
-    def turn(self, first, second):
-        """Which round is that of this place in the blocks."""
-        return first * self.stride + second
-
     def __call__(self, _number):
-        self.trace(self.done % self.stride**2 // self.stride, self.done % self.stride)
-        self.done += 1
+        self.trace()
+        self.done += self.paths
         self.draw(self.done)
         return self.image
 
