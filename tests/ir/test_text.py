@@ -198,6 +198,9 @@ kernel @lists() -> () {
     %8 = visited_index @L, %k, axis=1 : i32
     %9 = found_slot @H[%8] : u32
   }
+  task serial routine="list L" body {
+    run_routine list @L, touched=(L.count)
+  }
 }
 """
 
