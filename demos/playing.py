@@ -11,7 +11,7 @@ import numpy as np
 
 import weft
 
-__all__ = ["KEYS", "Clock", "rows", "show", "upright"]
+__all__ = ["KEYS", "Clock", "keys_of", "rows", "show", "upright"]
 
 KEYS = (
     ("Space", "pause, or go on"),
@@ -91,7 +91,8 @@ class _Player:
 def show(
     frame: Callable[[int], Any], count: int, again: Callable[[], Callable[[int], Any]], title: str, clock: Clock
 ) -> None:
-    """Play the frames in a window until the user closes it. After `count` frames, `again` makes the demo anew."""
+    """Play the frames in a window until the user closes it. After `count` frames, `again` makes the demo anew, unless
+    the user steers it."""
     player = _Player(title.split()[0])
     image = clock.timed(frame, 0)
     window = weft.ui.Window(title, upright(image).shape[:2], vsync=True)
@@ -103,18 +104,26 @@ def show(
         if not window.running:
             break
         if player.helps:
-            _show_keys(window)
+            _show_keys(window, keys_of(frame))
         window.show()
         window.title = f"{title} - {clock.rate():.0f} frames per second - H shows the keys"
-        if player.restarts or player.number + 1 == count:
+        steer = getattr(frame, "steer", None)
+        if player.restarts or (player.number + 1 == count and steer is None):
             frame, player.number, player.restarts = again(), -1, False
         if not player.paused or player.single or player.number < 0:
             player.number, player.single = player.number + 1, False
+            if steer is not None:
+                steer(window)
             image = clock.timed(frame, player.number)
     window.destroy()
 
 
-def _show_keys(window: Any) -> None:
+def keys_of(frame: Any) -> tuple[tuple[str, str], ...]:
+    """The keys of a demo, and what they do: its own ones first."""
+    return (*getattr(frame, "keys", ()), *KEYS)
+
+
+def _show_keys(window: Any, keys: tuple[tuple[str, str], ...]) -> None:
     with window.get_gui().sub_window("Keys", 0.02, 0.02, 0.5, 0.1) as gui:
-        for key, what in KEYS:
+        for key, what in keys:
             gui.text(f"{key}: {what}")

@@ -3,7 +3,8 @@
 A demo module has a docstring, `FRAMES` (how many are worth watching), and `build()`, a class or a function that makes
 its fields and gives `frame(number)`: an image in a field of vectors, with y up, or an array of shape (height, width,
 3), top row first, of floats in 0..1. The next frame may use the same field again. `build` may take sizes; attributes of
-`frame` are the fields and kernels in which the tests look whether the physics is right.
+`frame` are the fields and kernels in which the tests look whether the physics is right. In a window,
+`frame.steer(window)`, if there is one, is called before each frame, and `frame.keys` says which keys it reads.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import weft
-from weft.demos.playing import KEYS, Clock, show
+from weft.demos.playing import Clock, keys_of, show
 from weft.demos.recording import record
 from weft.lang.notebook.cells import in_notebook
 from weft.lang.ui.desktop import has_display
@@ -36,7 +37,7 @@ NAMES = (
         "vortex_street",
     ),  # fluids and what is like them
     *("fem", "cloth", "galaxy", "waves", "heat", "reaction", "physarum", "life"),  # solids, stars, fields, patterns
-    *("cornell", "raymarch", "rasterizer", "mandelbrot", "julia"),  # pictures that are computed
+    *("cornell", "sculptor", "raymarch", "rasterizer", "mandelbrot", "julia"),  # pictures that are computed
     *("walker", "billiards", "lens", "focus", "skywriting", "drape"),  # what learns by derivatives
     *("contours", "filters", "seams", "superpixels", "sorting"),  # algorithms on images and arrays
 )
@@ -82,7 +83,7 @@ def play(
     Returns what was measured: frames, frames per second (simulation and drawing, not display), the file written."""
     title, clock, path = title or Path(sys.argv[0]).stem, Clock(), None
     if not out and (has_display() or in_notebook()):
-        print("\n".join(f"  {key:<8}{what}" for key, what in KEYS), flush=True)
+        print("\n".join(f"  {key:<12}{what}" for key, what in keys_of(frame)), flush=True)
         anew: Any = type(frame)
         show(frame, frames, again or anew, title, clock)
     else:

@@ -52,6 +52,7 @@ DEMOS = {
     "reaction": {"n": 32},
     "physarum": {"n": 32, "agents": 64},
     "cornell": {"size": 16, "paths": 1},
+    "sculptor": {"size": (32, 24)},
     "mandelbrot": {"width": 16, "height": 16},
     "contours": {"cells": 6, "size": 16},
     "sorting": {"n": 16, "rows": 4},

@@ -80,6 +80,7 @@ SLOW = {
     "demos/test_learning.py": 9,
     "demos/test_patterns.py::test_the_same_in_python": 2,
     "demos/test_pictures.py": 3,
+    "demos/test_sculptor.py": 3,
     "demos/test_superpixels.py": 2,
     "demos/test_superpixels.py::test_connecting_has_no_races": 0,
     "docs/test_pages.py::test_program": 8,

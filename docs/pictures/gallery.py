@@ -24,8 +24,8 @@ FRAMES = (
     *(("mpm88", 110), ("mpm3d", 62), ("snow", 59), ("sph", 150), ("pbf", 32), ("stable_fluids", 60), ("smoke", 165)),
     ("plume", 100),
     *(("vortex_street", 210), ("fem", 60), ("cloth", 44), ("galaxy", 60), ("waves", 150), ("heat", 110)),
-    *(("reaction", 150), ("physarum", 90), ("life", 120), ("cornell", 400), ("raymarch", 40), ("rasterizer", 8)),
-    *(("mandelbrot", 60), ("julia", 120), ("contours", 50), ("filters", 30), ("seams", 60)),
+    *(("reaction", 150), ("physarum", 90), ("life", 120), ("cornell", 400), ("sculptor", 199), ("raymarch", 40)),
+    *(("rasterizer", 8), ("mandelbrot", 60), ("julia", 120), ("contours", 50), ("filters", 30), ("seams", 60)),
     *(("superpixels", 60), ("sorting", 50), ("walker", 80), ("billiards", 110), ("lens", 60), ("focus", 169)),
     *(("skywriting", 170), ("drape", 79)),
 )
@@ -43,7 +43,7 @@ PANELS = {"filters": (3, 8), "lens": (2, 0)}  # pictures beside each other, and 
 WHOLE = {"drape"}  # nothing is cut off: the colour of the corner is above and below
 ZOOM = {"galaxy": 1.3, "plume": 1.3}  # how much of a frame is cut off
 SHOWN, COLUMNS, TILE = dict(FRAMES), 6, (200, 150)
-APART = {"filters", "snow", "sorting"}  # not in the picture of all: what is left fills its rows
+APART = {"filters", "heat", "snow", "sorting"}  # not in the picture of all: what is left fills its rows
 SIZE, PAGE = (320, 240), Path(__file__).parent.parent / "gallery.md"
 MOVING, SHOTS, PAUSE = (256, 192), 36, 90  # a film: its size, how many frames it has, milliseconds for each
 LARGEST, TOGETHER = 200_000, (150, 112)  # bytes of a film; the size of a film among those of all demos
@@ -52,8 +52,8 @@ HEAD = """# Gallery
 {count} small programs of at most 150 lines, to read, to run and to change. Each shows one idea.
 
 - `weft demo NAME` says what the demo shows and opens a window. Space pauses, R starts again, S saves a picture, H
-  lists the keys, and Escape closes the window. Without a display, it computes all frames and writes the last one to
-  `out/NAME.png`.
+  lists the keys, and Escape closes the window. In `sculptor`, the mouse is the brush. Without a display, it computes
+  all frames and writes the last one to `out/NAME.png`.
 - `weft demo NAME --out FILE` writes a film if the name ends in `.mp4` or `.gif`.
 - `weft demo NAME --arch cuda` runs on a GPU. `weft demo --help` lists `--out FILE`, `--frames N` and the other options.
 - `weft example --save NAME` copies the source, so that you can change it and run it with `python NAME.py`.
@@ -63,16 +63,17 @@ FOOT = """
 ## About the programs
 
 The sources are in `demos/`. Each program is a class: first the fields, then the kernels, then what happens in a frame.
-Some share palettes (`demos/palette.py`), a view of points in 3-D (`demos/balls.py`), meshes (`demos/meshes.py`), a
-search for neighbours (`demos/cells.py`) and ways to learn (`demos/learning.py`). Most begin with their formulas and the
-sources of these. `tests/demos` checks what 21 of them must preserve: energy, momentum, mass, symmetry, light. It
-compares the gradients of those that learn with differences. The same seed gives the same picture. It is the same in
-every digit, except where threads add floats to the same elements in any order (`mpm88`, `mpm3d`, `snow`, `sph`,
-`galaxy`, `walker`, `lens`, `skywriting`, `drape`).
+Some share palettes (`demos/palette.py`), a view of points in 3-D (`demos/balls.py`), a camera that turns
+(`demos/orbit.py`), voxels (`demos/voxels.py`), meshes (`demos/meshes.py`), a search for neighbours (`demos/cells.py`)
+and ways to learn (`demos/learning.py`). Most begin with their formulas and the sources of these. `tests/demos` checks
+what 22 of them must preserve: energy, momentum, mass, symmetry, light. It compares the gradients of those that learn
+with differences. The same seed gives the same picture. It is the same in every digit, except where threads add floats
+to the same elements in any order (`mpm88`, `mpm3d`, `snow`, `sph`, `galaxy`, `walker`, `lens`, `skywriting`, `drape`).
 
 A time is that of one frame, simulation and drawing, on two AVX-512 cores: the fastest of the last thirty frames before
 the picture. A frame of a program that learns is a round of learning: the simulation, its gradient and a picture. Other
-programs used the machine at the same time, so the times may be too long by a factor of two.
+programs used the machine at the same time, so the times may be too long by a factor of two. That of `sculptor` is half
+of its processor time.
 `docs/pictures/gallery.py` makes this page and its pictures.
 """
 CARD = """:::{{grid-item-card}} {title}

@@ -31,6 +31,7 @@ ORDERLY = (
     "cloth",
     "physarum",
     "cornell",
+    "sculptor",
     "rasterizer",
     "contours",
     "superpixels",
@@ -53,7 +54,7 @@ def test_frames(name: str) -> None:
 
 
 # One thread and six nanoseconds for each access: frames of these take 10 to 30 seconds.
-SLOW_TO_CHECK = {"cloth", "mpm3d", "pbf", "plume", "raymarch", "snow", "stable_fluids", "vortex_street"}
+SLOW_TO_CHECK = {"cloth", "mpm3d", "pbf", "plume", "raymarch", "sculptor", "snow", "stable_fluids", "vortex_street"}
 
 
 @pytest.mark.parametrize("name", every(5, [name for name in runner.NAMES if name not in SLOW_TO_CHECK]))
