@@ -233,24 +233,42 @@ def unpacked(data: bytes, name: str = "", index: int = 0, most: int = 1 << 32) -
 
 @dataclass(frozen=True)
 class _Grid:
-    """A grid of a file: its name, and where its bytes are, which `codec` has compressed."""
+    """A grid of a file: its name, and where its bytes are. If `codec` has compressed them, they become `whole`
+    bytes."""
 
     title: str
     place: int
     size: int
     codec: int = 0
+    whole: int = 0
 
     def content(self, data: bytes) -> bytes:
         """Its bytes."""
         block = data[self.place : self.place + self.size]
         if self.codec == 1:
-            block = zlib.decompress(block[8:])
+            block = _expanded(block[8:], self.whole)
         elif self.codec:
             known = CODECS[self.codec] if self.codec < len(CODECS) else f"codec {self.codec}"
             raise VolumeError(f"the file is compressed with {known}: write it without, or with zip")
         if int.from_bytes(block[:8], "little") not in MAGICS or len(block) != int.from_bytes(block[32:40], "little"):
             raise VolumeError("the file is damaged: its grid is not where it should be")
         return block
+
+
+def _expanded(packed: bytes, whole: int) -> bytes:
+    """The bytes of a grid that zip has compressed. A few bytes can become a thousand times as many: they become no more
+    than the header of the file and that of the grid say."""
+    stream = zlib.decompressobj()
+    head = stream.decompress(packed, GRID)
+    if len(head) < GRID or int.from_bytes(head[32:40], "little") != whole:
+        raise VolumeError(f"the file is damaged: a grid has another size than the {whole} bytes that its header says")
+    try:
+        body = stream.decompress(stream.unconsumed_tail, whole - GRID + 1)
+    except MemoryError:
+        raise OutOfMemory(f"no memory for a grid of {whole} bytes") from None
+    if len(body) != whole - GRID or not stream.eof:
+        raise VolumeError(f"the file is damaged: a grid does not end after the {whole} bytes that its header says")
+    return head + body
 
 
 def _grids(data: bytes) -> list[_Grid]:
@@ -283,14 +301,15 @@ def _segment(data: bytes, place: int) -> list[_Grid]:
     """The grids of the segment there: its header, a description of each grid, and the grids."""
     _, version, count, codec = struct.unpack_from("<QIHH", data, place)
     _check_version(version)
-    place, told = place + 16, list[tuple[str, int]]()
+    place, told = place + 16, list[tuple[str, int, int]]()
     for _ in range(count):
-        size, (length,) = struct.unpack_from("<Q", data, place + 8)[0], struct.unpack_from("<I", data, place + 136)
-        told.append((_title(data, place + META, length), size))
+        whole, size = struct.unpack_from("<2Q", data, place)
+        (length,) = struct.unpack_from("<I", data, place + 136)
+        told.append((_title(data, place + META, length), size, whole))
         place += META + length
     found = list[_Grid]()
-    for title, size in told:
-        found.append(_Grid(title, place, size, codec))
+    for title, size, whole in told:
+        found.append(_Grid(title, place, size, codec, whole))
         place += size
     return found
 

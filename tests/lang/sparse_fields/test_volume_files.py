@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 import zlib
 from typing import Any
 
@@ -121,6 +122,36 @@ def test_blocks_for_which_there_is_no_room(tmp_path: Any) -> None:
     with pytest.raises(OutOfMemory, match="there is room for"):
         x.from_nanovdb(tmp_path / "x.nvdb")
     assert not len(x.active()[0])
+
+
+def zipped(grid: bytes, told: int) -> bytes:
+    """A file with that grid, compressed, of which the header tells that size."""
+    shrunk = zlib.compress(grid)
+    stored = struct.pack("<Q", len(shrunk)) + shrunk
+    meta = bytearray(parts(one(1, "a"), "a")[0])
+    struct.pack_into("<2Q", meta, 0, told, len(stored))
+    return struct.pack("<QIHH", int.from_bytes(grid[:8], "little"), 32 << 21, 1, 1) + bytes(meta) + stored
+
+
+def test_a_grid_does_not_become_larger_than_its_header_says() -> None:
+    """What is behind the size of the header is not expanded: 16 MB of zeros take 16 kB in a file."""
+    _, grid = parts(one(1, "a"), "a")
+    assert value(zipped(grid, len(grid)), "a") == 1
+    assert value(one(3, "a", "zip"), "a") == 3
+    bomb = zipped(grid + bytes(1 << 24), len(grid))
+    tracemalloc.start()
+    with pytest.raises(VolumeError, match=f"a grid does not end after the {len(grid)} bytes that its header says"):
+        unpacked(bomb)
+    assert tracemalloc.get_traced_memory()[1] < 10 * len(grid)
+    tracemalloc.stop()
+    with pytest.raises(VolumeError, match=r"a grid has another size than the 17 bytes"):
+        unpacked(zipped(grid, 17))
+    with pytest.raises(VolumeError, match=r"a grid has another size than the \d+ bytes"):
+        unpacked(zipped(grid, len(grid) + 1))
+    lies = bytearray(grid)
+    struct.pack_into("<Q", lies, 32, len(grid) + 1)
+    with pytest.raises(VolumeError, match=r"a grid does not end after the \d+ bytes"):
+        unpacked(zipped(bytes(lies), len(grid) + 1))
 
 
 # ---- checksums -------------------------------------------------------------------------------------------------------
