@@ -21,8 +21,10 @@ FRAMES = 200
 SIZE, PATHS, BOUNCES = (400, 300), 1, 3  # PATHS: of a pixel in a frame; BOUNCES: rays of a path
 KEPT = 20  # as many of the paths of a pixel count when the sculpture changes
 FOCUS, SUN, SUNLIGHT, SPREAD = (128, 66, 128), (0.12, 0.5, -0.86), (4.6, 3.2, 2.0), 0.03
-COLORS = ((0,) * 3, (0.22, 0.34, 0.08), (0.2, 0.11, 0.07), (0.84, 0.28, 0.4), (0.93, 0.64, 0.7), (0.4,) * 3)
-COLORS += ((5.0, 2.4, 0.8), (0.30, 0.30, 0.32))  # of a lamp, what it radiates
+COLORS = (
+    *((0, 0, 0), (0.22, 0.34, 0.08), (0.2, 0.11, 0.07), (0.84, 0.28, 0.4), (0.93, 0.64, 0.7), (0.4, 0.4, 0.4)),
+    *((5.0, 2.4, 0.8), (0.30, 0.30, 0.32)),  # of a lamp, what it radiates
+)
 
 
 @ti.func
@@ -60,7 +62,9 @@ class Sculptor:
                 total += share * (sky(ray) if material == AIR else self.color[LAMP])
                 break
             origin += far * ray + 2e-3 * normal
-            share *= self.color[material] * (1 if material == FLOOR else 0.75 + 0.5 * noise(int(origin - 0.5 * normal)))
+            share *= self.color[material] * (
+                1 if material == FLOOR else 0.75 + 0.5 * noise(ti.floor(origin - 0.5 * normal, ti.i32))
+            )
             if material == FLOOR:  # far away, it melts into the sky
                 haze = 1 - ti.exp(-(((origin - vec3(FOCUS)).norm() / 420) ** 4))
                 total += share / self.color[FLOOR] * haze * sky(ray * vec3(1, 0, 1))
@@ -76,7 +80,7 @@ class Sculptor:
         """The point that pixel x, y shows."""
         ray = self.camera.ray(lens, x, y)
         far, _, _ = self.voxels.meet(eye, ray)
-        return eye + far * ray
+        return vec3(eye + far * ray)
 
     @ti.kernel
     def draw(self, eye: vec3, lens: mat3, changed: ti.i32, mark: vec4):
@@ -103,7 +107,8 @@ class Sculptor:
         self.radius = min(max(self.radius * 1.04 ** (larger - smaller), 1.0), 40.0)
         self.material = next((m for m in range(EARTH, LAMP + 1) if window.is_pressed(str(m))), self.material)
         x, y = window.get_cursor_pos()
-        p = self.pick(*self.camera.lens(), x * self.size[0], y * self.size[1])
+        eye, lens = self.camera.lens()
+        p = self.pick(eye, lens, x * self.size[0], y * self.size[1])
         self.mark = vec4(*p, self.radius)
         # What was added is nearer to the eye: the next stroke is beside the last one.
         if (adds or takes) and (p - self.last).norm() > 0.7 * self.radius:
@@ -117,7 +122,8 @@ class Sculptor:
             self.voxels.stroke(*stroke)
             if stroke[-1] == AIR:
                 self.voxels.tidy()
-        self.draw(*self.camera.lens(), len(due) > 0, self.mark)
+        eye, lens = self.camera.lens()
+        self.draw(eye, lens, len(due) > 0, self.mark)
         return self.image.to_numpy().swapaxes(0, 1)[::-1]
 
 

@@ -28,7 +28,7 @@ class Voxels:
     @ti.kernel
     def stroke(self, middle: vec3, radii: vec3, rough: ti.f32, material: ti.i32):
         """Fill the air in an ellipsoid with a material, or make air of what is there."""
-        low, high = ti.max(int(middle - radii), 0), ti.min(int(middle + radii) + 2, ROOM)
+        low, high = ti.max(ti.floor(middle - radii, ti.i32), 0), ti.min(ti.ceil(middle + radii, ti.i32), ROOM)
         for x, y, z in ti.ndrange((low.x, high.x), (low.y, high.y), (low.z, high.z)):
             c = ti.Vector([x, y, z])
             inside = ((c + 0.5 - middle) / radii).norm() + rough * noise(c) < 1
@@ -48,11 +48,14 @@ class Voxels:
     @ti.func
     def meet(self, origin, ray):
         """What a ray meets first: how far away, the normal and the material; AIR is the sky."""
-        slope, ahead = 1 / ti.select(abs(ray) < 1e-6, 1e-6, ray), int(ray > 0)
+        slope, ahead = 1 / ti.select(abs(ray) < 1e-6, 1e-6, ray), ti.cast(ray > 0, ti.i32)
         a, b = -origin * slope, (ROOM - origin) * slope
         enter = ti.min(a, b)
         near, far, material = ti.max(enter.max(), 0.0), ti.max(a, b).min(), AIR
-        normal, c = -ti.math.sign(ray) * (enter == near), ti.math.clamp(int(origin + near * ray), 0, ROOM - 1)
+        normal, c = (
+            -ti.math.sign(ray) * (enter == near),
+            ti.math.clamp(ti.floor(origin + near * ray, ti.i32), 0, ROOM - 1),
+        )
         while near < far and c.min() >= 0 and c.max() < ROOM:
             size = BLOCK
             if ti.is_active(self.blocks, c // BLOCK):
@@ -62,7 +65,7 @@ class Voxels:
             first = c // size * size
             walls = (first + size * ahead - origin) * slope
             near = walls.min()
-            c = ti.math.clamp(int(ti.floor(origin + near * ray)), first, first + size - 1)
+            c = ti.math.clamp(ti.floor(origin + near * ray, ti.i32), first, first + size - 1)
             c = ti.select(walls == near, first - 1 + ahead * (size + 1), c)
             normal = -ti.math.sign(ray) * (walls == near)
         if material == AIR and ray.y < 0:
