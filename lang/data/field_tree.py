@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from weft.ir.errors import CompilationError, WeftError
+from weft.ir.errors import WeftError
 from weft.ir.storage.snode import SNode as Node
 from weft.lang.data.companions import Waiting
 from weft.lang.data.marks import SLACK, places_of
@@ -103,8 +103,6 @@ class FieldTree:
         """The most bytes of address space that a pool and its book take together."""
         if not self.is_sparse:
             return 0
-        if self.program.backend.interprets:
-            raise CompilationError("arch=ti.python has no sparse fields: use arch=ti.cpu, or dense nodes")
         return min(int(self.program.device.memory.most_reserved), _MOST)
 
     @property

@@ -25,11 +25,14 @@ class SparseAccess:
 
     load: Callable[[Any, tuple[int, ...]], Any]  # (x, index): the element as a numpy array
     store: Callable[[Any, tuple[int, ...], Any], None]  # (x, index, numpy array): activates the element
+    # (operation, node, index): `activate`, `deactivate`, `is_active` or `length` of a cell or a list
+    on_cell: Callable[[str, Any, Sequence[int]], Any]
     gather: Callable[[Any], Any]  # (x): all elements as a numpy array
     scatter: Callable[[Any, Any], None]  # (x, numpy array): sets all elements; activates those that are not 0
     fill: Callable[[Any, Any], None]  # (x, numpy array of one element): sets the active elements
     copy: Callable[[Any, Any], None]  # (x, y): sets x to y, and activates what is active in y
     active: Callable[[Any], Any]  # (x): the indices (n, axes) of the active elements, in order
+    visits: Callable[[Any], tuple[Any, Any]]  # (x, or a node): these in the order of loops, and their numbers
     read: Callable[[Any, Any], Any]  # (x, indices): the elements with these indices as a numpy array
     write: Callable[[Any, Any, Any], None]  # (x, indices, numpy array): sets them, which activates them
     assign: Callable[[Any, Any, Any], None]  # the same, which blocks of `ti.ad` record

@@ -15,15 +15,17 @@ from weft.ir.types import Prim, i32, i64, shape_of, tensor
 from weft.lang.data.borrow import view_of
 from weft.lang.data.companions import companions_of
 from weft.lang.data.field import Field
+from weft.lang.data.lists import visited_by
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.snode_api import SNode
+from weft.lang.data.sparse_access import SPARSE
 from weft.lang.data.struct_field import StructField
 from weft.lang.data.struct_ndarray import StructMembers
 from weft.lang.values.builtins import ndrange
 from weft.lang.values.matrix import Matrix, Vector
 from weft.lang.values.types import NdarrayType, prim_of_numpy
 
-__all__ = ["ArrayCells", "Cells", "Grouped", "as_array", "box", "cells_of", "flat_index", "index_type"]
+__all__ = ["ArrayCells", "Cells", "Grouped", "as_array", "box", "cells_of", "flat_index", "index_type", "sparse_visits"]
 
 
 def flat_index(index: Any) -> tuple[int, ...]:
@@ -166,6 +168,9 @@ class Grouped:
 def box(over: Any) -> tuple[Iterator[tuple[int, ...]], Prim]:
     """Return every index of a field, array, ndrange or SNode, last axis fastest, and the type of the indices. Raises
     TypeMismatch for any other object."""
+    if (found := sparse_visits(over)) is not None:
+        bounds = [(first, first + extent) for first, extent in zip(over.offset, over.shape, strict=True)]
+        return map(tuple, found[0].tolist()), index_type(bound for pair in bounds for bound in pair)
     if isinstance(over, (SNode, ndrange)):
         bounds = over.bounds
     elif (cells := cells_of(over)) is not None:
@@ -174,6 +179,18 @@ def box(over: Any) -> tuple[Iterator[tuple[int, ...]], Prim]:
         raise TypeMismatch(f"a loop must be over a range, an ndrange, a field or an array, not {type(over).__name__}")
     axes = [range(int(begin), int(end)) for begin, end in bounds]
     return points(axes), index_type(bound for pair in bounds for bound in pair)
+
+
+def sparse_visits(over: Any) -> Any:
+    """What a loop over a sparse field or node visits: the indices of what is active now, an array of shape (n, axes),
+    and the numbers of the iterations. None for anything else."""
+    if isinstance(over, SNode):
+        over = visited_by(over)
+    elif isinstance(over, StructField):
+        over = over._leader()
+    if isinstance(over, Field) and over.describe().node is None:
+        return None
+    return SPARSE.visits(over) if isinstance(over, SNode | Field) else None
 
 
 def index_type(bounds: Iterable[Any]) -> Prim:

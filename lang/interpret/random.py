@@ -15,6 +15,7 @@ from weft.ir.philox import launch_key, number
 from weft.ir.types import Prim
 from weft.lang.data.field import Field
 from weft.lang.data.struct_field import StructField
+from weft.lang.interpret.places import sparse_visits
 from weft.lang.program.init import program
 
 __all__ = ["Draws", "draws", "order_numbers"]
@@ -79,7 +80,10 @@ def draws() -> Draws:
 
 def order_numbers(over: Any) -> Iterable[int] | None:
     """Return the numbers of the elements of a field by their position in memory, or None if memory order is index
-    order."""
+    order. Of a sparse field or node, those of what is active."""
+    if (found := sparse_visits(over)) is not None:
+        visited: list[int] = found[1].tolist()
+        return visited
     while isinstance(over, StructField):
         over = next(iter(over.members.values()))
     if not isinstance(over, Field):

@@ -31,6 +31,7 @@ from weft.lang.interpret.places import Grouped, box, cells_of, index_type
 from weft.lang.interpret.random import draws, order_numbers
 from weft.lang.interpret.references import References
 from weft.lang.interpret.rewrite import HELPER, is_written
+from weft.lang.interpret.sparse import ON_CELLS, dormant, list_at, list_method
 from weft.lang.interpret.text import Texts
 from weft.lang.interpret.types import captured, fit, is_known, is_value, keeping, own, stored, strong
 from weft.lang.interpret.updates import Updates
@@ -205,6 +206,7 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
     "loop_config": _loop_config,
     "static_print": lambda *_, **__: None,  # printed when the kernel was translated
     **_ROUND,
+    **ON_CELLS,
 }
 # Inside a kernel, Python's own functions and those of `math` are the functions of the language.
 _BY_FUNCTION: dict[Any, Callable[..., Any]] = {
@@ -234,6 +236,8 @@ def _member(base: Any, name: str) -> Any:
     """Return `base.name`. A number from a struct field has the exact type of the member."""
     if isinstance(base, StructElement) and name in base.struct_type.members:
         return base._over.members[name].load(base._at)
+    if (of_list := list_method(base, name)) is not None:
+        return of_list
     if isinstance(base, Struct) and name in base.struct_type.members:
         return base.typed(name)
     found = getattr(base, name)
@@ -363,10 +367,10 @@ class Semantics(Chains, References, Updates):
     def iterate(self, over: Any) -> Any:
         """Return what a loop iterates over: its indices (a tuple per point for several axes), or `over` itself."""
         if not isinstance(over, (ndrange, SNode)) and cells_of(over) is None:
-            return over
+            return dormant(over)
         points, prim = box(over)
         indices = (tuple(map(prim.np.type, point)) for point in points)
-        return (index[0] if len(index) == 1 else index for index in indices)
+        return dormant(index[0] if len(index) == 1 else index for index in indices)
 
     def parallel(self, over: Any) -> Any:
         """Iterate as `iterate` does, over a loop that is parallel on other arches. Each iteration has its own random
@@ -388,6 +392,8 @@ class Semantics(Chains, References, Updates):
         try:
             return place[_matrix_key(place, index)] if isinstance(place, Matrix) else place.load(index)
         except IndexError as error:
+            if (of_list := list_at(base, index)) is not None:
+                return of_list
             raise out_of_bounds(name, index, place) or error from None
 
     def store(self, base: Any, index: Any, value: Any, name: str = "") -> None:

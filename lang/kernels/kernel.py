@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from weft.ir.config import CompileConfig
 
 
-__all__ = ["Kernel", "kernel"]
+__all__ = ["Kernel", "compiled_kernel", "kernel"]
 
 _MOST_PLANS = 16  # the most plans that are made for one instance, if its plans become invalid repeatedly
 _MOST_FOLLOWED = 32
@@ -78,6 +78,7 @@ class Kernel(DirectCallable, Shown):
     piece: int | None = None  # the number of the piece of the kernel that this is (`ir/pieces.py`)
     given = False  # of a derivative: whether not only tapes run it
     checks = False  # whether it runs with the check of races, also where the program has none
+    compiles = False  # whether it is compiled on every arch, see `compiled_kernel`
 
     @property
     def grad(self) -> Kernel:
@@ -414,7 +415,8 @@ class Kernel(DirectCallable, Shown):
         program.zeros = False if self.given else program.zeros
         self._instances = Instances(WeakMethod(self._follow))
         self._follow()
-        self._interpreted = program.interprets and not (self.mode or self.checks) and self.piece is None
+        compiles = self.compiles or self.mode or self.checks or self.piece is not None
+        self._interpreted = program.interprets and not compiles
         self._packs = [(name, pack) for name, pack in self.params if isinstance(pack, ArgPackType)]
         self._has_plans = self._is_native and all(type(pack) is ArgPackType for _, pack in self._packs)
         own = parameters_of(self)
@@ -497,3 +499,11 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     find_lost(function, 1)
     make: type[Kernel] = native_type(Kernel, is_method(function))
     return make(function)
+
+
+def compiled_kernel(function: Callable[..., Any]) -> Kernel:
+    """Make `function` a kernel of Weft's own that is compiled also with `arch=python`, because kernels that run as
+    Python need it."""
+    made = kernel(function)
+    made.compiles = True
+    return made

@@ -14,25 +14,16 @@ from weft.lang.data.sparse_access import SPARSE, SparseAccess
 __all__: list[str] = []
 
 
-_CELLS = (
-    "among",
-    "cells",
-    "check_room",
-    "contents",
-    "dropped",
-    "gradients",
-    "put_contents",
-    "put_gradients",
-    "set_cells",
-)
 _RECORDED = ("assign", "deactivate_all")  # blocks of `ti.ad` record their launches
 
 
 def _late(name: str) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
-        from weft.lang.sparse_fields import cells, elements, exchange
+        from weft.lang.sparse_fields import cells, elements, exchange, on_cells, visits
 
-        run = getattr(cells if name in _CELLS else exchange if name in exchange.__all__ else elements, name)
+        run = getattr(
+            next((room for room in (cells, exchange, on_cells, visits) if name in room.__all__), elements), name
+        )
         if name in _RECORDED or name in exchange.__all__:
             return run(*args)
         with unheard():

@@ -14,7 +14,7 @@ from weft.lang.data.field_tree import FieldTree, nodes_below
 from weft.lang.data.snode_api import SNode
 from weft.lang.data.sparse_access import ActiveCells
 from weft.lang.functions.func import func
-from weft.lang.kernels.kernel import kernel
+from weft.lang.kernels.kernel import compiled_kernel
 from weft.lang.sparse_fields.elements import active, deactivate_all, read, write
 from weft.lang.values.builtins import activate, deactivate, static
 from weft.lang.values.kinds import Constant, LongTable, i64
@@ -39,13 +39,13 @@ def _cell(node: Constant, indices: LongTable, row: i64) -> Any:
     return Vector([indices[row, axis] for axis in static(range(len(node.shape)))])
 
 
-@kernel
+@compiled_kernel
 def _activate(node: Constant, indices: LongTable) -> None:
     for row in range(indices.shape[0]):
         activate(node, _cell(node, indices, row))
 
 
-@kernel
+@compiled_kernel
 def _deactivate(node: Constant, indices: LongTable) -> None:
     for row in range(indices.shape[0]):
         deactivate(node, _cell(node, indices, row))

@@ -16,12 +16,15 @@ from weft.lang.data.field_tree import FieldError, FieldTree, nodes_below
 from weft.lang.data.make_ndarray import ndarray
 from weft.lang.data.snode_api import SNode
 from weft.lang.functions.func import func
-from weft.lang.kernels.kernel import kernel
+from weft.lang.kernels.kernel import compiled_kernel
+from weft.lang.program.init import program
+from weft.lang.sparse_fields.on_cells import without_place
 from weft.lang.values.builtins import any as any_of
-from weft.lang.values.builtins import atomic_add, cast, deactivate, grouped, ndrange, static
+from weft.lang.values.builtins import atomic_add, cast, deactivate, grouped, ndrange, no_activate, static
 from weft.lang.values.kinds import Cells, Constant, FieldOf, Longs, LongTable, i64
 from weft.lang.values.matrix import Vector
 from weft.lang.values.types import MatrixType, VectorType
+from weft.runtime.errors import KernelFault
 from weft.runtime.forks import forkable
 from weft.runtime.memory import readable_size
 
@@ -54,14 +57,21 @@ def _index(x: FieldOf, at: Longs) -> Any:
     return Vector([at[axis] for axis in static(range(len(x.shape)))])
 
 
-@kernel
+@compiled_kernel
 def _load(x: FieldOf, at: Longs, out: Cells) -> None:
     out[0] = x[_index(x, at)]
 
 
-@kernel
+@compiled_kernel
 def _store(x: FieldOf, at: Longs, values: Cells) -> None:
     x[_index(x, at)] = values[0]
+
+
+@compiled_kernel
+def _store_active(x: FieldOf, at: Longs, values: Cells) -> None:
+    no_activate(x)
+    for _ in range(1):
+        x[_index(x, at)] = values[0]
 
 
 def _array(x: Any, shape: Any) -> Any:
@@ -102,12 +112,20 @@ def _storing(x: Any) -> tuple[Any, Any, Any]:
 
 
 def store(x: Any, index: Sequence[int], value: Any) -> None:
-    """Set an element, which activates it."""
+    """Set an element, which activates it, unless a kernel that runs as Python has said `no_activate`. Raises the fault
+    of a compiled kernel, without its place."""
+    dormant = program().dormant
     with _turn:
         launch, at, cell = _storing(x)
         at[:] = index
         cell.from_numpy(np.ascontiguousarray(value[None], x.dtype.np))
-        launch()
+        if dormant and not dormant.isdisjoint(x.snode.node.path()):
+            _store_active(x, at, cell)
+            return
+        try:
+            launch()
+        except KernelFault as fault:
+            raise without_place(fault) from None
 
 
 # ---- all elements ----------------------------------------------------------------------------------------------------
@@ -118,19 +136,19 @@ def _first(x: FieldOf) -> Any:
     return Vector([x.offset[axis] for axis in static(range(len(x.shape)))])
 
 
-@kernel
+@compiled_kernel
 def _gather(x: FieldOf, out: Cells) -> None:
     for at in grouped(x):
         out[at - _first(x)] = x[at]
 
 
-@kernel
+@compiled_kernel
 def _scatter_active(x: FieldOf, values: Cells) -> None:
     for at in grouped(x):
         x[at] = values[at - _first(x)]
 
 
-@kernel
+@compiled_kernel
 def _scatter(x: FieldOf, values: Cells, inner: Constant) -> None:
     for at in grouped(ndrange(*x.shape)):
         value = values[at]
@@ -141,19 +159,19 @@ def _scatter(x: FieldOf, values: Cells, inner: Constant) -> None:
             x[at + _first(x)] = value
 
 
-@kernel
+@compiled_kernel
 def _fill(x: FieldOf, values: Cells) -> None:
     for at in grouped(x):
         x[at] = values[0]
 
 
-@kernel
+@compiled_kernel
 def _copy_active(x: FieldOf, y: FieldOf) -> None:
     for at in grouped(x):
         x[at] = y[at - _first(x) + _first(y)]
 
 
-@kernel
+@compiled_kernel
 def _copy(x: FieldOf, y: FieldOf) -> None:
     for at in grouped(y):
         x[at - _first(y) + _first(x)] = y[at]
@@ -216,7 +234,7 @@ def copy(x: Any, y: Any) -> None:
 # ---- what is active --------------------------------------------------------------------------------------------------
 
 
-@kernel
+@compiled_kernel
 def _count(x: FieldOf) -> i64:
     number: i64 = cast(0, i64)
     for _ in grouped(x):
@@ -224,7 +242,7 @@ def _count(x: FieldOf) -> i64:
     return number
 
 
-@kernel
+@compiled_kernel
 def _list(x: FieldOf, indices: LongTable, counter: Longs) -> None:
     for at in grouped(x):
         place = atomic_add(counter[0], 1)
@@ -237,25 +255,25 @@ def _row(x: FieldOf, indices: LongTable, place: i64) -> Any:
     return Vector([indices[place, axis] for axis in static(range(len(x.shape)))])
 
 
-@kernel
+@compiled_kernel
 def _read(x: FieldOf, indices: LongTable, values: Cells) -> None:
     for place in range(values.shape[0]):
         values[place] = x[_row(x, indices, place)]
 
 
-@kernel
+@compiled_kernel
 def _write(x: FieldOf, indices: LongTable, values: Cells) -> None:
     for place in range(values.shape[0]):
         x[_row(x, indices, place)] = values[place]
 
 
-@kernel
+@compiled_kernel
 def _deactivate(node: Constant) -> None:
     for at in grouped(node):
         deactivate(node, at)
 
 
-@kernel
+@compiled_kernel
 def _deactivate_lists(x: FieldOf, node: Constant, first: Constant, others: Constant) -> None:
     for at in grouped(x):
         if at[first[0]] < first[1] + first[2]:

@@ -12,6 +12,7 @@ from weft.ir.errors import TypeMismatch
 from weft.ir.types import Array, Tensor, tensor
 from weft.lang.data.companions import KINDS
 from weft.lang.data.field import Field, MatrixField
+from weft.lang.data.lists import LIST_METHODS
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.struct_field import StructField
 from weft.lang.errors import UnknownName
@@ -20,7 +21,7 @@ from weft.lang.functions.source import LIBRARY
 from weft.lang.library.linalg import METHODS as LINEAR_ALGEBRA
 from weft.lang.program.options import did_you_mean
 from weft.lang.translate.indexing import constant_element, dotted
-from weft.lang.translate.lists import LIST_METHODS, ListOf, method_of
+from weft.lang.translate.lists import ListOf, method_of
 from weft.lang.translate.objects import attribute_of
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator, translates

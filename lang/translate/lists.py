@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.ir import tree
-from weft.lang.data.snode_api import SNode
-from weft.lang.data.struct_field import StructField
+from weft.lang.data.lists import is_list_method, list_node
 from weft.lang.translate.values import Unfinished
 
-__all__ = ["LIST_METHODS", "ListOf", "list_at", "list_node", "method_of"]
-
-LIST_METHODS = ("append", "length", "deactivate")
+__all__ = ["ListOf", "list_at", "method_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +27,6 @@ class ListOf(Unfinished):
         return f"the method {self.method} of a list (without a call)" if self.method else "a list (a dynamic node)"
 
 
-def list_node(over: Any) -> SNode | None:
-    """The dynamic node in whose cell a field lies. None if there is none."""
-    while isinstance(over, StructField):
-        over = next(iter(over.members.values()))
-    above = over.snode.parent() if over.placed else None
-    return above if above is not None and above.node.kind == "dynamic" else None
-
-
 def list_at(over: Any, indices: list[tree.Expr]) -> ListOf | None:
     """The meaning of `x[i]` with one index less than x has axes. None if it is no list."""
     if list_node(over) is None or len(indices) + 1 != len(over.shape):
@@ -47,6 +36,4 @@ def list_at(over: Any, indices: list[tree.Expr]) -> ListOf | None:
 
 def method_of(over: Any, name: str) -> ListOf | None:
     """The meaning of `x.append` and the like, where x is a field that is a list."""
-    is_member = isinstance(over, StructField) and name in over.members
-    node = list_node(over) if name in LIST_METHODS and not is_member else None
-    return ListOf(over, (), name) if node is not None and len(over.shape) == 1 else None
+    return ListOf(over, (), name) if is_list_method(over, name) else None

@@ -11,17 +11,17 @@ from typing import Any
 
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
-from weft.ir.storage.snode import SNode as Node
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.types import VOID, Type, i32, shape_of, u1
 from weft.lang.data.derived import is_derived
 from weft.lang.data.field import Field
+from weft.lang.data.lists import CELLS, list_node, visited_by
 from weft.lang.data.snode_api import Root, SNode
 from weft.lang.data.struct_field import StructField
 from weft.lang.errors import WrongIndex
 from weft.lang.translate.functions import Call, arguments, function
 from weft.lang.translate.indexing import scalar_indices
-from weft.lang.translate.lists import ListOf, list_node
+from weft.lang.translate.lists import ListOf
 from weft.lang.translate.operators import run_now
 from weft.lang.translate.translator import Translator
 from weft.lang.translate.values import Record, coerce, kind_of, tensor_elements, to_expr
@@ -67,15 +67,13 @@ def _cell(t: Translator, kind: str, node: NodeSymbol, indices: list[tree.Expr], 
 
 # ---- functions -------------------------------------------------------------------------------------------------------
 
-_CELLS = ("pointer", "bitmasked", "hash")
-
 
 @function("activate")
 def _activate(t: Translator, c: Call) -> Any:
     node, at = arguments(t, c, 2, 2, "node", "indices")
     if _is_dense(node):
         return None  # its cells are active always, and programs of Taichi do this
-    symbol = _node(t, node, c, _CELLS, "activate")
+    symbol = _node(t, node, c, CELLS, "activate")
     return _cell(t, "activate", symbol, _cell_indices(t, node, symbol, at, c), VOID, c.node)
 
 
@@ -84,7 +82,7 @@ def _deactivate(t: Translator, c: Call) -> Any:
     node, at = arguments(t, c, 2, 2, "node", "indices")
     if _is_dense(node):
         return None
-    symbol = _node(t, node, c, (*_CELLS, "dynamic"), "deactivate")
+    symbol = _node(t, node, c, (*CELLS, "dynamic"), "deactivate")
     find = _list_indices if symbol.kind == "dynamic" else _cell_indices
     indices = find(t, node, symbol, at, c)
     return _cell(t, "deactivate", symbol, indices, VOID, c.node)
@@ -93,7 +91,7 @@ def _deactivate(t: Translator, c: Call) -> Any:
 @function("is_active")
 def _is_active(t: Translator, c: Call) -> Any:
     node, at = arguments(t, c, 2, 2, "node", "indices")
-    symbol = _node(t, node, c, (*_CELLS, "dynamic"), "is_active")
+    symbol = _node(t, node, c, (*CELLS, "dynamic"), "is_active")
     count = len(symbol.shape)
     indices = _from_zero(_indices(t, at, count, c, "this node"), node.node.first())
     active = _cell(t, "is_active", symbol, indices, u1, c.node)
@@ -240,15 +238,9 @@ def _flat(t: Translator, value: Any, node: ast.AST) -> list[tree.Expr]:
 def visited(t: Translator, node: SNode, at: ast.expr) -> FieldSymbol | NodeSymbol | None:
     """What a loop over the cells of a node visits: the node, or the field whose active elements are its active cells.
     None if all cells are active."""
-    own: Node = node.node
-    if own.kind in _CELLS:
-        found: NodeSymbol = run_now(t, at, t.unit.node, node)
-        return found
-    if not any(one.is_sparse for one in own.path()):
+    over = run_now(t, at, visited_by, node)
+    if over is None:
         return None
-    for child in own.children if own.kind != "place" else [own]:
-        made = node.tree.fields.get(child)
-        if made is not None and (own.kind == "place" or made.offset == own.first()):
-            symbol: FieldSymbol = run_now(t, at, t.unit.symbol, made, made.name or "it")
-            return symbol
-    raise t.error(f"this {own.kind} node holds no field without offset: loop over a field below it", at)
+    make, name = (t.unit.node, ()) if over is node else (t.unit.symbol, (over.name or "it",))
+    found: FieldSymbol | NodeSymbol = run_now(t, at, make, over, *name)
+    return found

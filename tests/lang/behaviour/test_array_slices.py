@@ -198,8 +198,6 @@ def test_fields_that_have_no_slices(ti):
 
 
 def test_sparse_fields_are_copied(ti):
-    if ti.cfg.arch == "python":
-        pytest.skip("arch=ti.python has no sparse fields")
     sparse, vectors = ti.field(ti.f32), ti.Vector.field(2, ti.f32)
     ti.root.pointer(ti.i, 4).dense(ti.i, 2).place(sparse, vectors)
     sparse[3], vectors[3] = 2, [1, 2]

@@ -7,14 +7,7 @@ import pytest
 
 from tests.sampling import every
 from weft.lang.data.field_tree import FieldError
-from weft.lang.program.init import program
 from weft.runtime.errors import OutOfMemory
-
-
-@pytest.fixture(autouse=True)
-def compiled(ti):
-    if program().backend.interprets:
-        pytest.skip("arch=python has no sparse fields")
 
 
 def reference(points):

@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 
 from tests.sampling import draws
-from weft.lang.program.init import program
 
 N = 16
-
-
-@pytest.fixture(autouse=True)
-def compiled(ti):
-    if program().backend.interprets:
-        pytest.skip("arch=python has no sparse fields")
 
 
 class Program:

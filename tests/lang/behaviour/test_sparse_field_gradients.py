@@ -9,15 +9,8 @@ import pytest
 from weft.ir.errors import CompilationError
 from weft.lang.autodiff.versions import Overwritten
 from weft.lang.errors import GradientWarning
-from weft.lang.program.init import program
 
 BOTH = {"needs_grad": True, "needs_dual": True}
-
-
-@pytest.fixture(autouse=True)
-def compiled(ti):
-    if program().backend.interprets:
-        pytest.skip("arch=python has no sparse fields")
 
 
 def scalar(ti):

@@ -5,13 +5,6 @@ import numpy as np
 import pytest
 
 from weft.lang.errors import CapacityFault
-from weft.lang.program.init import program
-
-
-@pytest.fixture(autouse=True)
-def compiled(ti):
-    if program().backend.interprets:
-        pytest.skip("arch=python has no sparse fields")
 
 
 def test_writes_activate_and_reads_do_not(ti):

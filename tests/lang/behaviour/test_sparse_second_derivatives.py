@@ -11,17 +11,10 @@ from weft.ir.errors import WeftError
 from weft.lang.data.field_tree import FieldError
 from weft.lang.data.sparse_access import SPARSE
 from weft.lang.errors import ArgumentError
-from weft.lang.program.init import program
 from weft.runtime.errors import OutOfMemory
 
 N = 16
 PLACES = (3, 9)
-
-
-@pytest.fixture(autouse=True)
-def compiled(ti):
-    if program().backend.interprets:
-        pytest.skip("arch=python has no sparse fields")
 
 
 TREES = {

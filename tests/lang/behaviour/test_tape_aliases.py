@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests.lang.behaviour.derivatives import close
-from weft.lang.program.init import program
 
 
 def test_one_array_passed_twice(ti):
@@ -84,8 +83,6 @@ def test_indices_that_wrap_around(ti):
 @pytest.mark.parametrize("part", ["component", "member"])
 def test_a_part_of_a_sparse_field_that_the_program_dropped(ti, part):
     """The tape saves the cells of the whole field, which the part keeps alive."""
-    if program().backend.interprets:
-        pytest.skip("arch=python has no sparse fields")
     x, loss = ti.field(ti.f64, 8, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
     if part == "component":
         whole = ti.Vector.field(2, ti.f64, needs_grad=True)

@@ -172,14 +172,6 @@ def test_functions_of_kernels_outside_of_kernels() -> None:
         ti.activate(ti.root, 1)
 
 
-def test_arch_python_refuses() -> None:
-    ti.init(arch=ti.python)
-    x = ti.field(ti.i32)
-    ti.root.pointer(ti.i, 4).place(x)
-    with pytest.raises(CompilationError, match=r"arch=ti\.python has no sparse fields"):
-        x[0] = 1
-
-
 def test_memory_is_not_lent() -> None:
     x = ti.field(ti.i32)
     ti.root.pointer(ti.i, 4).place(x)
