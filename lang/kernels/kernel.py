@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from weft.ir.config import CompileConfig
 
 
-__all__ = ["Kernel", "compiled_kernel", "kernel"]
+__all__ = ["Kernel", "kernel"]
 
 _MOST_PLANS = 16  # the most plans that are made for one instance, if its plans become invalid repeatedly
 _MOST_FOLLOWED = 32
@@ -78,7 +78,7 @@ class Kernel(DirectCallable, Shown):
     piece: int | None = None  # the number of the piece of the kernel that this is (`ir/pieces.py`)
     given = False  # of a derivative: whether not only tapes run it
     checks = False  # whether it runs with the check of races, also where the program has none
-    compiles = False  # whether it is compiled on every arch, see `compiled_kernel`
+    compiles = False  # whether it is compiled on every arch, see `own.py`
 
     @property
     def grad(self) -> Kernel:
@@ -499,11 +499,3 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     find_lost(function, 1)
     make: type[Kernel] = native_type(Kernel, is_method(function))
     return make(function)
-
-
-def compiled_kernel(function: Callable[..., Any]) -> Kernel:
-    """Make `function` a kernel of Weft's own that is compiled also with `arch=python`, because kernels that run as
-    Python need it."""
-    made = kernel(function)
-    made.compiles = True
-    return made

@@ -14,7 +14,7 @@ from weft.lang.data.field_tree import FieldTree, nodes_below
 from weft.lang.data.snode_api import SNode
 from weft.lang.data.sparse_access import ActiveCells
 from weft.lang.functions.func import func
-from weft.lang.kernels.kernel import compiled_kernel
+from weft.lang.kernels.own import compiled_kernel
 from weft.lang.sparse_fields.elements import active, deactivate_all, read, write
 from weft.lang.values.builtins import activate, deactivate, static
 from weft.lang.values.kinds import Constant, LongTable, i64

@@ -16,7 +16,7 @@ from weft.lang.data.field_tree import FieldError, FieldTree, nodes_below
 from weft.lang.data.make_ndarray import ndarray
 from weft.lang.data.snode_api import SNode
 from weft.lang.functions.func import func
-from weft.lang.kernels.kernel import compiled_kernel
+from weft.lang.kernels.own import compiled_kernel
 from weft.lang.program.init import program
 from weft.lang.sparse_fields.on_cells import without_place
 from weft.lang.values.builtins import any as any_of

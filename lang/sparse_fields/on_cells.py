@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.lang.data.snode_api import SNode
-from weft.lang.kernels.kernel import compiled_kernel
+from weft.lang.kernels.own import compiled_kernel
 from weft.lang.values.builtins import activate, deactivate, is_active, length, static
 from weft.lang.values.kinds import Constant, Longs, i32
 from weft.runtime.errors import KernelFault
