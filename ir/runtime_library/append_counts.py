@@ -1,9 +1,9 @@
 """Appends that are counted before the loop that does them (see the pass `count_appends`).
 
     forget_counts_text(node)         before the loop that counts: sets the counts to 0
-    places_text(node, traits)        the loops after it: each piece learns where its elements begin in each list, lists
-                                     get their new lengths, and chunks are made for them
-    counts_fit_text(node)            what follows: fails if there are too few slots, or if a list is too long
+    counts_text(node, traits)        the loops after it: each piece learns where its elements begin in each list
+    places_text(node, nodes, traits)  what follows: lists get their new lengths, and chunks for them
+    counts_fit_text(node)            last: fails if there are too few slots, or if a list is too long
 
 A loop is cut into `rows` pieces, in the order of its iterations. The first run of the loop counts in row p what piece p
 appends to each list. A sum over the rows turns each count into the index of the first such element, and row `rows` into
@@ -14,8 +14,9 @@ the iterations, whatever the number of pieces or threads.
 empty usually do. Then the second run does not read the tables, which are larger than the caches.
 
 New chunks are counted for pieces of the lists, and the counts are added up. Slots are given out in the order of the
-lists. If a list would be too long, or there are too few slots, `full` is set, and neither lengths nor tables change.
-An interrupt does not end these loops: slots that were taken would be lost.
+lists. If a list would be too long, or there are too few slots, `full` is set, and neither lengths nor tables change, of
+none of the nodes to whose lists the loop appends. An interrupt does not end the loop that gives out slots: they would
+be lost.
 
 Lists are numbered in the order of their indices.
 """
@@ -24,10 +25,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
-from weft.ir.runtime_library.claims import room_text
+from weft.ir.runtime_library.allotments import (
+    all_fit_text,
+    begin_text,
+    count_text,
+    counted_text,
+    fits_text,
+    give_text,
+    room_text,
+    take_text,
+)
 from weft.ir.runtime_library.piece_sums import groups_text, own_names, sums_text
-from weft.ir.runtime_library.slot_pool import slot_text
 from weft.ir.runtime_library.sparse_cells import held_text
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.target import Traits
@@ -35,6 +45,7 @@ from weft.ir.target import Traits
 __all__ = [
     "SCATTERED",
     "counts_fit_text",
+    "counts_text",
     "forget_counts_text",
     "full_list",
     "lists_inside",
@@ -73,18 +84,28 @@ def forget_counts_text(node: NodeSymbol) -> str:
     return _head(node, 1) + _FORGET.format(name=node.name)
 
 
-def places_text(node: NodeSymbol, traits: Traits) -> str:
-    """The loops that turn counts into places, and make the chunks for them."""
+def counts_text(node: NodeSymbol, traits: Traits) -> str:
+    """The loops that turn counts into places, and count the chunks for them. `full` says whether something is
+    wrong."""
+    names = _names(node) | {"one": count_text("%is_new"), "counted": counted_text(node)}
+    sums = sums_text(node, "news", "claims", "", traits.groups)
+    room = room_text(node, _SOME_LONG.format(name=node.name))
+    return f"{_head(node, traits.piece)}{groups_text(traits.groups)}{_COUNT.format(**names)}{sums}{room}"
+
+
+def places_text(node: NodeSymbol, nodes: Sequence[NodeSymbol], traits: Traits) -> str:
+    """The loop that gives lists their new lengths and chunks, unless something is wrong with one of these nodes."""
+    names = _names(node) | {"fits": all_fit_text(nodes), "begin": begin_text(node), "give": give_text(node)}
+    head, held, free = _head(node, traits.piece), held_text(True, traits), held_text(False, traits)
+    return f"{held}\n{head}{take_text(node, nodes)}{own_names(_FILL.format(**names), 4)}\n{free}"
+
+
+def _names(node: NodeSymbol) -> dict[str, Any]:
+    """What the texts of both call things."""
     assert node.length is not None
     names = {"name": node.name, "chunk": node.chunk, "limit": node.limit, "scattered": SCATTERED}
-    names["most_counted"] = most_counted(node)
     names |= {"place": _place(node, "%l", "at"), "place_before": _place(node, "%b", "from")}
-    names |= {"entry": _entry(node), "slot": slot_text(node)}
-    count, fill = _COUNT.format(**names), _FILL.format(**names)
-    sums = sums_text(node, "news", "claims", "", traits.groups)
-    room = own_names(_ROOM.format(**names), 5)
-    head, held, free = _head(node, traits.piece), held_text(True, traits), held_text(False, traits)
-    return f"{held}\n{head}{groups_text(traits.groups)}{count}{sums}{room}{own_names(fill, 4)}\n{free}"
+    return names | {"entry": _entry(node), "most_counted": most_counted(node)}
 
 
 def counts_fit_text(node: NodeSymbol) -> str:
@@ -94,7 +115,7 @@ def counts_fit_text(node: NodeSymbol) -> str:
     lines += _digits(inside, "%which", "at")
     listed = ", ".join(f"%at{k}" for k in range(len(inside)))
     lines.append(f'assert %right, [{listed}], message="{full_list(node, len(inside))}", kind=memory')
-    return own_names("\n".join(lines), 7) + room_text(node)
+    return own_names("\n".join(lines), 7) + fits_text(node)
 
 
 def _digits(extents: Sequence[int], of: str, into: str) -> list[str]:
@@ -225,51 +246,18 @@ parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
       {entry}
       %held = load %entry : u32
       %is_new = binary eq %held, %none : u1
-      %new = cast %is_new : i32
-      %so_far = load %total : i32
-      %grown = binary add %so_far, %new : i32
-      store %total, %grown
+      {one}
     }}
   }}
-  %news = field_ptr @{name}.news[%t] : *i32
-  %found = load %total : i32
-  store %news, %found
+  {counted}
 }}
 """
 )
 
-_ROOM = """
-%full = field_ptr @{name}.full[] : *i32
-store %full, %zero
-if %old then {{
-  %claims = field_ptr @{name}.claims[] : *i32
-  %wanted = load %claims : i32
-  %first_place = field_ptr @{name}.first[] : *i64
-  %base = load %first_place : i64
-  %base_place = field_ptr @{name}.base[] : *i64
-  store %base_place, %base
-  %wide = cast %wanted : i64
-  %behind_last = binary add %base, %wide : i64
-  %just_one = const 1 : i64
-  %number = binary sub %behind_last, %just_one : i64
-  {slot}
-  %no_room = binary eq %slot, %none : u1
-  %any = binary gt %wanted, %zero : u1
-  %too_few = binary and %no_room, %any : u1
+_SOME_LONG = """
   %too_long = field_ptr @{name}.too_long[] : *i32
   %is_too_long = load %too_long : i32
-  %some_long = binary ne %is_too_long, %zero : u1
-  %is_full_now = binary or %too_few, %some_long : u1
-  %as_number = cast %is_full_now : i32
-  store %full, %as_number
-  if %is_full_now then {{ }} orelse {{
-    store %first_place, %behind_last
-    if %any then {{
-      %changed = field_ptr @{name}.changed[] : *i32
-      store %changed, %one
-    }}
-  }}
-}}
+  %is_also = binary ne %is_too_long, %zero : u1
 """
 
 _FILL = (
@@ -278,15 +266,9 @@ parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
 """
     + _PIECE
     + """
-  %full = field_ptr @{name}.full[] : *i32
-  %is_full_now = load %full : i32
-  %fits = binary eq %is_full_now, %zero : u1
+  {fits}
   if %fits then {{
-    %news = field_ptr @{name}.news[%t] : *i32
-    %first_in = load %news : i32
-    store %total, %first_in
-    %base_place = field_ptr @{name}.base[] : *i64
-    %base = load %base_place : i64
+    {begin}
     %scattered = const {scattered} : i32
     for %begin, %end, %one (%l: i32) {{
 """
@@ -298,13 +280,7 @@ parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
         %held = load %entry : u32
         %is_new = binary eq %held, %none : u1
         if %is_new then {{
-          %at = load %total : i32
-          %at_wide = cast %at : i64
-          %number = binary add %base, %at_wide : i64
-          {slot}
-          store %entry, %slot
-          %behind_piece = binary add %at, %one : i32
-          store %total, %behind_piece
+          {give}
         }}
         %chosen = load %entry : u32
         %chosen_number = cast %chosen : i32

@@ -2,14 +2,13 @@
 
     forget_text(node)    before a task: removes the marks of a launch that was interrupted
     claim(build, ...)    code of a task: asks for a cell, if it is not active
-    claims_text(node)    the loops after that task: make all cells that were asked for
-    room_text(node)      what follows: fails if there were too few slots
+    claims_text(node)    the loops after that task: make all cells that were asked for (`allotments.py`)
 
 A cell is asked for by a mark beside the table (`marks`). Tables hold nothing but slots, so that others may read them.
 Marks are counted per piece of the tables, and the counts are added up. So it is known whether there are enough slots
 before any of them is taken. If there are not, the marks go, `full` is set, and the launch fails. Slots are given out in
 the order of the tables and their entries. Pieces without marks are not looked at (`touched`), and nothing runs if
-nothing was asked for (`claimed`). The list of cells counts as out of date before the first entry is written.
+nothing was asked for (`claimed`).
 
 An interrupt does not end these loops: slots that were taken would be lost.
 
@@ -24,14 +23,22 @@ from math import prod
 
 from weft.ir.core import Builder, Value
 from weft.ir.ops import AtomicLoad, Binary, Cast, Const, FieldPtr, If, Load, Store
+from weft.ir.runtime_library.allotments import (
+    all_fit_text,
+    begin_text,
+    count_text,
+    counted_text,
+    give_text,
+    room_text,
+    take_text,
+)
 from weft.ir.runtime_library.piece_sums import PIECE_TEXT, groups_text, own_names, sums_text
-from weft.ir.runtime_library.slot_pool import slot_text
 from weft.ir.runtime_library.sparse_cells import held_text
 from weft.ir.symbols import NodeSymbol
 from weft.ir.target import Traits
 from weft.ir.types import i32, u1, u32
 
-__all__ = ["claim", "claims_text", "forget_text", "room_text"]
+__all__ = ["claim", "claims_text", "forget_text"]
 
 
 def claim(build: Builder, node: NodeSymbol, at: Sequence[Value], traits: Traits) -> None:
@@ -96,18 +103,13 @@ def claims_text(node: NodeSymbol, traits: Traits) -> str:
     table = "%e" if node.home is None else "%table, %e"
     entry = f"%entry = field_ptr @{node.part('entries').name}[{table}] : *u32"
     sums = sums_text(node, "news", "claims", "", traits.groups)
-    count, fill = _COUNT.format(entry=entry, **names), _FILL.format(entry=entry, slot=slot_text(node), **names)
-    room = own_names(_ROOM.format(slot=slot_text(node), **names), 5)
+    parts = {"entry": entry, "one": count_text("%is_marked"), "counted": counted_text(node), **names}
+    parts |= {"begin": begin_text(node), "give": give_text(node)}
+    parts["fits"] = all_fit_text([node])
+    count, fill, room = _COUNT.format(**parts), _FILL.format(**parts), room_text(node) + take_text(node, [node])
     head, end = _head(node, traits) + groups_text(traits.groups), own_names(_END.format(**names), 6)
     held, free = (held_text(held, traits) for held in (True, False))
     return f"{held}\n{head}{count}{sums}{room}{own_names(fill, 4)}{end}\n{free}"
-
-
-def room_text(node: NodeSymbol) -> str:
-    """The statements after these loops. They fail if there were too few slots."""
-    message = f"no memory for {{}} new cells of '{node.name}': its pool has {node.capacity - 1} cells of "
-    message += f"{node.cell_bytes} bytes, and too few of them are free"
-    return _FITS.format(message=message, name=node.name)
 
 
 def _head(node: NodeSymbol, traits: Traits) -> str:
@@ -201,45 +203,13 @@ parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
 """
     + _SCAN
     + """
-      %here = cast %is_marked : i32
-      %before = load %total : i32
-      %after = binary add %before, %here : i32
-      store %total, %after
+      {one}
     }}
   }}
-  %sum = field_ptr @{name}.news[%t] : *i32
-  %found = load %total : i32
-  store %sum, %found
+  {counted}
 }}
 """
 )
-
-_ROOM = """
-%full = field_ptr @{name}.full[] : *i32
-store %full, %zero
-if %old then {{
-  %changed = field_ptr @{name}.changed[] : *i32
-  store %changed, %one
-  %claims = field_ptr @{name}.claims[] : *i32
-  %wanted = load %claims : i32
-  %first_place = field_ptr @{name}.first[] : *i64
-  %base = load %first_place : i64
-  %base_place = field_ptr @{name}.base[] : *i64
-  store %base_place, %base
-  %wide = cast %wanted : i64
-  %behind_last = binary add %base, %wide : i64
-  %just_one = const 1 : i64
-  %number = binary sub %behind_last, %just_one : i64
-  {slot}
-  %no_room = binary eq %slot, %none : u1
-  %any = binary gt %wanted, %zero : u1
-  %is_full_now = binary and %no_room, %any : u1
-  %as_number = cast %is_full_now : i32
-  store %full, %as_number
-  %first_after = select %is_full_now, %base, %behind_last : i64
-  store %first_place, %first_after
-}}
-"""
 
 _FILL = (
     """
@@ -251,27 +221,15 @@ parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
   %is_touched = load %touched : i32
   %look = binary ne %is_touched, %zero : u1
   if %look then {{
-    %sum = field_ptr @{name}.news[%t] : *i32
-    %first_in = load %sum : i32
-    store %total, %first_in
-    %full = field_ptr @{name}.full[] : *i32
-    %is_full_now = load %full : i32
-    %no_room = binary ne %is_full_now, %zero : u1
-    %base_place = field_ptr @{name}.base[] : *i64
-    %base = load %base_place : i64
+    {begin}
+    {fits}
 """
     + _SCAN
     + """
       if %is_asked then {{ store %mark, %no_mark }}
-      if %is_marked then {{
-        %at = load %total : i32
-        %at_wide = cast %at : i64
-        %number = binary add %base, %at_wide : i64
-        {slot}
-        %given_slot = select %no_room, %none, %slot : u32
-        store %entry, %given_slot
-        %behind_piece = binary add %at, %one : i32
-        store %total, %behind_piece
+      %is_given = binary and %is_marked, %fits : u1
+      if %is_given then {{
+        {give}
       }}
     }}
     store %touched, %zero
@@ -285,14 +243,4 @@ if %old then {{
   %claimed = field_ptr @{name}.claimed[] : *i32
   store %claimed, %zero
 }}
-"""
-
-_FITS = """
-%zero = const 0 : i32
-%full = field_ptr @{name}.full[] : *i32
-%is_full = load %full : i32
-%fits = binary eq %is_full, %zero : u1
-%claims = field_ptr @{name}.claims[] : *i32
-%wanted = load %claims : i32
-assert %fits, [%wanted], message="{message}", kind=memory
 """

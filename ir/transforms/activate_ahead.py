@@ -27,7 +27,8 @@ from weft.ir.ops import (
     Task,
 )
 from weft.ir.passes import pass_
-from weft.ir.runtime_library.claims import claim, room_text
+from weft.ir.runtime_library.allotments import fits_text
+from weft.ir.runtime_library.claims import claim
 from weft.ir.symbols import NodeSymbol
 from weft.ir.tasks import box_of, parallel_tasks
 from weft.ir.transforms.apart import insert_routine
@@ -113,7 +114,7 @@ class _Task:
             for node in nodes:
                 self.routine("claim", node)
             for node in nodes:  # after the loops of all of them, so that no mark is left if this fails
-                insert_tasks(self.kernel, room_text(node), self.task, self.config, self.task.span)
+                insert_tasks(self.kernel, fits_text(node), self.task, self.config, self.task.span)
         sure = not (self.config.fast_math and any(map(is_unsteady, ops_of(*(copy.body for copy in made if copy)))))
         for one in wanted if sure else ():
             self.rest(one.op)

@@ -39,6 +39,7 @@ from weft.ir.passes import pass_
 from weft.ir.runtime_library.append_counts import (
     SCATTERED,
     counts_fit_text,
+    counts_text,
     forget_counts_text,
     full_list,
     lists_inside,
@@ -156,7 +157,9 @@ class _Task:
             insert_tasks(self.kernel, forget_counts_text(node), self.task, self.config, spans[node])
         copy.unlink()
         self.kernel.body.insert(copy, self.task)
-        for made in ([places_text(node, traits) for node in nodes], [counts_fit_text(node) for node in nodes]):
+        counts = [counts_text(node, traits) for node in nodes]
+        places = [places_text(node, nodes, traits) for node in nodes]
+        for made in (counts, places, [counts_fit_text(node) for node in nodes]):
             for node, text in zip(nodes, made, strict=True):
                 insert_tasks(self.kernel, text, self.task, self.config, spans[node], stored_parts(node))
         self.filling(nodes, pieces)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.ir.key_loops import keyed, keys
 from tests.ir.test_sparse_lowering import PLAIN, agree, compare, kernel_of
 from tests.sampling import draws, every
 from tests.sparse_trees import Declared, I, J, branch, declare, lower, place, slots
@@ -44,25 +45,8 @@ def tree(most: int = 1 << 40) -> Declared:
     return declare(root, most=most)
 
 
-KEYS = """
-%twenty = const 20 : i32
-%limit = const 32 : i32
-parallel_for begins=[%0], ends=[%twenty] (%key_a: i32) {
-  %key_b = binary mul %key_a, %7 : i32
-  %key_c = binary raw_mod %key_b, %limit : i32
-  %key_p = field_ptr @k[%key_a] : *i32
-  store %key_p, %key_c
-  %key_d = binary and %key_a, %1 : i32
-  %key_q = field_ptr @f[%key_a] : *i32
-  store %key_q, %key_d
-}"""
-LOOP = """
-%count = const 20 : i32
-parallel_for begins=[%0], ends=[%count] (%i: i32) {{
-  %kp = field_ptr @k[%i] : *i32
-  %fp = field_ptr @f[%i] : *i32
-  {}
-}}"""
+KEYS = "%limit = const 32 : i32\n" + keys(20, "%key_c = binary raw_mod %key_b, %limit : i32")
+LOOP = keyed(20)
 KEY = "%j = load %kp : i32\n"
 ADD = "%p = field_ptr @x[%j] : *i32\n%old = atomic add %p, %i : i32"
 

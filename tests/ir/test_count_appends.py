@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.ir.key_loops import keyed, keys
 from tests.ir.test_sparse_deactivation import lost
 from tests.ir.test_sparse_lowering import PLAIN, agree, kernel_of
 from tests.sampling import draws, every
@@ -62,26 +63,8 @@ def tree(ordered: bool = True, limit: int = 60, most: int = 1 << 40) -> Declared
     return declare(root, most=most)
 
 
-KEYS = """
-%ten = const 10 : i32
-parallel_for begins=[%0], ends=[%ten] (%key_a: i32) {
-  %key_b = binary mul %key_a, %7 : i32
-  %key_e = binary shr %key_b, %2 : i32
-  %key_c = binary raw_mod %key_e, %3 : i32
-  %key_p = field_ptr @k[%key_a] : *i32
-  store %key_p, %key_c
-  %key_d = binary and %key_a, %1 : i32
-  %key_q = field_ptr @f[%key_a] : *i32
-  store %key_q, %key_d
-}"""
-LOOP = """
-%limit = const 60 : i32
-%count = const 10 : i32
-parallel_for begins=[%0], ends=[%count] (%i: i32) {{
-  %kp = field_ptr @k[%i] : *i32
-  %fp = field_ptr @f[%i] : *i32
-  {}
-}}"""
+KEYS = keys(10, "%key_e = binary shr %key_b, %2 : i32\n%key_c = binary raw_mod %key_e, %3 : i32")
+LOOP = "%limit = const 60 : i32\n" + keyed(10)
 KEY = "%j = load %kp : i32\n"
 ADD = "%n = append @D0[%j]\n%p = field_ptr @x[%j, %n] : *i32\nstore %p, %i\n"
 AGAIN = ADD.replace("%n", "%n2").replace("%p", "%p2").replace("%i", "%7")

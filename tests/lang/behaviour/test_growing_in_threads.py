@@ -11,7 +11,7 @@ from weft.lang.program.init import program
 @pytest.fixture(autouse=True)
 def compiled(ti):
     if program().backend.interprets:
-        pytest.skip("arch=python has no sparse fields")
+        pytest.skip("arch=python compiles no kernel of the program")
 
 
 @pytest.fixture

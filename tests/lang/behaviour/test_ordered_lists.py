@@ -179,6 +179,34 @@ def test_a_full_list_is_known_before_anything_is_appended(ti):
     assert x.to_numpy()[1:, 74:77].tolist() == [[148, 0, 0], [149, 0, 0]]
 
 
+def test_if_one_of_two_nodes_is_full_the_lists_of_both_keep_their_lengths(ti):
+    in_parallel(ti)
+    x, y = ti.field(ti.i32, name="x"), ti.field(ti.i32, name="y")
+    ti.root.dense(ti.i, 3).dynamic(ti.j, 5000, chunk_size=8, ordered=True).place(x)
+    ti.root.dense(ti.i, 2).dynamic(ti.j, 100, chunk_size=8, ordered=True).place(y)
+
+    @ti.kernel
+    def fill(n: ti.i32):
+        for k in range(n):
+            x[k % 3].append(k)
+            if k % 10 == 0:
+                y[1].append(k)
+
+    def more():
+        fill(1500)
+        ti.sync()
+
+    fill(30)
+    before = x.to_numpy(), x.active()[0], y.to_numpy(), y.active()[0]
+    with pytest.raises(CapacityFault, match=r"list \[1\] of 'y\.dynamic' is full: it has 100 elements"):
+        more()
+    after = x.to_numpy(), x.active()[0], y.to_numpy(), y.active()[0]
+    assert all((a == b).all() for a, b in zip(before, after, strict=True))
+    fill(900)  # with as many as fit
+    assert held(x, [310] * 3)[1] == [*range(1, 30, 3), *range(1, 900, 3)]
+    assert held(y, [0, 93])[1] == [*range(0, 30, 10), *range(0, 900, 10)]
+
+
 def test_the_same_for_any_number_of_threads(ti):
     if ti.cfg.arch != ti.cpu:
         pytest.skip("threads are those of a CPU")
