@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from weft.lang.data.elements import FieldIndexError
 from weft.lang.values.numbers import array_of
 from weft.lang.values.types import cast_numbers
 
-__all__ = ["SPARSE", "Active", "ActiveCells", "ActiveNumbers", "CellsOf", "SparseAccess", "SparseWindow"]
+__all__ = ["DORMANT", "SPARSE", "Active", "ActiveCells", "ActiveNumbers", "CellsOf", "SparseAccess", "SparseWindow"]
 
 
 class SparseAccess:
@@ -58,6 +59,9 @@ class SparseAccess:
 
 
 SPARSE = SparseAccess()
+
+# In a kernel that runs as Python: the nodes below which the running loop activates nothing (`no_activate`).
+DORMANT: ContextVar[frozenset[Any]] = ContextVar("dormant", default=frozenset())
 
 
 class ActiveCells:

@@ -26,8 +26,8 @@ from weft.lang.interpret.debugger import trimmed
 from weft.lang.interpret.faults import indices, placed
 from weft.lang.interpret.random import draws
 from weft.lang.interpret.rewrite import HELPER, Rewriter
+from weft.lang.interpret.sparse import wake
 from weft.lang.interpret.values import Semantics
-from weft.lang.program.init import program
 from weft.lang.values.scope import choices, with_types
 from weft.runtime.errors import KernelFault, RecursionFault
 
@@ -56,7 +56,7 @@ def interpret_kernel(kernel: InterpretedKernel, args: Sequence[Any]) -> Any:
     Python numbers, several results become a tuple."""
     run = interpreted(kernel.function, dict(kernel.params), top=True)
     draws().launch()
-    program().dormant = program().dormant_next = frozenset()
+    wake()
     owner = () if kernel.class_instance is None else (kernel.class_instance,)
     code = kernel.function.__code__
     positional = code.co_argcount - len(owner)  # the others are keyword-only

@@ -6,6 +6,7 @@ compiled on every arch, see the same cells. The translator has checked the argum
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,15 +14,14 @@ from weft.lang.data.derived import is_derived
 from weft.lang.data.field import Field
 from weft.lang.data.lists import LIST_METHODS, is_list_method, list_node
 from weft.lang.data.snode_api import SNode
-from weft.lang.data.sparse_access import SPARSE
+from weft.lang.data.sparse_access import DORMANT, SPARSE
 from weft.lang.data.struct_field import StructElement, StructField
 from weft.lang.interpret.places import flat_index
-from weft.lang.program.init import program
 from weft.lang.values.matrix import Matrix
 from weft.lang.values.struct import Struct
 from weft.runtime.errors import CapacityFault
 
-__all__ = ["ON_CELLS", "ListOf", "dormant", "list_at", "list_method"]
+__all__ = ["ON_CELLS", "ListOf", "dormant", "list_at", "list_method", "wake"]
 
 
 # ---- cells -----------------------------------------------------------------------------------------------------------
@@ -133,10 +133,18 @@ def list_method(over: Any, name: str) -> ListOf | None:
 # ---- loops -----------------------------------------------------------------------------------------------------------
 
 
+_NEXT: ContextVar[frozenset[Any]] = ContextVar("next", default=frozenset())  # the nodes of the next loop
+
+
+def wake() -> None:
+    """Begin a kernel: its writes activate."""
+    DORMANT.set(frozenset())
+    _NEXT.set(frozenset())
+
+
 def _no_activate(*over: Any) -> None:
     """Remember the nodes for the next loop."""
-    current = program()
-    current.dormant_next |= {(one if isinstance(one, SNode) else one.snode).node for one in _flat(over)}
+    _NEXT.set(_NEXT.get() | {(one if isinstance(one, SNode) else one.snode).node for one in _flat(over)})
 
 
 def _flat(over: Iterable[Any]) -> Iterator[Any]:
@@ -149,19 +157,17 @@ def _flat(over: Iterable[Any]) -> Iterator[Any]:
 
 def dormant(points: Any) -> Any:
     """Go over the points of a loop. If `no_activate` stands before it, writes in it change only what is active."""
-    current = program()
-    if not current.dormant_next:
-        return points
-    return _dormant(current, points)
+    return _dormant(points) if _NEXT.get() else points
 
 
-def _dormant(current: Any, points: Any) -> Iterator[Any]:
-    before = current.dormant
-    current.dormant, current.dormant_next = before | current.dormant_next, frozenset()
+def _dormant(points: Any) -> Iterator[Any]:
+    before = DORMANT.get()
+    DORMANT.set(before | _NEXT.get())
+    _NEXT.set(frozenset())
     try:
         yield from points
     finally:
-        current.dormant = before
+        DORMANT.set(before)
 
 
 ON_CELLS: dict[str, Callable[..., Any]] = {

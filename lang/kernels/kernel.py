@@ -77,8 +77,7 @@ class Kernel(DirectCallable, Shown):
     is_torn = False  # whether the gradient of an instance needs values that memory does not have afterwards
     piece: int | None = None  # the number of the piece of the kernel that this is (`ir/pieces.py`)
     given = False  # of a derivative: whether not only tapes run it
-    checks = False  # whether it runs with the check of races, also where the program has none
-    compiles = False  # whether it is compiled on every arch, see `own.py`
+    checks = compiles = False  # whether it checks races in any program; whether any arch compiles it (`own.py`)
 
     @property
     def grad(self) -> Kernel:

@@ -124,7 +124,6 @@ class Program:
         self.builder: Any = None  # the tree that `root` builds
         self.random = random.Random(config.random_seed)
         self.draws: Any = None  # the state of the random numbers of arch=python
-        self.dormant = self.dormant_next = frozenset[Any]()  # nodes of `no_activate`, see `interpret/sparse.py`
         self.told = set[Any]()  # the places where arch=python has warned of an overflow
         self.shadow: Any = None  # the shadow of the race check, see `data/shadows.py`
         self.arena: Any = None  # memory for records of launches, see `autodiff/records.py`

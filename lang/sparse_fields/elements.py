@@ -15,9 +15,9 @@ from weft.ir.storage.snode import SNode as Node
 from weft.lang.data.field_tree import FieldError, FieldTree, nodes_below
 from weft.lang.data.make_ndarray import ndarray
 from weft.lang.data.snode_api import SNode
+from weft.lang.data.sparse_access import DORMANT
 from weft.lang.functions.func import func
 from weft.lang.kernels.own import compiled_kernel
-from weft.lang.program.init import program
 from weft.lang.sparse_fields.on_cells import without_place
 from weft.lang.values.builtins import any as any_of
 from weft.lang.values.builtins import atomic_add, cast, deactivate, grouped, ndrange, no_activate, static
@@ -114,7 +114,7 @@ def _storing(x: Any) -> tuple[Any, Any, Any]:
 def store(x: Any, index: Sequence[int], value: Any) -> None:
     """Set an element, which activates it, unless a kernel that runs as Python has said `no_activate`. Raises the fault
     of a compiled kernel, without its place."""
-    dormant = program().dormant
+    dormant = DORMANT.get()
     with _turn:
         launch, at, cell = _storing(x)
         at[:] = index
