@@ -155,14 +155,22 @@ def _is_written_first(local: Alloca) -> bool:
 
 
 def _choices(value: Value, local: Alloca) -> list[Value]:
-    """The values of which the value is one. What the local held is none: that was stored before."""
-    if isinstance(value, Load) and value.ptr is local:
-        return []
-    if isinstance(value, Select):
-        return _choices(value.a, local) + _choices(value.b, local)
-    if isinstance(value, Binary) and value.kind in ("min", "max"):
-        return _choices(value.lhs, local) + _choices(value.rhs, local)
-    return [value]
+    """The values of which the value is one, each once: many ways may lead to it. What the local held is none: that was
+    stored before."""
+    seen, waiting, found = {value}, [value], list[Value]()
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Select):
+            parts = {one.a, one.b}
+        elif isinstance(one, Binary) and one.kind in ("min", "max"):
+            parts = {one.lhs, one.rhs}
+        else:
+            parts = set[Value]()
+            if not (isinstance(one, Load) and one.ptr is local):
+                found.append(one)
+        waiting += parts - seen
+        seen |= parts
+    return found
 
 
 def _visited_index(value: Value) -> Interval:

@@ -238,7 +238,8 @@ class SNode:
 
     def deactivate_all(self) -> None:
         """Deactivate all cells of this node and of the sparse nodes below it: their elements are 0 then, and take no
-        memory. Dense cells are always active, so dense elements that lie below no sparse node keep their values."""
+        memory. Dense cells are always active, so dense elements that lie below no sparse node keep their values. The
+        place of a field, `x.snode`, has no cells: `x.parent().deactivate_all()` deactivates those that x is in."""
         nodes = [node for node in (self.node, *nodes_below(self.node)) if node.is_sparse]
         if nodes and self.tree.in_use:
             SPARSE.deactivate_all(self.tree, nodes)

@@ -261,3 +261,15 @@ _WHOLE = (-(2**31), 2**31 - 1)
 def test_a_local_holds_what_is_stored_to_it(first, body, expected):
     kernel = parse(_LOCAL.format(first=first, body=body))
     assert interval(kernel.body.last) == expected
+
+
+def test_each_value_that_a_local_may_hold_is_examined_once():
+    """Here, 2^60 ways lead to it."""
+    steps = [
+        f"%a{n} = binary min %v{n}, %k : i32  %b{n} = binary max %v{n}, %k : i32  "
+        f"%v{n + 1} = select %yes, %a{n}, %b{n} : i32"
+        for n in range(60)
+    ]
+    body = "\n".join(["%v0 = select %yes, %old, %k : i32", *steps, "store %l, %v60"])
+    kernel = parse(_LOCAL.format(first=_FIRST, body=body))
+    assert interval(kernel.body.last) == (1, 8)

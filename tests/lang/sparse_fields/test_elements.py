@@ -102,7 +102,9 @@ def test_what_is_active_can_be_stored_and_set_again() -> None:
     indices, values = x.active()
     assert indices.tolist() == [[-3, 0], [0, 1], [2, 4]]
     assert values.tolist() == [8, 9, 7]
-    node.deactivate_all()
+    x.snode.deactivate_all()  # a place has no cells
+    assert len(x.active()[0]) == 3
+    x.parent().deactivate_all()
     assert len(x.active()[0]) == len(x.active()[1]) == 0
     x.from_active(indices, 3)
     assert x.to_numpy().sum() == 9
