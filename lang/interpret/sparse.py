@@ -46,9 +46,13 @@ def _append(node: SNode, indices: Any, val: Any) -> Any:
         shown, name = ", ".join(map(str, inner)), node.tree.names_of_nodes()[node.node]
         raise CapacityFault(f"list [{shown}] of '{name}' is full: it has {most} elements")
     fields, axis = _fields(node), _axis(node)
-    for field, part in zip(fields, _parts(val, len(fields)), strict=True):
-        element = [*inner[:axis], int(length), *inner[axis:]]
-        field[tuple(index + first for index, first in zip(element, field.offset, strict=True))] = part
+    before = DORMANT.set(frozenset())  # an append makes its list longer also behind `no_activate`
+    try:
+        for field, part in zip(fields, _parts(val, len(fields)), strict=True):
+            element = [*inner[:axis], int(length), *inner[axis:]]
+            field[tuple(index + first for index, first in zip(element, field.offset, strict=True))] = part
+    finally:
+        DORMANT.reset(before)
     return length
 
 

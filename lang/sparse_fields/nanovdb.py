@@ -260,7 +260,7 @@ def _expanded(packed: bytes, whole: int) -> bytes:
     than the header of the file and that of the grid say."""
     stream = zlib.decompressobj()
     head = stream.decompress(packed, GRID)
-    if len(head) < GRID or int.from_bytes(head[32:40], "little") != whole:
+    if whole < GRID or len(head) < GRID or int.from_bytes(head[32:40], "little") != whole:
         raise VolumeError(f"the file is damaged: a grid has another size than the {whole} bytes that its header says")
     try:
         body = stream.decompress(stream.unconsumed_tail, whole - GRID + 1)
@@ -367,6 +367,7 @@ class _Reader:
                 origins.append(corner)
             elif self.number(tile + 16, "<u4"):
                 raise VolumeError("the grid has an active block of 4096^3 voxels, which is too large to be read")
+        self.check_room(len(uppers), self.shape.node(5)[3])
         lowers, corners = self.children(uppers, np.array(origins, np.int64).reshape(-1, 3), 5, 128)
         leaves, corners = self.children(lowers, corners, 4, 8)
         self.voxels(leaves, corners)
@@ -374,6 +375,11 @@ class _Reader:
             return np.zeros((0, 3), np.int64), np.zeros((0, shape.width), shape.dtype)
         indices, values = zip(*self.found, strict=True)
         return np.concatenate(indices), np.concatenate(values)
+
+    def check_room(self, count: int, size: int) -> None:
+        """Raise VolumeError if so many nodes of that size do not fit in the grid: some must be the same one."""
+        if count * size > len(self.data):
+            raise VolumeError(f"the file is damaged: {count} nodes do not fit in a grid of {len(self.data)} bytes")
 
     def children(self, places: Any, origins: Any, bits: int, span: int) -> tuple[Any, Any]:
         """The places and origins of the children of inner nodes. Notes the voxels of active tiles."""
@@ -383,6 +389,7 @@ class _Reader:
         size, places = 8**bits // 8, np.asarray(places, np.int64)
         masks = [np.unpackbits(self.rows(places, 32 + k * size, size), axis=1, bitorder="little") for k in (0, 1)]
         owner, number = np.nonzero(masks[1])
+        self.check_room(len(owner), self.shape.node(4)[3] if bits == 5 else self.shape.leaf[2])
         offsets = self.rows(places[owner] + table + number * entry, 0, 8).copy().view("<i8")[:, 0]
         tiles, at = np.nonzero(masks[0] & ~masks[1])
         if len(tiles) * span**3 > self.most:

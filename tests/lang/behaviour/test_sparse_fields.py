@@ -375,6 +375,28 @@ def test_writes_that_do_not_activate(ti):
     assert x.to_numpy().tolist() == [0, 0, 3, 4, 0, 0, 0, 1]
 
 
+def test_appends_where_writes_do_not_activate(ti):
+    x = ti.field(ti.i32)
+    blocks = ti.root.pointer(ti.i, 3)
+    lists = blocks.dynamic(ti.j, 8, chunk_size=2)
+    lists.place(x)
+
+    @ti.kernel
+    def append():
+        ti.no_activate(x)
+        for i in range(2):
+            x[i, 5] = 1
+            x[i].append(i + 3)
+            x[i, 0] += 10
+        for _ in range(1):
+            x[2, 1] = 4
+
+    append()
+    assert x.to_numpy()[:, :2].tolist() == [[13, 0], [14, 0], [0, 4]]
+    append()
+    assert x.to_numpy()[:, :6].tolist() == [[23, 3, 0, 0, 0, 0], [24, 4, 0, 0, 0, 0], [0, 4, 0, 0, 0, 0]]
+
+
 def test_loops_in_order(ti):
     x = ti.field(ti.i32)
     blocks = ti.root.pointer(ti.ij, (4, 4))

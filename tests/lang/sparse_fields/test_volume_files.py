@@ -149,9 +149,39 @@ def test_a_grid_does_not_become_larger_than_its_header_says() -> None:
     with pytest.raises(VolumeError, match=r"a grid has another size than the \d+ bytes"):
         unpacked(zipped(grid, len(grid) + 1))
     lies = bytearray(grid)
+    struct.pack_into("<Q", lies, 32, GRID - 1)  # (zlib takes a length of 0 for any length)
+    bomb = zipped(bytes(lies) + bytes(1 << 24), GRID - 1)
+    tracemalloc.start()
+    with pytest.raises(VolumeError, match=f"a grid has another size than the {GRID - 1} bytes"):
+        unpacked(bomb)
+    assert tracemalloc.get_traced_memory()[1] < 10 * len(grid)
+    tracemalloc.stop()
     struct.pack_into("<Q", lies, 32, len(grid) + 1)
     with pytest.raises(VolumeError, match=r"a grid does not end after the \d+ bytes"):
         unpacked(zipped(bytes(lies), len(grid) + 1))
+
+
+def test_nodes_that_are_children_of_several_nodes() -> None:
+    """A node of a damaged grid may say that all its children are one node. So a few nodes become many voxels."""
+    shape = layout_of(np.dtype(np.float32), 1)
+    for bits, begin in ((5, 16), (4, 8)):
+        _, grid = parts(one(1, "a"), "a")
+        lies = bytearray(grid)
+        struct.pack_into("<2I", lies, 8, 2**32 - 1, 2**32 - 1)  # no checksums
+        node = GRID + struct.unpack_from("<q", lies, GRID + begin)[0]
+        _, table, entry, _ = shape.node(bits)
+        mask = node + 32 + 8**bits // 8
+        places = [node + table + k * entry for k in range(8**bits)]
+        (below,) = {child for place in places if (child := struct.unpack_from("<q", lies, place)[0])}
+        lies[mask : mask + 8**bits // 8] = b"\xff" * (8**bits // 8)
+        for place in places:
+            struct.pack_into("<q", lies, place, below)
+        file = zipped(bytes(lies), len(grid))
+        tracemalloc.start()
+        with pytest.raises(VolumeError, match=f"{8**bits} nodes do not fit in a grid of {len(grid)} bytes"):
+            unpacked(file)
+        assert tracemalloc.get_traced_memory()[1] < 20 * len(grid)
+        tracemalloc.stop()
 
 
 # ---- checksums -------------------------------------------------------------------------------------------------------
