@@ -101,7 +101,8 @@ class OpDerivatives:
 
 
 def _derivative(kernel: Kernel, mode: str) -> Kernel:
-    """A derivative that does not warn of old values, because its callers give them."""
+    """A derivative that does not warn of old values, because its callers give them. It adds to the gradients of fields,
+    too, and no tape runs it."""
     made = type(kernel)(kernel.function, mode)
-    made.primal, made.restores = kernel, True
+    made.primal, made.restores, made.given = kernel, True, "vjp" in mode
     return made

@@ -152,12 +152,17 @@ class Tape(Recorder):
         """Run them. `all_zero`: the gradients that only tapes have are 0. Gives which gradients have other values than
         0, if all were 0 before. None: that is unknown."""
         self.end_loops()
-        self._mark = gradients_change(program())
-        with suspended():
-            if self._repeat is not None:
-                return self._repeat.run_back(all_zero)
-            run_back(self._records)
-            return None
+        now = program()
+        self._mark = gradients_change(now)
+        try:
+            with suspended():
+                if self._repeat is not None:
+                    return self._repeat.run_back(all_zero)
+                run_back(self._records)
+                return None
+        finally:
+            if now.zeros is not self._mark:  # a tape of another thread took them for 0 while these ran
+                gradients_change(now)
 
     @property
     def shares(self) -> bool:  # type: ignore[override]

@@ -7,8 +7,9 @@ all launches came as expected (`repeats.py`), the rows of `ir/autodiff/grad_acce
 That is *known* for the next tape if
 
     (1) nobody else has the gradient: no program has asked for `x.grad`, so no kernel and no library may write it
-    (2) nobody else runs gradient kernels: no program has asked for `kernel.grad` or for another derivative
-    (3) no other tape has cleared gradients, or has run some, since this one has begun
+    (2) nobody else runs gradient kernels: no program has asked for `kernel.grad` or for another derivative, and no
+        operator of another library has computed one
+    (3) no other tape has cleared gradients, or has run some, since this one has begun, or still runs some
 
 Otherwise, gradients are cleared as a whole."""
 
@@ -16,8 +17,10 @@ from __future__ import annotations
 
 import struct
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from weft.ir.autodiff.grad_accesses import UNKNOWN
 from weft.ir.types import Prim
@@ -64,6 +67,7 @@ class GradientAccesses:
             self.is_known &= field is not None and field.whole is None
             self.rows.append((kind, field, box))
         self._numbers = sorted(set(numbers))
+        self._ranges = dict[int, range]()  # the values of the types of these parameters
         self._read = self._reader(instance)
 
     def _reader(self, instance: Instance) -> struct.Struct:
@@ -76,22 +80,29 @@ class GradientAccesses:
         for number in self._numbers:
             prim, place = params[number].type, 8 * artifact.slots.param_start[number]
             assert isinstance(prim, Prim)
+            self._ranges[number] = range(np.iinfo(prim.np).min, np.iinfo(prim.np).max + 1)
             layout += f"{place - at}x{'q' if prim.is_signed else 'Q'}"
             at = place + 8
         return struct.Struct(layout)
 
     def boxes(self, context: bytes) -> Iterator[tuple[str, Any, Box]]:
         """The accesses of a launch: the kind, the gradient, and the box. A box outside of a field
-        has no elements: the accesses are dropped."""
+        has no elements: the accesses are dropped. A sum that wraps around may be any index."""
         values = dict(zip(self._numbers, self._read.unpack_from(context), strict=True))
         values[-1] = 0
         for kind, field, indices in self.rows:
-            box = tuple(None if one is None else values[one[0]] + one[1] for one in indices)
+            known = [None if one is None or self._wraps(values, *one) else one for one in indices]
+            if kind == "clear" and known != indices:
+                continue
+            box = tuple(None if one is None else values[one[0]] + one[1] for one in known)
             if all(
                 number is None or start <= number < start + extent
                 for number, start, extent in zip(box, field.offset, field.shape, strict=True)
             ):
                 yield kind, field, box
+
+    def _wraps(self, values: Mapping[int, int], number: int, constant: int) -> bool:
+        return number != -1 and values[number] + constant not in self._ranges[number]
 
 
 def other_values(launches: Iterable[tuple[GradientAccesses, bytes]]) -> Places | None:

@@ -9,6 +9,8 @@ import pytest
 
 import weft
 from tests.sampling import every
+from weft.lang.arrays.op_derivatives import OpDerivatives
+from weft.lang.autodiff import tape as tape_module
 from weft.lang.autodiff import zeros
 from weft.lang.program.init import program
 
@@ -337,6 +339,95 @@ def test_tapes_that_never_clear(ti):
             made.run()
         assert not isinstance(program().zeros, zeros.Zeros)
         np.testing.assert_allclose(made.start.grad.to_numpy(), count * one)
+
+
+def test_gradients_that_run_while_another_tape_begins_and_ends(steps, ti, monkeypatch):
+    """The other tape cannot know what these write behind its begin. So nothing is known afterwards."""
+    other = ti.field(ti.f64, (), needs_grad=True)
+    a = steps.fields[0]
+
+    @ti.kernel
+    def first():
+        for i in range(N):
+            other[None] += a[STEPS, i] * a[0, i]
+
+    @ti.kernel
+    def alone():
+        other[None] += 1.0
+
+    def differentiate():
+        with ti.ad.Tape(other):
+            alone()
+
+    for _ in range(3):
+        differentiate()
+    with ti.ad.Tape(other) as tape:
+        first()
+    run_back = tape_module.run_back
+
+    def interrupted(records):
+        thread = threading.Thread(target=differentiate)
+        thread.start()
+        thread.join()
+        run_back(records)
+
+    other.grad[None] = 1.0
+    monkeypatch.setattr(tape_module, "run_back", interrupted)
+    tape.grad()
+    monkeypatch.undo()
+    known()
+    right(steps)
+
+
+def test_an_index_that_wraps_around(ti):
+    """It is in the field, though the sum of the parameter and the constant is not."""
+    a, start = ti.field(ti.f64, (4, N), needs_grad=True), ti.field(ti.f64, N, needs_grad=True)
+    one, other = (ti.field(ti.f64, (), needs_grad=True) for _ in range(2))
+
+    @ti.kernel
+    def move(t: ti.i32):
+        for i in range(N):
+            a[t - 2147483643 - 4, i] = 0.5 * a[t - 2147483644 - 4, i]
+
+    @ti.kernel
+    def total():
+        for i in range(N):
+            one[None] += a[1, i]
+
+    @ti.kernel
+    def begin():
+        for i in range(N):
+            a[0, i] = start[i]
+
+    @ti.kernel
+    def use():
+        for i in range(N):
+            other[None] += 3.0 * a[0, i]
+
+    for _ in range(4):
+        with ti.ad.Tape(one):
+            move(-(2**31))
+            total()
+        known()
+        with ti.ad.Tape(other):
+            begin()
+            use()
+        np.testing.assert_array_equal(start.grad.to_numpy(), np.full(N, 3.0))
+
+
+def test_an_operator_of_another_library(steps, ti):
+    """It runs a derivative that adds to the gradients of fields."""
+    a = steps.fields[0]
+
+    @ti.kernel
+    def product(x: ti.types.ndarray(ti.f64, 1), y: ti.types.ndarray(ti.f64, 1)):
+        for i in range(N):
+            y[i] = x[i] * a[2, i]
+
+    made = OpDerivatives(product, ["x", "y"], np.zeros_like)
+    given = {"x": np.ones(N), "y": np.ones(N)}
+    made.gradient(given, lambda: {"y": np.zeros(N)}, {"y": np.ones(N)}, ["x"])
+    right(steps)
 
 
 def test_what_is_known_again(steps, ti):
