@@ -77,7 +77,7 @@ def test_the_cache_keeps_them_apart(kept_kernels: None) -> None:
     words = set[str]()
     for level in ("native", *levels_here()):
         ti.init(arch=ti.cpu, cpu_features=level)
-        words.add(_words(program()))
+        words.add(_words(program(), program().config))
         a = np.arange(100, dtype=np.float32)
         run = total(a)
         assert level == "native" or re.search(_BEYOND[level], str(run.last.asm)) is None

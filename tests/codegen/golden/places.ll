@@ -7,6 +7,7 @@ declare i64 @llvm.umin.i64(i64, i64)
 declare <8 x float> @llvm.masked.load.v8f32.p0(ptr, <8 x i1>, <8 x float>)
 declare i8 @llvm.cttz.i8(i8, i1)
 declare <4 x float> @llvm.masked.load.v4f32.p0(ptr, <4 x i1>, <4 x float>)
+declare <8 x float> @llvm.fmuladd.v8f32(<8 x float>, <8 x float>, <8 x float>)
 declare void @llvm.masked.store.v8f32.p0(<8 x float>, ptr, <8 x i1>)
 
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
@@ -92,7 +93,7 @@ body11:
   %v78 = fmul reassoc arcp contract afn <8 x float> %v75, %v75
   %v79 = fmul reassoc arcp contract afn <8 x float> %v76, %v76
   %v80 = fmul reassoc arcp contract afn <8 x float> %v77, %v77
-  %v81 = fadd reassoc arcp contract afn <8 x float> %v78, %v79
+  %v81 = call reassoc arcp contract afn <8 x float> @llvm.fmuladd.v8f32(<8 x float> %v75, <8 x float> %v75, <8 x float> %v79)
   %v82 = fadd reassoc arcp contract afn <8 x float> %v81, %v80
   call void @llvm.masked.store.v8f32.p0(<8 x float> %v82, ptr align 4 %v24, <8 x i1> %v22), !alias.scope !3, !noalias !4
   br label %latch12
