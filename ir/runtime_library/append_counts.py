@@ -224,7 +224,8 @@ parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
       %before = load %sum : i32
       %before_wide = cast %before : u32
       %count_wide = cast %count : u32
-      %after_wide = binary add %before_wide, %count_wide : u32
+      %count_most = binary min %count_wide, %most_counted : u32
+      %after_wide = binary add %before_wide, %count_most : u32
       %after_most = binary min %after_wide, %most_counted : u32
       %after = cast %after_most : i32
       store %here, %before

@@ -34,6 +34,8 @@ from weft.ir.evaluate import Fault, Memory, evaluate
 from weft.ir.interleaving import Schedule
 from weft.ir.ops import FieldPtr, Kernel
 from weft.ir.pipeline import TO_TASKS, run_passes
+from weft.ir.runtime_library.append_counts import counts_text
+from weft.ir.runtime_library.sparse_cells import written_on
 from weft.ir.storage.snode import SNode
 from weft.ir.symbols import FieldSymbol
 from weft.ir.target import CPU
@@ -365,6 +367,35 @@ def test_one_row_is_for_many_lists_and_counts_that_fit(monkeypatch: pytest.Monke
     assert not task.fits(1 << 31, 2)
     assert task.fits(None, 1)
     assert not task.fits(None, 2)
+
+
+@pytest.mark.parametrize("count", [1, 21, 2**31, 2**32 - 39])
+def test_sums_of_counts_do_not_wrap(count: int) -> None:
+    """A row may count nearly 2**32 appends to one list, which already has elements. It is too long then."""
+    made = tree()
+    node = made.nodes[0]
+    assert node.length is not None
+    text = f"""
+    %none_yet = const 0 : i32
+    %one_row = const 1 : i32
+    %wanted_here = const {count - 2**32 * (count >= 2**31)} : i32
+    %known_before = const 40 : i32
+    %row_of_sums = const 3 : i32
+    %rows_at = field_ptr @D0.rows[] : *i32
+    store %rows_at, %one_row
+    %length_at = field_ptr @{node.length.stored.name}[%none_yet] : *i32
+    store %length_at, %known_before
+    %count_at = field_ptr @D0.counts[%none_yet] : *i32
+    store %count_at, %wanted_here
+    {counts_text(node, CPU)}
+    %full_at = field_ptr @D0.full[] : *i32
+    %was_full = load %full_at : i32
+    %sum_at_end = field_ptr @D0.counts[%row_of_sums] : *i32
+    %sum_then = load %sum_at_end : i32
+    return [%was_full, %sum_then]"""
+    kernel, functions = lower(written_on([node], "@k() -> (i32, i32)", text), QUICK)
+    found = evaluate(kernel, [], Memory.of(made.fields, made.nodes), QUICK, functions=functions)
+    assert found == [int(count > 20), min(40 + count, 61)]
 
 
 def offloaded(made: Declared, body: str) -> Kernel:
