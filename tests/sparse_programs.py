@@ -15,7 +15,7 @@ from weft.ir.storage.snode import SNode
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.types import i32
 
-__all__ = ["Draw", "drawn_tree", "twin_tree"]
+__all__ = ["Draw", "drawn_tree", "moved", "twin_tree"]
 
 _EXTENTS = (1, 2, 3, 4)
 _FAR = 1000  # cells: axes without bounds have more
@@ -37,7 +37,7 @@ def drawn_tree(rng: Random, put: Put = _integers) -> Declared:
     for _ in range(rng.randint(1, 2)):
         axes = rng.sample(range(3), rng.randint(1, 3))
         _grow(rng, root, axes, rng.randint(1, 3), names, put)
-    return _moved(rng, root)
+    return moved(rng, root)
 
 
 def twin_tree(rng: Random) -> Declared:
@@ -52,10 +52,10 @@ def twin_tree(rng: Random) -> Declared:
         if kind == "hash":
             outer = [(axis, 16) for axis, _ in axes]
         place(branch(branch(root, kind, *outer), "dense", *inner), name, i32)
-    return _moved(rng, root)
+    return moved(rng, root)
 
 
-def _moved(rng: Random, root: SNode) -> Declared:
+def moved(rng: Random, root: SNode) -> Declared:
     """The tree with offsets of some fields."""
     offsets: dict[str, tuple[int, ...]] = {}
     made = declare(root)

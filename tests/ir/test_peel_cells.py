@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
 from tests.ir.test_sparse_lowering import PLAIN, compare, kernel_of
+from tests.sampling import draws
+from tests.sparse_programs import Draw, moved
 from tests.sparse_trees import Declared, I, J, K, branch, declare, place
+from weft.ir.config import CompileConfig
 from weft.ir.ops import FieldPtr, For, Load, Store, Task
 from weft.ir.pipeline import TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
 from weft.ir.target import GPU
 from weft.ir.text import print_ir
+from weft.ir.transforms.peel_cells import peel_cells
 from weft.ir.types import i32
 
 QUICK = replace(PLAIN, verify=False)
@@ -223,6 +228,46 @@ def test_columns_of_a_gpu(name: str) -> None:
     assert len(task.body.args) == (3 if name in COLUMNS else 4)
     if name != "a number of the iteration":
         compare(solid(), [(START_3, ""), (LOOP_3.format(body), "")], config)
+
+
+def drawn_cells(rng: Random) -> Declared:
+    """Fields in cells of several elements along 2 or 3 axes, some of them in cells of larger cells, or with a field
+    beside them."""
+    root, axes = SNode("root"), rng.sample(range(3), rng.choice((2, 3)))
+    place(root, "sum", i32)
+    for name in "ab":
+        node = branch(root, rng.choice(("pointer", "bitmasked")), *((axis, rng.choice((1, 2, 3))) for axis in axes))
+        if node.kind == "bitmasked" or rng.random() < 0.4:
+            node = branch(node, "pointer", *((axis, rng.choice((1, 2))) for axis in axes))
+        node = branch(node, "dense", *((axis, rng.choice((2, 3, 4))) for axis in axes))
+        place(node, name, i32)
+        if rng.random() < 0.4:
+            place(node, f"{name}2", i32)
+    return moved(rng, root)
+
+
+@pytest.mark.parametrize("seed", range(draws(32)))
+def test_random_loops_in_columns(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops that read around their own element, of which one runs in columns, between loops that make and drop
+    cells."""
+    monkeypatch.setattr("weft.ir.transforms.peel_cells._WARP", 1)
+    monkeypatch.setattr(Draw, "counts", (6, 15))
+    rng = Random(f"columns {seed}")
+    made = drawn_cells(rng)
+    draw, config = Draw(rng, made), replace(QUICK, traits=replace(GPU, piece=4, groups=3))
+    around = draw.mirror()
+    while not in_columns(made, around, config):
+        around = draw.mirror()
+    makes = [draw.scatter(field) for field in draw.fields]
+    bodies = [*makes, around, draw.drop(), draw.scatter(), around]
+    compare(made, [(body, "") for body in bodies], config)
+
+
+def in_columns(made: Declared, body: str, config: CompileConfig) -> bool:
+    """Whether the pass makes columns of the loop."""
+    kernel = kernel_of(made, body)
+    run_passes(kernel, AFTER[:-1], config)
+    return peel_cells(kernel, config)
 
 
 def test_columns_need_enough_others(monkeypatch: pytest.MonkeyPatch) -> None:
