@@ -22,7 +22,7 @@ from weft.ir.types import element
 __all__ = ["positive"]
 
 _NESTED = 8  # how many ops deep a proof goes
-_NOT_NEGATIVE = ("abs", "exp", "rsqrt")
+_NOT_NEGATIVE = ("abs", "exp")
 _NONE = -math.inf
 
 
@@ -47,6 +47,8 @@ def _least(value: Value, depth: int) -> float:
     if isinstance(value, Unary):
         if value.kind == "sqrt":  # half of it, in place of an error of rounding
             return math.sqrt(max(_least(value.x, depth - 1), 0.0)) / 2
+        if value.kind == "rsqrt":  # of -0.0, it is -infinity
+            return 0.0 if _least(value.x, depth - 1) > 0 else _NONE
         return 0.0 if value.kind in _NOT_NEGATIVE else _NONE
     if isinstance(value, Select):
         return min(_least(value.a, depth - 1), _least(value.b, depth - 1))
@@ -66,8 +68,10 @@ def _of_binary(op: Binary, depth: int) -> float:
     x, y = _least(a, depth), _least(b, depth)
     if op.kind == "add":
         return max(x, y) if min(x, y) >= 0 else _NONE
-    if op.kind in ("mul", "div", "raw_div"):
+    if op.kind == "mul":
         return 0.0 if min(x, y) >= 0 else _NONE
+    if op.kind in ("div", "raw_div"):  # by -0.0, it may be -infinity
+        return 0.0 if x >= 0 and y > 0 else _NONE
     return min(x, y) if op.kind == "min" else _NONE
 
 

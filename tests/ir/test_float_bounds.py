@@ -48,6 +48,8 @@ PROVED = {
         "%s = binary mul %b, %b : TYPE %t = binary add %sq, %s : TYPE %v = binary add %t, %small : TYPE"
     ),
     "a magnitude": "%s = unary abs %a : TYPE %v = binary add %s, %small : TYPE",
+    "a quotient": "%s = binary add %sq, %one : TYPE %q = binary div %sq, %s : TYPE %v = binary add %q, %one : TYPE",
+    "a reciprocal root": "%s = binary add %sq, %one : TYPE %r = unary rsqrt %s : TYPE %v = binary add %r, %one : TYPE",
     "its root": "%s = binary add %sq, %one : TYPE %v = unary sqrt %s : TYPE",
     "a maximum": "%v = binary max %a, %small : TYPE",
     "the less of two": "%s = binary add %sq, %one : TYPE %v = binary min %s, %half : TYPE",
@@ -67,6 +69,10 @@ OPEN = {
     "a minimum with a value": "%v = binary min %a, %small : TYPE",
     "a branch that may be 0": "%p = binary gt %a, %b : u1 %v = select %p, %a, %half : TYPE",
     "the root of a value": "%v = unary sqrt %a : TYPE",
+    "a quotient by a root, which may be -0.0": (
+        "%r = unary sqrt %a : TYPE %q = binary div %one, %r : TYPE %v = binary add %q, %one : TYPE"
+    ),
+    "a reciprocal root of what may be -0.0": "%r = unary rsqrt %a : TYPE %v = binary add %r, %one : TYPE",
     "a subnormal number": "%v = binary add %sq, %tiny : TYPE",
     "a small number that a product makes less": "%s = binary add %sq, %small : TYPE %v = binary mul %s, %s : TYPE",
 }
@@ -120,8 +126,10 @@ def test_random_expressions(seed: int) -> None:
     for k in range(rng.randint(1, 6)):
         x, y = rng.choice(names), rng.choice(names)
         y = x if rng.random() < 0.3 else y
-        kind = rng.choice(["add", "add", "mul", "mul", "sub", "max", "min", "div", "abs", "sqrt", "exp", "select"])
-        if kind in ("abs", "sqrt", "exp"):
+        kind = rng.choice(
+            ["add", "add", "mul", "mul", "sub", "max", "min", "div", "abs", "sqrt", "rsqrt", "exp", "select"]
+        )
+        if kind in ("abs", "sqrt", "rsqrt", "exp"):
             body += f"%t{k} = unary {kind} {x} : TYPE "
         elif kind == "select":
             body += f"%p{k} = binary lt {x}, %d : u1 %t{k} = select %p{k}, {x}, {y} : TYPE "
