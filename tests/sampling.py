@@ -168,6 +168,7 @@ SLOW = {
     "lang/behaviour/test_growing_in_threads.py": 4,
     "lang/behaviour/test_hash_nodes.py": 4,
     "lang/behaviour/test_jacobians.py": 2,
+    "lang/behaviour/test_jacobians.py::test_runs_begin_with_the_same_cells": 0,
     "lang/behaviour/test_kept_gradients.py": 2,
     "lang/behaviour/test_libraries.py::test_lent_memory_stays": 2,
     "lang/behaviour/test_long_loops.py": 2,

@@ -19,7 +19,7 @@ from weft.ir.errors import WeftError
 from weft.ir.pipeline import run_passes
 from weft.ir.transforms.lower_tree import lower_tree
 from weft.lang.autodiff.contexts import Block
-from weft.lang.autodiff.memory import Copy, memory_of
+from weft.lang.autodiff.memory import Copy, cells_around, memory_of
 from weft.lang.autodiff.memory_use import uses_of
 from weft.lang.autodiff.nesting import memory_in
 from weft.lang.data.field import Field
@@ -64,8 +64,9 @@ class Tracing(Block):
         return self._bands[number].get(memory_of(memory).key)
 
     def restart(self) -> None:
-        """Give memory the values that it had before the block."""
-        for copy in self._starts.values():
+        """Give memory the values that it had before the block. (A copy of a sparse field activates cells that were
+        active when it was made. So the cells of its tree, which are copied before it, come last.)"""
+        for copy in reversed(self._starts.values()):
             copy.put_back()
 
     def launch(self, kernel: Any, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -138,8 +139,9 @@ class Tracing(Block):
         self._known = self._known and not views
 
     def _keep(self, memory: Any) -> None:
-        if memory.key not in self._starts:
-            self._starts[memory.key] = Copy.of(memory)
+        for one in (cells_around(memory.owner), memory):
+            if one is not None and one.key not in self._starts:
+                self._starts[one.key] = Copy.of(one)
 
 
 def _same(axes: int) -> Bands:

@@ -216,7 +216,7 @@ class Versions:
     ) -> None:
         """Copy what `writer` is about to overwrite. Raises Overwritten if copies are not allowed."""
         if not self._save:
-            raise Overwritten(_told(writer, write, who, self._advice), write.span)
+            raise Overwritten(_told(writer, write, who, self._advice))
         copy = made.get(key_of(write.memory, write.box)) or write.memory.copy(write.box)
         if copy is not None:
             (record.before if write.saved else record.after).append(copy)
@@ -224,9 +224,10 @@ class Versions:
 
 def _told(writer: str, write: Touch, who: Who | None, advice: str) -> str:
     by, span = who or (writer, None)
+    shown = f"\n{write.span.render()}\n" if write.span is not None else ""
     where = f" at {span.file}:{span.line}" if span is not None else ""
     return (
-        f"{writer} overwrites {write.memory.name}, and the gradient of {by} needs the values that it "
+        f"{shown}{writer} overwrites {write.memory.name}, and the gradient of {by} needs the values that it "
         f"reads{where}: {advice}"
     )
 

@@ -300,3 +300,33 @@ def test_refusals(ti):
         ti.ad.jacobian(nothing, x, 3)
     with pytest.raises(WeftError, match=r"a function of ti.ad.jacobian is called in a block"), ti.ad.Tape():
         ti.ad.jacobian(nothing, x, x)()
+
+
+@pytest.mark.parametrize("kind", ["hash", "pointer"])
+def test_runs_begin_with_the_same_cells(ti, kind):
+    """Whatever activates more in a run: a launch that writes another field first, or Python."""
+    x, y, v, loss = ti.field(ti.f64), ti.field(ti.f64), ti.field(ti.f64, 2), ti.field(ti.f64, ())
+    getattr(ti.root, kind)(ti.i, 64).place(x, y)
+    x[5], x[6] = 2.0, 3.0
+    v.from_numpy(np.array([0.5, 4.0]))
+
+    @ti.kernel
+    def move():
+        for i in x:
+            loss[None] += v[0] * v[0] * (1 + x[i]) * v[1]
+        for k in v:
+            y[20 + k] = v[k]
+
+    @ti.kernel
+    def store():
+        for k in v:
+            x[30 + k] = v[k]
+
+    def f():
+        move()
+        store()
+        x[10] = 1.0
+
+    of_loss, _ = ti.ad.jacobian(f, v, [loss, v])()
+    np.testing.assert_allclose(of_loss, [2 * 0.5 * 7 * 4, 0.25 * 7])
+    assert x.active()[0].reshape(-1).tolist() == [5, 6, 10, 20, 21, 30, 31]
