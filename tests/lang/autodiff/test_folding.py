@@ -217,6 +217,8 @@ def test_windows_of_accesses(pair):
     assert of([("write", a, (9, None))], *step) == {}, "the first step is not 0 in the end"
     assert of([("write", a, (None, None))], *step, end) == {}, "an index is not known"
     assert of([("write", a, (9, None))], *step, [("read", a, (9, None))], end) == {id(a): 2}
+    anywhere = [("read", a, (None, None))]
+    assert of([("write", a, (9, None))], anywhere, *step, end) == {}, "it may read all steps"
     early = [("read", a, (7, None)), ("read", a, (9, None))]
     assert of([("write", a, (9, None))], early, *step, end) == {id(a): 3}, "a step that is read is no other one"
     late = [("write", a, (9, None))], [("write", a, (4, None))], *step, end
@@ -233,6 +235,18 @@ def test_a_gradient_that_the_program_has(ti, pair):  # noqa: F811
     assert of(*launches) == {id(a): 1}
     a.shown = True
     assert of(*launches) == {}
+
+
+def test_gradients_that_share_memory_or_have_no_axis_of_steps(ti):  # noqa: F811
+    """The gradient of a vector writes that of its component, and tiles have two digits for one index."""
+    vectors = ti.Vector.field(2, ti.f32, (12, 4), needs_grad=True)
+    tiles, rows = (ti.field(ti.f32, needs_grad=True) for _ in range(2))
+    ti.root.dense(ti.ij, (6, 2)).dense(ti.ij, (2, 2)).place(tiles)
+    ti.root.dense(ti.i, 6).dense(ti.i, 2).dense(ti.j, 4).place(rows)
+    fields = vectors.get_scalar_field(1), tiles, rows
+    gradients = [one.hidden("grad") for one in fields]
+    windows = [of([("write", one, (9, None))], [("clear", one, (9, None))]) for one in gradients]
+    assert windows == [{}, {}, {id(gradients[2]): 1}]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -12,6 +12,7 @@ from tests.sampling import every
 from weft.lang.arrays.op_derivatives import OpDerivatives
 from weft.lang.autodiff import tape as tape_module
 from weft.lang.autodiff import zeros
+from weft.lang.autodiff.repeats import Repeat
 from weft.lang.program.init import program
 
 STEPS, N = 5, 6
@@ -377,6 +378,37 @@ def test_gradients_that_run_while_another_tape_begins_and_ends(steps, ti, monkey
     monkeypatch.undo()
     known()
     right(steps)
+
+
+def test_expected_gradients_that_run_while_another_tape_begins_and_ends(steps, ti, monkeypatch):
+    c, other = ti.field(ti.f64, N, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+    run_back = Repeat.run_back
+
+    @ti.kernel
+    def add():
+        for i in range(N):
+            other[None] += c[i]
+
+    def differentiate():
+        with ti.ad.Tape(other):
+            add()
+
+    def interrupted(repeat, folds):
+        monkeypatch.undo()
+        thread = threading.Thread(target=differentiate)
+        thread.start()
+        thread.join()
+        return run_back(repeat, folds)
+
+    differentiate()
+    steps.gradient()
+    monkeypatch.setattr(Repeat, "run_back", interrupted)
+    steps.gradient()
+    known()
+    for _ in range(3):
+        differentiate()
+        known()
+    np.testing.assert_array_equal(c.grad.to_numpy(), np.ones(N))
 
 
 def test_an_index_that_wraps_around(ti):
