@@ -142,3 +142,49 @@ def test_a_copy_makes_exactly_the_cells_that_it_writes(ti):
     look()
     assert seen.to_numpy().tolist() == [[1, 0, 1, 0, 0, 0, 0, 1], [0, 0, 1, 0, 0, 0, 0, 1]]
     assert (all_[3], all_[20], some[3], some[20], some[63]) == (5, 30, 0, 30, 40)
+
+
+def test_cells_whose_columns_run_in_one_iteration_on_gpus(ti):
+    """A cell has 32 elements beside each other for each of its columns: into another tree, and in place by two
+    colours."""
+    shape = (6, 8, 16)
+    x, y = ti.field(ti.i32), ti.field(ti.i32)
+    for field in (x, y):
+        ti.root.pointer(ti.ijk, (2, 2, 2)).dense(ti.ijk, (3, 4, 8)).place(field, offset=(-1, 2, 0))
+    values, active = np.zeros(shape, np.int32), np.zeros(shape, bool)
+    rng = np.random.default_rng(3)
+    for a, b, c in ((0, 0, 0), (1, 0, 1), (1, 1, 1)):
+        part = np.s_[3 * a : 3 * a + 3, 4 * b : 4 * b + 4, 8 * c : 8 * c + 8]
+        values[part], active[part] = rng.integers(1, 100, (3, 4, 8)), True
+    x.from_numpy(values)
+
+    @ti.func
+    def around(i, j, k):
+        before, behind = x[ti.max(i - 1, -1), j, k], x[ti.min(i + 1, 4), j, k]
+        return before + 2 * behind + 3 * x[i, ti.max(j - 1, 2), k] + 4 * x[i, j, ti.min(k + 1, 15)]
+
+    @ti.kernel
+    def into():
+        for i, j, k in x:
+            y[i, j, k] = around(i, j, k)
+
+    @ti.kernel
+    def colour(odd: ti.i32):
+        for i, j, k in x:
+            if (i + j + k) % 2 == odd:
+                x[i, j, k] = around(i, j, k) % 100 + x[i, j, k]
+
+    def sums():
+        near = np.pad(values, 1, mode="edge")
+        before, behind = near[:-2, 1:-1, 1:-1], near[2:, 1:-1, 1:-1]
+        return before + 2 * behind + 3 * near[1:-1, :-2, 1:-1] + 4 * near[1:-1, 1:-1, 2:]
+
+    into()
+    assert (y.to_numpy() == np.where(active, sums(), 0)).all()
+    for odd in (0, 1):
+        colour(odd)
+        a, b, c = np.indices(shape)
+        inside = active & ((a - 1 + b + 2 + c) % 2 == odd)
+        # (at the border of the domain, an element reads itself)
+        values = np.where(inside, sums() % 100 + values, values)
+        assert (x.to_numpy() == values).all()
