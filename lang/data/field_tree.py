@@ -224,7 +224,7 @@ class FieldTree:
                 raise
 
     def _change_layout(self, add: Callable[[], None]) -> None:
-        """Add places, and begin with new memory. (Kernels do not run meanwhile: a thread that compiles one waits for
+        """Add places, and begin with new memory. (This launches no kernels: a thread that compiles one may wait for
         this lock.)"""
         with self.program.lock:
             add()
