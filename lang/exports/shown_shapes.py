@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.ir.errors import TypeMismatch
 from weft.lang.exports.frames import Grid, Points
-from weft.lang.ui.colormaps import colored
+from weft.lang.ui.colormaps import colored, table
 from weft.lang.ui.images import as_bytes
 
 __all__ = ["color_bytes", "corner_counts", "number_bytes", "plane_of", "triangles"]
@@ -25,7 +25,7 @@ def number_bytes(values: Any) -> Any:
     numbers = values.reshape(-1, 1).astype(np.float64)
     finite = numbers[np.isfinite(numbers)]
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-    return as_bytes(colored((numbers - low) / (high - low or 1.0), "viridis")[:, 0], "a view")
+    return as_bytes(colored((numbers - low) / (high - low or 1.0), table("viridis"))[:, 0], "a view")
 
 
 def _bytes_of(colors: Any) -> Any:
