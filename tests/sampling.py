@@ -244,6 +244,7 @@ SLOW = {
     "lang/behaviour/test_sparse_second_derivatives.py::test_numbers_below_a_hash_node_are_those_of_active_elements": 0,
     "lang/behaviour/test_sparse_second_derivatives.py::test_second_derivatives": 5,
     "lang/behaviour/test_sparse_second_derivatives.py::test_second_derivatives[emulated]": 0,
+    "lang/behaviour/test_sparse_neighbours.py::test_all_neighbours_in_three_dimensions": 2,
     "lang/behaviour/test_stencil_gradients.py": 3,
     "lang/behaviour/test_steps.py": 6,
     "lang/behaviour/test_steps_again.py": 4,

@@ -35,7 +35,9 @@ class EmulatedDevice(cuda.CudaDevice):
         self._open(Gpu(self.driver, 0), random_seed, emit, store)
 
     def load_functions(self, artifact: Artifact) -> tuple[int, list[int]]:
-        text = artifact.llvm or _texts[artifact.code]
+        text = artifact.llvm or _texts.get(artifact.code)
+        if text is None:  # another process kept it
+            raise RuntimeError("the PTX from the disk comes without the LLVM IR that the emulator runs")
         _texts[artifact.code] = text
         together = meets(text)
         if together and (why := blocks.missing()):
