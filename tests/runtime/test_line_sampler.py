@@ -86,11 +86,12 @@ def test_nothing_is_left_behind() -> None:
 
 
 def test_samples_beyond_the_buffer_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_sampler, "_MOST", 3)
+    most = 30  # the first samples may lie outside the loop
+    monkeypatch.setattr(line_sampler, "_MOST", most)
     sampler = LineSampler()
     found = sampled(sampler, line_info=True)
-    assert sampler._buffer[0] > 3
-    assert 0 < found.total <= 3
+    assert sampler._buffer[0] > most
+    assert 0 < found.total <= most
 
 
 def test_it_says_why_it_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
