@@ -52,14 +52,47 @@ kernel @k() -> () {{
 """
 
 
-def kernel(extents: tuple[int, int, int], **other: object) -> Kernel:
+# The same box: a thread adds up the marks in a local, without conditions.
+SUM = """\
+kernel @k() -> () {{
+  field @m: i32[{total}] tree=0 components=(0) terms=((0, 1, {total}, 4)) order=(0)
+  field @x: i32[{total}] tree=0 components=({bytes}) terms=((0, 1, {total}, 4)) order=(0)
+  task range_for bounds {{
+    %none = const 0 : i64
+    %begin = const {begin} : i64
+    {ends}
+    yield begins=[%none, %none, %begin], ends=[%e0, %e1, %e2]
+  }} prologue {{
+    %base = tree_base tree=0 : *i64
+    %sum = alloca : *i32
+    %zero = const 0 : i32
+    store %sum, %zero
+  }} body (%i: i64, %j: i64, %k: i64) {{
+    %m0 = const {m[0]} : i64
+    %m1 = const {m[1]} : i64
+    %m2 = const {m[2]} : i64
+    %p = address %base, indices=[{mi}], strides=[{ms}], offset={moff}, scope="field:m" : *i32
+    %mark = load %p : i32
+    %old = load %sum : i32
+    %new = binary add %old, %mark : i32
+    store %sum, %new
+  }} epilogue {{
+    %all = load %sum : i32
+    %q = address %base, indices=[], strides=[], offset={bytes}, scope="field:x" : *i32
+    %before = atomic add %q, %all : i32
+  }}
+}}
+"""
+
+
+def kernel(extents: tuple[int, int, int], text: str = TEXT, **other: object) -> Kernel:
     """A loop over a box of these extents that adds marks to elements where they are small."""
     a, b, c = extents
     total = 4 * a * b * c + 64
     ends = "\n".join(f"%e{k} = const {extent} : i64" for k, extent in enumerate(extents))
     facts = {"total": total, "bytes": 4 * total, "begin": 0, "ends": ends, "moff": 0, "more": ""}
     facts |= {"m": (4 * b * c, 4 * c, 4), "x": (4 * b * c, 4 * c, 4), "mi": "%i, %j, %k", "ms": "%m0, %m1, %m2"}
-    made = parse(TEXT.format(**(facts | other)))
+    made = parse(text.format(**(facts | other)))
     verify(made, "lowered")
     return made
 
@@ -87,6 +120,18 @@ def test_rows_become_one_axis() -> None:
     assert axes(kernel((2, 8, 8), x=(0, 32, 4), m=(0, 32, 4))) == 2
     assert axes(kernel((2, 2, 64))) == 2  # 128 is long enough
     assert axes(kernel((2, 2, 65))) == 3
+
+
+def test_rows_that_are_summed_become_one_axis() -> None:
+    assert axes(kernel((3, 4, 5), SUM)) == 1
+    assert axes(kernel((3, 4, 8), SUM, m=(180, 36, 4))) == 3  # a row with a gap
+    plain = SUM.replace(
+        "store %sum, %new",
+        "%own = address %base, indices=[%i, %j, %k], strides=[%m0, %m1, %m2], "
+        'offset=0, scope="field:m" : *i32\n    store %own, %new',
+    )
+    plain = plain.replace("%old = load %sum : i32", "%old = const 1 : i32").split(" epilogue")[0] + "\n}}\n"
+    assert axes(kernel((3, 4, 8), plain.replace("%sum = alloca : *i32", "").replace("store %sum, %zero", ""))) == 3
 
 
 ILLEGAL = {

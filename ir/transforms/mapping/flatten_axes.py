@@ -5,8 +5,9 @@
     }                                                            }
 
 Vectors and SIMD lanes are neighbours along the innermost axis. In cells of 8 x 8 x 8 elements, they would end after 8
-iterations. This is done where iterations have conditions: LLVM copes with short rows without. The points of the box
-keep their order, and so the numbers of their iterations.
+iterations. This is done where iterations have conditions, or where a thread sums something up (`thread_local`): LLVM
+copes with short rows without, but it would add up the lanes of a sum behind each row. The points of the box keep their
+order, and so the numbers of their iterations.
 
 Both axes begin at 0, and their extents are known. The body uses their indices only in addresses, and each such address
 has both of them, with strides that fit: one step along the outer axis is as far as all steps along the inner one.
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from weft.ir.config import CompileConfig
 from weft.ir.core import BlockArg, Builder, Value
-from weft.ir.ops import Address, Const, If, Kernel, Task
+from weft.ir.ops import Address, Alloca, Const, If, Kernel, Task
 from weft.ir.passes import pass_
 from weft.ir.tasks import box_of, parallel_tasks
 from weft.ir.types import i64
@@ -31,9 +32,14 @@ def flatten_axes(root: Kernel, config: CompileConfig) -> bool:
     """Make one axis of innermost axes that are along one row of memory."""
     changed = False
     for task in parallel_tasks(root):
-        while task.all_of(If) and _flatten(task):
+        while (task.all_of(If) or _sums(task)) and _flatten(task):
             changed = True
     return changed
+
+
+def _sums(task: Task) -> bool:
+    """Whether the threads keep a sum, or the like, from one iteration to the next."""
+    return len(task.epilogue) > 0 and any(isinstance(op, Alloca) for op in task.prologue)
 
 
 def _flatten(task: Task) -> bool:
