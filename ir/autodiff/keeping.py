@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from weft.ir import ops
 from weft.ir.addresses import root_of
@@ -129,14 +130,11 @@ class _Items:
 
     def used_by(self, item: Op, needed: Set[Value]) -> list[Value]:
         """The other items that these ops of an item use."""
+        inside = [inner for inner in item.walk() if inner is item or inner in needed]
         found = self._items_of(item.operands, item) if item.regions else list[Value]()
-        for outer in item.around():
-            if outer is self.loop:
-                break
+        for outer in self._around(inside):
             found += self._items_of(self.demand.decides(outer, self.loop), item)
-        for inner in item.walk():
-            if inner is not item and inner not in needed:
-                continue
+        for inner in inside:
             if inner in self.demand.recorded:
                 number = self.demand.recorded[inner]
                 found += [] if number is None else self._items_of([number], item)
@@ -149,6 +147,12 @@ class _Items:
             else:
                 found += self._items_of(inner.operands, item)
         return list(dict.fromkeys(found))
+
+    def _around(self, inside: Iterable[Op]) -> list[Op]:
+        """The ops of the loop that decide whether these ones run."""
+        return [
+            *dict.fromkeys(outer for op in inside for outer in takewhile(lambda one: one is not self.loop, op.around()))
+        ]
 
     def _items_of(self, values: Iterable[Value], user: Op) -> list[Value]:
         found = [self.item[value] for value in values if isinstance(value, Op) and value in self.item]

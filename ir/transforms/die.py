@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from weft.ir.addresses import root_of
 from weft.ir.alias import LOCALS
 from weft.ir.config import CompileConfig
@@ -28,9 +30,10 @@ def die(root: Kernel, config: CompileConfig) -> bool:
     return drop_dead(ops_of(*root.regions))
 
 
-def drop_dead(ops: list[Op]) -> bool:
-    """Erase those of these ops on which no side effect depends. Gives whether there are any."""
-    live, writers = _roots(ops)
+def drop_dead(ops: list[Op], unwanted: Callable[[Op], bool] = lambda _: False) -> bool:
+    """Erase those of these ops on which no side effect depends. Gives whether there are any. `unwanted`: says which
+    side effects do not count."""
+    live, writers = _roots([op for op in ops if not unwanted(op)])
     pending = list(live)
     while pending:
         op = pending.pop()

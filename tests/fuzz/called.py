@@ -19,19 +19,17 @@ def functions_of(
     made: Kernel,
     functions: Sequence[Kernel],
     config: CompileConfig,
-    with_fields: Callable[[Kernel, str], Kernel],
+    with_fields: Callable[[Kernel], Kernel],
 ) -> list[Kernel]:
     """Those that the differentiated kernel `made` calls, not differentiated yet. `with_fields` gives a function the
-    companions of its fields in a mode."""
+    companions of fields that the program has."""
     names, found = sorted(called(made)), list[Kernel]()
     for name in names:  # grows
         function, derivative = derived(name)
-        mode = mode_in(derivative)
         own = next(one for one in functions if one.symbol == function)
-        copy = parse(print_ir(own))
-        if mode:
-            copy = with_fields(copy, mode)
-            copy.symbol, copy.mode, copy.params = name, mode, params_in(own.params, own.results, derivative)
+        copy = with_fields(parse(print_ir(own)))
+        copy.symbol, copy.mode = name, mode_in(derivative)
+        copy.params = params_in(own.params, own.results, derivative) if derivative else own.params
         found.append(copy)
         inner = run_passes(parse(print_ir(copy)), ("differentiate",), config)
         names += sorted(called(inner) - {*names})

@@ -155,7 +155,7 @@ def runs(subject: Subject, mode: str, seed: int) -> Iterator[tuple[str, Run]]:
         return lambda trees, args: evaluate(kernel, args, Memory(trees), config, functions=functions, **how)
 
     def called(made: Kernel) -> list[Kernel]:
-        return functions_of(made, subject.functions, config, subject.with_fields)
+        return functions_of(made, subject.functions, config, partial(subject.with_fields, mode=mode))
 
     config = subject.config
     made = run_passes(subject.differentiated(mode), ("differentiate",), config)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from tests.fuzz import derivatives
+from tests.fuzz.called import functions_of
 from tests.fuzz.configurations import Configuration
 from tests.fuzz.derivatives import Subject, execute_derivatives
-from tests.fuzz.modes import NESTED, REVERSED, SECOND
+from tests.fuzz.modes import NESTED, REVERSED, SECOND, with_second
 from tests.fuzz.nodes import Body, Expr, Stmt
 from tests.fuzz.program import Program, draw
 from tests.fuzz.spaces import PRECISION
@@ -21,6 +22,8 @@ from weft.ir.autodiff import companions, pullbacks
 from weft.ir.autodiff.demand import Demand
 from weft.ir.autodiff.rules import DERIVATIVES
 from weft.ir.autodiff.slots import Slots
+from weft.ir.config import CompileConfig
+from weft.ir.parse import parse
 from weft.ir.rewrite import expressions
 
 EXACT = Configuration(options={"fast_math": False, "offline_cache": False, "cpu_max_num_threads": 1})
@@ -222,6 +225,19 @@ def test_a_factor_of_0_is_no_success() -> None:
     outcome = execute_derivatives(program, EXACT, ("vjp",))
     assert outcome.counts["programs that reverse mode refuses as they run"] == 1
     assert not outcome.counts["dot products"]
+
+
+def test_functions_have_the_companions_of_the_program() -> None:
+    """Also those that are computed again for their values, in a derivative of a derivative."""
+    head = (
+        "kernel @{}(x: f64) -> ({}) called=true {{ field @y: f64[2] tree=0 terms=((0, 1, 2, 8)) %x = arg index=0 : f64 "
+    )
+    own = parse(head.format("f", "f64") + "return [%x] }")
+    caller = parse(head.format("g", "") + "%r = invoke function=f.rerun.jvp, [%x, %x], touched=(y) : f64 }")
+    (made,) = functions_of(caller, [own], CompileConfig(), lambda one: with_second(one, 1, SECOND))
+    assert (made.symbol, made.mode) == ("f.rerun.jvp", "rerun.jvp")
+    assert [one.name for one in made.params] == ["x", "x.dual"]
+    assert {one.name: one.tree for one in made.fields} == {"y": 0, "y.grad": 1, "y.dual": 2, "y.grad.dual": 3}
 
 
 def test_amplified_rounding_is_told_from_a_wrong_derivative(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,22 @@ def test_the_dot_product_is_that_of_forward_mode(name: str, count: int) -> None:
     hold_dot_product(_kernel(name, count), 0, machine=count == 5)
 
 
+_CHOSEN = """%1 = load %l : f64  %p = binary lt %1, %y : u1  for %c0, %c3, %c1 (%j: i32) { %s = alloca : *i32
+    if %p then { store %s, %j } orelse { store %s, %c1 }  %m = load %s : i32  %o = field_ptr @x[%m] : *f64
+    %2 = load %o : f64  %3 = unary sin %2 : f64  %4 = load %l : f64  %5 = binary add %4, %3 : f64  store %l, %5 }"""
+_COUNTED = """%1 = load %l : f64  %n = cast %1 : i32  for %c0, %c3, %c1 (%j: i32) { %s = alloca : *i32  store %s, %c0
+    for %c0, %n, %c1 (%h: i32) { %g = binary and %h, %c3 : i32  store %s, %g }  %m = load %s : i32
+    %o = field_ptr @x[%m] : *f64  %2 = load %o : f64  %3 = unary sin %2 : f64  %4 = load %l : f64
+    %5 = binary add %4, %3 : f64  store %l, %5 }"""
+
+
+@pytest.mark.parametrize("body", [_CHOSEN, _COUNTED])
+def test_what_decides_inside_of_a_loop_without_a_derivative_of_its_own(body: str) -> None:
+    """The condition and the bound are computed before the inner loop, and only they use that value."""
+    text = "%c3 = const 3 : i32  " + _SERIAL.format(count=5, body=body)
+    hold_dot_product(kernel_of(text), 1, machine=False)
+
+
 def test_slow_operators_are_computed_once() -> None:
     assert len(re.findall("unary tanh", _gradient("slow", 200))) == 1
 

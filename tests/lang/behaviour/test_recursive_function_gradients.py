@@ -1,5 +1,7 @@
 """Derivatives of recursive functions that write memory: what they write, they do not use."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -122,6 +124,46 @@ def test_the_value_of_a_function_that_writes(ti):
     wanted = np.array([(python(at + 1e-6 * d) - python(at - 1e-6 * d)) / 2e-6 for d in np.eye(4)])
     np.testing.assert_allclose(x.grad.to_numpy(), wanted, rtol=1e-7)
     assert count[None] == 4 * 5
+
+
+def test_a_sum_that_overflows_in_a_function_that_runs_again(ti):
+    """In debug mode, the check of the sum uses its old value. What computes the value again neither adds nor checks."""
+    ti.init(arch=ti.cfg.arch, debug=True)
+    x, loss = fields(ti, 2, ())
+    count = ti.field(ti.i32, ())
+
+    @ti.real_func
+    def power(n: ti.i32, v: ti.f64) -> ti.f64:
+        result = ti.f64(1)
+        if n > 0:
+            count[None] += 1
+            below = power(n - 1, v)
+            result = ti.sin(v * below)
+        return result
+
+    @ti.kernel
+    def run():
+        for i in x:
+            p = power(2, x[i])
+            loss[None] += p * p
+
+    at = np.array([0.3, -0.7])
+    x.from_numpy(at)
+    count[None] = 2**31 - 2
+
+    def launch(kernel):
+        kernel()
+        ti.sync()
+
+    with pytest.warns(RuntimeWarning, match="does not fit into i32"):
+        launch(run)
+    loss.grad[None] = 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        launch(run.grad)
+    assert count[None] == -(2**31) + 2
+    inner = at * np.sin(at)
+    close(x.grad.to_numpy(), 2 * np.sin(inner) * np.cos(inner) * (np.sin(at) + at * np.cos(at)))
 
 
 def test_an_array_that_a_function_writes(ti):
