@@ -1,7 +1,8 @@
 """Private copies of small fields in the memory of a block (see the pass `privatize_in_blocks`): created, updated,
 merged.
 
-The copies of a word are adjacent. With 32 copies, each lane uses a memory bank of its own.
+The copies of a word are adjacent. With 32 copies of words of 4 bytes, each lane uses a memory bank of its own. A warp
+updates words of 8 bytes in two halves, so 16 copies have the same effect.
 """
 
 from __future__ import annotations
@@ -22,8 +23,6 @@ from weft.ir.schedule import Privatized
 
 __all__ = ["BlockCopies", "add_to_copy", "flush", "make_copies"]
 
-_SIZE = 4
-
 
 @dataclass(frozen=True)
 class BlockCopies:
@@ -41,13 +40,15 @@ def make_copies(f: FunctionWriter, field: Privatized, variable: str) -> BlockCop
     """Make the block's copies, neutral everywhere; a barrier must follow."""
     count = field.copies
     words = field.words * count
-    f.module.declarations[variable] = f"@{variable} = internal {SHARED} global [{words} x i32] poison, align 16"
+    declared = f"internal {SHARED} global [{words} x {_bits(field)}] poison, align 16"
+    f.module.declarations[variable] = f"@{variable} = {declared}"
     base = read_slot(f, f.module.slots.FIRST_TREE + field.tree, "ptr", f.target.tree_base)
     home = f.set(f"getelementptr inbounds i8, ptr {base}, i64 {field.low}")
     copy = f.set(f"and i32 {thread_number(f)}, {count - 1}")
-    copies = BlockCopies(field, variable, count, f.set(f"shl i32 {copy}, 2"), home)
+    copies = BlockCopies(field, variable, count, f.set(f"mul i32 {copy}, {field.type.size}"), home)
     with _each_word(f, words) as number:
-        f.do(f"store {in_register(field.type)} {_neutral(field)}, ptr {SHARED} {_word(f, copies, number)}, align 4")
+        place = _word(f, copies, number)
+        f.do(f"store {in_register(field.type)} {_neutral(field)}, ptr {SHARED} {place}, align {field.type.size}")
     return copies
 
 
@@ -67,14 +68,14 @@ def add_to_copy(f: FunctionWriter, copies: BlockCopies, op: Atomic) -> None:
 
 def flush(f: FunctionWriter, copies: BlockCopies) -> None:
     """Merge the block's copies into the field. A barrier must come before."""
-    field, name = copies.field, in_register(copies.field.type)
+    field, name, bits = copies.field, in_register(copies.field.type), _bits(copies.field)
     with _each_word(f, field.words) as number:
         some, after = f.fresh_label("some"), f.fresh_label("none")
         value = _total(f, copies, number)
-        neutral = f.set(f"bitcast {name} {_neutral(field)} to i32")
-        f.branch(f.set(f"icmp ne i32 {f.set(f'bitcast {name} {value} to i32')}, {neutral}"), some, after)
+        neutral = f.set(f"bitcast {name} {_neutral(field)} to {bits}")
+        f.branch(f.set(f"icmp ne {bits} {f.set(f'bitcast {name} {value} to {bits}')}, {neutral}"), some, after)
         f.start(some)
-        offset = f.set(f"zext i32 {f.set(f'shl i32 {number}, 2')} to i64")
+        offset = f.set(f"zext i32 {f.set(f'mul i32 {number}, {field.type.size}')} to i64")
         place = f.set(f"getelementptr inbounds i8, ptr {copies.home}, i64 {offset}")
         f.do(f"atomicrmw {_native(field)} ptr {place}, {name} {value} {f.target.sync_scope}monotonic")
         f.start(after)
@@ -82,17 +83,17 @@ def flush(f: FunctionWriter, copies: BlockCopies) -> None:
 
 def _total(f: FunctionWriter, copies: BlockCopies, number: str) -> str:
     """All copies of a word combined. Each lane begins with another one, so that they read from different banks."""
-    field, name = copies.field, in_register(copies.field.type)
+    field, name, size = copies.field, in_register(copies.field.type), copies.field.type.size
     first = f.set(f"mul i32 {number}, {copies.count}")
-    total = f.stack(name, _SIZE)
-    f.do(f"store {name} {_neutral(field)}, ptr {total}, align {_SIZE}")
+    total = f.stack(name, size)
+    f.do(f"store {name} {_neutral(field)}, ptr {total}, align {size}")
     with f.loop("0", str(copies.count), type="i32") as ahead:
         copy = f.set(f"and i32 {f.set(f'add i32 {number}, {ahead}')}, {copies.count - 1}")
         place = _word(f, copies, f.set(f"add i32 {first}, {copy}"))
-        part = f.set(f"load {name}, ptr {SHARED} {place}, align {_SIZE}")
-        before = f.set(f"load {name}, ptr {total}, align {_SIZE}")
-        f.do(f"store {name} {binary(f, field.kind, field.type, before, part)}, ptr {total}, align {_SIZE}")
-    return f.set(f"load {name}, ptr {total}, align {_SIZE}")
+        part = f.set(f"load {name}, ptr {SHARED} {place}, align {size}")
+        before = f.set(f"load {name}, ptr {total}, align {size}")
+        f.do(f"store {name} {binary(f, field.kind, field.type, before, part)}, ptr {total}, align {size}")
+    return f.set(f"load {name}, ptr {total}, align {size}")
 
 
 @contextmanager
@@ -124,4 +125,9 @@ def _native(field: Privatized) -> str:
 
 
 def _word(f: FunctionWriter, copies: BlockCopies, number: str) -> str:
-    return f.set(f"getelementptr i32, ptr {SHARED} @{copies.variable}, i32 {number}")
+    return f.set(f"getelementptr {_bits(copies.field)}, ptr {SHARED} @{copies.variable}, i32 {number}")
+
+
+def _bits(field: Privatized) -> str:
+    """The integer as wide as a word of the field."""
+    return f"i{8 * field.type.size}"

@@ -16,18 +16,18 @@ from weft.ir.schedule import Privatized
 from weft.ir.scopes import Scope
 from weft.ir.symbols import FieldSymbol, scopes_of
 from weft.ir.tasks import accesses
-from weft.ir.types import Prim, element, f32, f64, i32, i64, u32, u64
+from weft.ir.types import element, f32, f64, i32, i64, u32, u64
 
 __all__ = ["Limits", "privatizable_fields", "updated_by", "whole_field"]
 
+_TYPES = (i32, u32, f32, i64, u64, f64)
 _KINDS = {"add": "add", "sub": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a target privatizes: the types of fields, the most bytes of each field, and of all fields."""
+    """What a target privatizes: the most bytes of each field, and of all fields."""
 
-    types: tuple[Prim, ...] = (i32, u32, f32, i64, u64, f64)
     each: int = 1 << 22
     total: int = 1 << 22
 
@@ -73,4 +73,4 @@ def whole_field(scope: Scope, symbol: FieldSymbol, kind: str) -> Privatized | No
 
 
 def _fits(copy: Privatized, limits: Limits) -> bool:
-    return copy.type in limits.types and copy.type.size < copy.words * copy.type.size <= limits.each
+    return copy.type in _TYPES and copy.type.size < copy.words * copy.type.size <= limits.each

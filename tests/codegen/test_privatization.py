@@ -17,7 +17,7 @@ from weft.ir.symbols import FieldSymbol, scopes_of
 from weft.ir.target import CUDA
 from weft.ir.tasks import tasks_of
 from weft.ir.text import print_ir
-from weft.ir.types import Prim, Tensor, f32, i8, i32, u32
+from weft.ir.types import Prim, Tensor, f32, f64, i8, i32, i64, u32
 
 KERNEL = """\
 kernel @k() -> () {{
@@ -27,15 +27,15 @@ kernel @k() -> () {{
     yield begins=[%from], ends=[%to]
   }} prologue {{
     %base = tree_base tree=0 : *i64
-    %four = const 4 : i64
+    %step = const {step} : i64
     %v = const {value} : {type}
     %t = const true : u1
     %zero = const 0 : i64
-    %bin = address %base, indices=[%zero], strides=[%four], offset=0, scope="field:x" : *{type}
+    %bin = address %base, indices=[%zero], strides=[%step], offset=0, scope="field:x" : *{type}
     {prologue}
   }} body (%i: i64) {{
-    %p = address %base, indices=[%i], strides=[%four], offset=0, scope="field:x" : *{type}
-    %q = address %base, indices=[%i], strides=[%four], offset=400, scope="field:y" : *{type}
+    %p = address %base, indices=[%i], strides=[%step], offset=0, scope="field:x" : *{type}
+    %q = address %base, indices=[%i], strides=[%step], offset=400, scope="field:y" : *{type}
     {body}
   }} epilogue {{
     {epilogue}
@@ -43,16 +43,16 @@ kernel @k() -> () {{
 }}
 """
 ADD = "%a = atomic add %p, %v : {0}"
-SMALL = Limits(types=(i32, u32, f32), each=400, total=600)
+SMALL = Limits(each=400, total=600)
 
 
 def field(name: str, type: Prim = i32, size: int = 100, low: int = 0, exposed: bool = False) -> FieldSymbol:
-    return FieldSymbol.dense(name, type, (size,), 0, (low,), (Term(0, 1, size, 4),), exposed=exposed)
+    return FieldSymbol.dense(name, type, (size,), 0, (low,), (Term(0, 1, size, type.size),), exposed=exposed)
 
 
 def kernel(body: str, type: Prim = i32, prologue: str = "", epilogue: str = "") -> Kernel:
     parts = {"body": body, "prologue": prologue, "epilogue": epilogue}
-    return parse(KERNEL.format(type=type, value="0.5" if type.is_float else "1", **parts))
+    return parse(KERNEL.format(type=type, step=type.size, value="0.5" if type.is_float else "1", **parts))
 
 
 def shared(body: str, x: FieldSymbol | None = None, limits: Limits = SMALL, **more: str) -> list[tuple[str, str, int]]:
@@ -106,6 +106,8 @@ def test_once_a_thread_it_is_reached_as_it_is(place: str) -> None:
         (field("x", f32), "add", True),
         (field("x", f32), "min", False),
         (field("x", i8), "add", False),
+        (field("x", f64, 50), "add", True),
+        (field("x", f64, 51), "add", False),
         (field("x", size=101), "add", False),
         (field("x", size=1), "add", False),
         (field("x", size=2), "add", True),
@@ -131,7 +133,15 @@ def test_vectors_and_fields_that_others_may_be() -> None:
 
 @pytest.mark.parametrize(
     ("type", "kind", "written"),
-    [(u32, "add", "add"), (u32, "xor", "xor"), (u32, "max", "umax"), (i32, "min", "min"), (f32, "add", "fadd")],
+    [
+        (u32, "add", "add"),
+        (u32, "xor", "xor"),
+        (u32, "max", "umax"),
+        (i32, "min", "min"),
+        (f32, "add", "fadd"),
+        (i64, "max", "max"),
+        (f64, "add", "fadd"),
+    ],
 )
 def test_how_a_block_adds(type: Prim, kind: str, written: str) -> None:
     made = kernel(ADD.replace("add", kind).format(type), type)

@@ -20,7 +20,7 @@ from weft.ir.storage.dense import Term
 from weft.ir.storage.path import Cells
 from weft.ir.symbols import FieldSymbol
 from weft.ir.transforms.mapping.privatize_in_blocks import LIMITS, with_copies
-from weft.ir.types import Tensor, f32, i32
+from weft.ir.types import Prim, Tensor, f32, f64, i32
 
 __all__ = ["compiling"]  # a fixture
 
@@ -30,10 +30,12 @@ needs_libdevice = pytest.mark.skipif(libdevice() is None, reason="no libdevice.1
 @pytest.mark.parametrize(
     "words", [[2], [256], [4096], [4096, 4096], [3000, 3000, *[25] * 8], [4096, *[100] * 40], [25] * 300, [7, 4000, 90]]
 )
-def test_copies_fit_the_memory_of_a_block(words: list[int]) -> None:
-    shares = [Privatized(Scope(f"field:{k}"), 0, 0, size, "add", i32, 0) for k, size in enumerate(words)]
+@pytest.mark.parametrize("type", [i32, f64])
+def test_copies_fit_the_memory_of_a_block(words: list[int], type: Prim) -> None:
+    words = [4 * size // type.size for size in words]
+    shares = [Privatized(Scope(f"field:{k}"), 0, 0, size, "add", type, 0) for k, size in enumerate(words)]
     copies = [share.copies for share in with_copies(shares)]
-    assert sum(4 * count * size for count, size in zip(copies, words, strict=True)) <= LIMITS.total
+    assert sum(type.size * count * size for count, size in zip(copies, words, strict=True)) <= LIMITS.total
     assert set(copies) <= {1, 2, 4, 8, 16, 32}
     assert all(a >= b for (m, a), (n, b) in product(zip(words, copies, strict=True), repeat=2) if m < n)
 

@@ -25,12 +25,11 @@ from weft.ir.ops import Kernel
 from weft.ir.passes import pass_
 from weft.ir.schedule import Privatized
 from weft.ir.tasks import parallel_tasks
-from weft.ir.types import f32, i32, u32
 
 __all__ = ["LIMITS", "privatize_in_blocks", "with_copies"]
 
-LIMITS = Limits(types=(i32, u32, f32), each=16384, total=32768)
-_SIZE, _LANES = 4, 32
+LIMITS = Limits(each=16384, total=32768)
+_LANES = 32
 
 
 @pass_("privatize_in_blocks")
@@ -49,8 +48,9 @@ def with_copies(fields: Sequence[Privatized]) -> tuple[Privatized, ...]:
     """Choose the number of copies of each field in a block. The largest field chooses first. The rest is enough for one
     copy of each other field, because one copy of each is within the limit."""
     copies, room = dict[Privatized, int](), LIMITS.total
-    for rank, field in enumerate(sorted(fields, key=lambda one: -one.words)):
-        most = room // (len(fields) - rank) // (field.words * _SIZE)
+    for rank, field in enumerate(sorted(fields, key=lambda one: -one.words * one.type.size)):
+        size = field.words * field.type.size
+        most = room // (len(fields) - rank) // size
         copies[field] = min(1 << max(most.bit_length() - 1, 0), _LANES)
-        room -= copies[field] * field.words * _SIZE
+        room -= copies[field] * size
     return tuple(replace(field, copies=copies[field]) for field in fields)
