@@ -12,6 +12,16 @@ serial loop they are apart if an index in one position is
 
 Iterations of a parallel loop do not write what another one reads. That would be a race.
 
+An atomic minimum or maximum compares its operand with what all extremes of its kind leave in memory, because only the
+operand that is left takes the adjoint:
+
+    atomic max %p, %a                       (1)
+    %x = load %p                            a load that carries a derivative
+    atomic max %p, (binary mul %x, 2.0)     (2)
+
+So what (2) does is no clobber of (1), if nothing between them carries a derivative of what (1) left. Otherwise memory
+has an adjoint at (1) though the operand of (1) is not left in the end. Then (2) clobbers (1) as a store does.
+
 A called function may read any element of what it is given. Its derivative reads them again, so a store to that memory
 clobbers the call wherever it may come after it. What a called function may write, it may store to any element.
 """
@@ -25,7 +35,7 @@ from typing import Any, TypeGuard
 from weft.ir import ops
 from weft.ir.addresses import element_steps, root_of, split
 from weft.ir.alias import may_alias, space_of, space_of_array, space_of_field, spaces_meet
-from weft.ir.autodiff.demand import LOCALS, Demand, reads_final
+from weft.ir.autodiff.demand import EXTREMES, LOCALS, Demand, reads_final
 from weft.ir.autodiff.products import loop_around
 from weft.ir.autodiff.torn import Torn
 from weft.ir.core import Block, BlockArg, Op, Value
@@ -73,6 +83,7 @@ class Clobbers:
         self.gone: list[Read] = []
         self.numbers = {op: number for number, op in enumerate(demand.ops)}
         writes = [write for op in demand.ops for write in self.writes(op)]
+        self.carriers = [read for op in demand.ops for read in self.carried(op, demand)]
         self.groups: dict[Hashable, list[Read]] = {}
         for op in demand.ops:
             for read in self.reads(op, demand):
@@ -88,6 +99,11 @@ class Clobbers:
             for space, place in self.spaces(op, [name for name in every if name not in op.only_written]):
                 yield Read(op, None, space, place)
         elif _is_read(op, demand):
+            yield Read(op, op.ptr, space_of(op.ptr), self.place(op.ptr))
+
+    def carried(self, op: Op, demand: Demand) -> Iterator[Read]:
+        """What an op loads whose memory gets an adjoint from it."""
+        if isinstance(op, ops.Load) and op in demand.acts and _is_global(op) and demand.takes(op.ptr):
             yield Read(op, op.ptr, space_of(op.ptr), self.place(op.ptr))
 
     def writes(self, op: Op) -> Iterator[Write]:
@@ -166,17 +182,31 @@ class Clobbers:
 
     def clobbers(self, load: Read, write: Write, when: int) -> bool:
         """Whether the write may change what the load reads, after it or before it."""
-        op, ptr, other = load.op, load.ptr, write.ptr
+        op = load.op
         if not spaces_meet(load.space, write.space):
             return False
         if isinstance(op, ops.Atomic) and isinstance(write.op, ops.Atomic) and _joins(op, write.op):
-            return when == BEFORE  # so an atomic, which clobbers itself, is torn by a store behind it
-        loops = _common_loops(op, write.op)
-        if any(ptr is None or other is None or not _apart(ptr, other, loop, when) for loop in loops):
+            # (an atomic comes before itself, so one that is clobbered by what comes after it is torn)
+            return when == BEFORE or (op.kind in EXTREMES and self.carries_between(load, write))
+        return self.meets(load, write, when)
+
+    def carries_between(self, load: Read, write: Write) -> bool:
+        """Whether memory may get an adjoint from a load after the one op, and before the other one. (A call there is
+        torn itself.)"""
+        return any(
+            spaces_meet(load.space, one.space) and self.meets(load, one, AFTER) and self.meets(one, write, AFTER)
+            for one in self.carriers
+        )
+
+    def meets(self, one: Read | Write, other: Read | Write, when: int) -> bool:
+        """Whether the other access may be to the same element as the one, after it or before it."""
+        op, ptr = one.op, one.ptr
+        loops = _common_loops(op, other.op)
+        if any(ptr is None or other.ptr is None or not _apart(ptr, other.ptr, loop, when) for loop in loops):
             return True
-        if (self.numbers[write.op] > self.numbers[op]) != (when == AFTER) or _exclusive(op, write.op):
+        if (self.numbers[other.op] > self.numbers[op]) != (when == AFTER) or _exclusive(op, other.op):
             return False
-        return ptr is None or other is None or may_alias(ptr, other)
+        return ptr is None or other.ptr is None or may_alias(ptr, other.ptr)
 
 
 def _joins(one: ops.Atomic, other: ops.Atomic) -> bool:

@@ -46,6 +46,19 @@ _READ = ("%y2 = field_ptr @y[%c1] : *f64 %yv = load %y2 : f64 %yy = binary mul %
          "%z1 = field_ptr @z[%c1] : *f64 store %z1, %yy ")  # fmt: skip
 _STORE = "%y1 = field_ptr @y[%c1] : *f64 store %y1, %v0 "
 
+
+# An extreme that stays an atomic, since other iterations take it, too. And a load that carries a derivative.
+def _most(name: str = "m", kind: str = "max", index: str = "%c1") -> str:
+    return f"%{name}p = field_ptr @y[{index}] : *f64 %{name} = atomic {kind} %{name}p, %v0 : f64 "
+
+
+def _many(body: str) -> str:
+    return f"parallel_for begins=[%c0], ends=[%c3] (%n: i32) {{ {body} }} "
+
+
+_TAKEN = ("%y2 = field_ptr @y[%c1] : *f64 %yv = load %y2 : f64 %yy = binary add %yv, %yv : f64 "
+          "%z1 = field_ptr @z[%c1] : *f64 %zs = atomic add %z1, %yy : f64 ")  # fmt: skip
+
 # The body of a kernel, and what must be put back; None: it is refused, since the value is in memory at no time.
 CASES: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "behind the loop": (_for(_square(_x("%k"), "field_ptr @z[%k]")) + "%w = field_ptr @x[%c1] : *f64 store %w, %v0",
@@ -136,6 +149,22 @@ CASES: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "either a call or a store": (
         "%half = const 0.5 : f64 %t = binary lt %v0, %half : u1 if %t then { " + _CALL + _USED + "} orelse { " + _STORE
         + "}", ()),
+    "extremes of one kind": (_many(_most() + _most("w")), ()),
+    "extremes of both kinds": (_many(_most() + _most("w", "min")), None),
+    "extremes, and a load between them": (_many(_most() + _TAKEN + _most("w")), None),
+    "extremes, and a load of another element between them": (
+        _many(_most() + _TAKEN.replace("%c1", "%c2") + _most("w")), ()),
+    "extremes, and a load between them that carries no derivative": (
+        _many(_most() + _TAKEN.replace("binary add %yv, %yv", "unary floor %yv") + _most("w")), ()),
+    "extremes, and a load behind them": (_many(_most() + _most("w") + _TAKEN), ()),
+    "extremes, and a load before them": (_many(_TAKEN + _most() + _most("w")), ()),
+    "an extreme and a load in a loop": (_many(_for(_most() + _TAKEN)), None),
+    "a load and an extreme in a loop": (_many(_for(_TAKEN + _most())), None),
+    "an extreme in a loop": (_many(_for(_most())), ()),
+    "an extreme and a load of the element behind it in a loop": (
+        _many(_for("%up = binary add %k, %c1 : i32 " + _most(index="%k") + _TAKEN.replace("%c1", "%up"))), ()),
+    "extremes, and a call between them": (
+        _many(_most() + _CALL + "%zs = atomic add %z0, %r : f64 " + _most("w")), None),
 }  # fmt: skip
 
 
