@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.fuzz.places import PLACES, UNTAKEN, Place
 
-__all__ = ["compare", "differing", "unordered"]
+__all__ = ["bits_of", "compare", "differing", "unordered"]
 
 
 def compare(wanted: dict[str, Any], found: dict[str, Any]) -> list[str]:
@@ -35,7 +35,7 @@ def _same(name: str, values: Any, other: Any) -> bool:
         return list(values) == list(other)
     if name == "result":
         return len(values) == len(other) and all(a == b or (a != a and b != b) for a, b in zip(values, other))
-    return np.array_equal(_bits(values), _bits(other))
+    return np.array_equal(bits_of(values), bits_of(other))
 
 
 def _overflows(place: Place, found: dict[str, Any]) -> bool:
@@ -53,10 +53,10 @@ def _rows(array: Any) -> Any:
 def _ordered(array: Any) -> Any:
     """As a multiset."""
     rows = _rows(array)
-    return rows[np.lexsort(_bits(rows).T)]
+    return rows[np.lexsort(bits_of(rows).T)]
 
 
-def _bits(values: Any) -> Any:
+def bits_of(values: Any) -> Any:
     """Numbers as their bits, all NaNs alike: signed zeros differ."""
     values = np.asarray(values)
     if values.dtype.kind != "f":

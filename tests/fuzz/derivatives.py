@@ -96,12 +96,12 @@ class Subject:
         """The kernel without a mode."""
         return named(self.text)
 
-    def primal(self, vector: Any) -> Numbers:
-        """What the kernel leaves behind, started from those numbers."""
+    def primal(self, vector: Any, schedule: Schedule | None = None) -> Numbers:
+        """What the kernel leaves behind, started from those numbers; in program order, or under a schedule."""
         numbers = self.start.copy()
         self.space.write(numbers, vector)
-        memory = Memory(numbers.trees)
-        numbers.results = evaluate(self.copy(), numbers.args, memory, self.config, functions=self.functions)
+        memory, how = Memory(numbers.trees), {"functions": self.functions, "schedule": schedule}
+        numbers.results = evaluate(self.copy(), numbers.args, memory, self.config, **how)
         numbers.results = carrying(numbers.results, self.text.results)
         return numbers
 
@@ -272,7 +272,7 @@ def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
     Memory holds what the kernel has left, except for the fields and arrays that the derivative names in `saved`."""
     space, random = subject.space, subject.random
     direction = random.uniform(-1, 1, subject.base.size) * space.in_memory(subject.start)
-    ways = gradients_of(subject, subject.judge, lambda one: runs(one, "vjp", seed), partial(_values_apart, subject))
+    ways = gradients_of(subject, subject.judge, lambda one: runs(one, "vjp", seed), counts)
     numbers, others = subject.start.copy(), subject.companions(direction, True)
     forward = next(runs(subject, "jvp", seed))[1]
     subject.launch("jvp", forward, numbers, others)
@@ -310,16 +310,6 @@ def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
                 continue
             return f"{name}: <Jv, w> = {terms.sum()!r}, but <v, J^T w> = {back.sum()!r}; the terms add up to {size:.3g}"
     return ""
-
-
-def _values_apart(subject: Subject, left: Numbers, after: Numbers) -> str:
-    """Where two runs of a program differ in what they left and returned, "" if nowhere."""
-    values, others = subject.space.read(left, False), subject.space.read(after, False)
-    near = subject.precision.values * (1 + np.abs(others))
-    apart = ~((np.abs(values - others) <= near) | (values == others) | (others != others))
-    apart &= subject.space.ordered(apart.size) & (np.abs(others) < _LARGE)
-    k = int(np.argmax(apart))
-    return f"{subject_place(subject, k)} is {values[k]} instead of {others[k]}" if apart.any() else ""
 
 
 def check_hessian(subject: Subject, seed: int, counts: Counter[str], mode: str = SECOND) -> str:

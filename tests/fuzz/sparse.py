@@ -14,21 +14,57 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 from tests.codegen.chi_runs import EMULATED_TARGETS
-from tests.codegen.test_sparse_code import on_cpu, on_emulated_gpu
+from tests.codegen.test_sparse_code import Run, on_cpu, on_emulated_gpu
+from tests.mapping import mapped
 from tests.sparse_derivatives import Case, Way, drawn_case, evaluated
 from tests.sparse_second_derivatives import NESTED, REVERSED, SECOND, check_second, drawn_second_case
+from tests.sparse_trees import lower
+from weft.codegen.nvptx import kernel as nvptx
+from weft.codegen.nvptx.target import gpu_target
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.interleaving import Schedule
+from weft.ir.ops import Kernel
+from weft.ir.target import CUDA
+from weft.runtime.cuda import CudaDevice
 
 __all__ = ["judged"]
+
+
+@cache
+def _gpu() -> CudaDevice:
+    """The GPU of this process."""
+    return CudaDevice()
+
+
+def on_cuda(given: CompileConfig) -> Run:
+    """The GPU runs kernels on copies of the trees."""
+    config, device = replace(given, arch="cuda", traits=CUDA), _gpu()
+
+    def run(kernel: Kernel, trees: list[Any]) -> None:
+        kernel, functions = lower(kernel, config)
+        code = mapped(kernel, config, gpu_target(device.target), functions)
+        loaded = device.load(nvptx.compile_kernel(code, config, device=device.target, functions=functions))
+        lent = [device.memory.allocate(tree.nbytes, "fuzz", 0) for tree in trees]  # (with their slack)
+        for buffer, tree in zip(lent, trees, strict=True):
+            buffer.write(0, tree)
+        loaded([buffer.address for buffer in lent], [])
+        device.synchronize()
+        for buffer, tree in zip(lent, trees, strict=True):
+            tree[:] = buffer.read(0, tree.nbytes)
+
+    return run
+
 
 _MACHINES: dict[str, Callable[[CompileConfig], Way]] = {
     "": evaluated,
     "cpu": lambda config: Way(config, on_cpu(2, config)),
     "emulated": lambda config: Way(config, on_emulated_gpu(EMULATED_TARGETS[0], config)),
+    "cuda": lambda config: Way(config, on_cuda(config)),
 }
 _COMPILED = 3  # of every so many cases, one is compiled to machine code, which takes most of the time
 
@@ -75,6 +111,8 @@ def main() -> int:
     parser.add_argument("--second", action="store_true", help="second derivatives, each case in one mode")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long")
     given = parser.parse_args()
+    if given.arch == "cuda":
+        _gpu()  # its error is none of a case
     ended, began = Counter[str](), time.monotonic()
     for number in range(given.first, given.first + given.count):
         if time.monotonic() - began > 60 * given.minutes:

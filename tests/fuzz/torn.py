@@ -6,6 +6,7 @@ before and after its piece. Together they are held to forward mode of the whole 
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,10 +26,11 @@ def gradients_of(
     subject: Any,
     judge: Any,
     runs: Callable[[Any], Iterator[tuple[str, Any]]],
-    differ: Callable[[Any, Any], str],
+    counts: Counter[str],
 ) -> Iterator[tuple[str, Back]]:
     """The ways in which the gradient of a program runs, or the gradients of its pieces, or its gradient with records.
-    `runs` gives those of one of them. Raises CompilationError at once where the gradient is refused."""
+    `runs` gives those of one of them, and `counts` learns what is compared. Raises CompilationError at once where the
+    gradient is refused."""
     subjects = [subject]
     try:
         ways, first = _begun(subjects, runs)
@@ -39,7 +41,7 @@ def gradients_of(
                 raise
             ways, first = _begun(subjects, runs)
         except Torn:
-            return recorded_ways(subject, runs, differ)
+            return recorded_ways(subject, runs, counts)
     return _following(subjects, ways, first)
 
 
