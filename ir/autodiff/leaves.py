@@ -96,6 +96,8 @@ class Leaves:
         iteration that writes its row, and `sweep` an iteration and its reverse."""
         last = frame.build.add(ops.Load(self.leaf))
         rows = binary(frame, "sub", frame.build.add(ops.Load(self.row)), unswept)
+        # (No more, so that the loop over them is known to be short, and need not test whether the launch must end.)
+        rows = binary(frame, "max", binary(frame, "min", rows, self.size), 0)
 
         def one(inner: Frame, leaf: Value) -> None:
             add = inner.build.add

@@ -12,9 +12,11 @@ from tests.ir.dual_kernels import BODIES, kernel_of, random_kernel
 from tests.ir.reverse_checks import CONFIGS, PLAIN, hold_dot_product, hold_in_pieces, in_mode, point_of, run
 from tests.ir.test_forward_mode import with_duals
 from tests.sampling import every
+from weft.ir import ops
 from weft.ir.autodiff.torn import Torn
 from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
+from weft.ir.mapping.stretches import iterations_of
 from weft.ir.parse import parse
 from weft.ir.pipeline import run_passes
 from weft.ir.text import print_ir
@@ -321,3 +323,16 @@ def test_the_mode_of_second_derivatives_runs_both_passes() -> None:
     given = {symbol.name: np.full(np.shape(point.before[symbol.name.split(".")[0]]), 0.7) for symbol in made.fields}
     for name, value in run(wanted, given).items():
         np.testing.assert_allclose(run(made, given)[name], value, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["an iteration that ends early", "a state that only the next state needs"])
+def test_a_leaf_has_a_known_number_of_rows(name: str) -> None:
+    """So the loops over rows need not be divided, nor compiled twice, so that launches can be interrupted."""
+    kernel = run_passes(
+        in_mode(kernel_of((BODIES | MORE)[name]), "vjp"), ("differentiate", "full_simplify"), CONFIGS["optimized"]
+    )
+    over_leaves, over_rows = next(
+        (loop, inner) for loop in kernel.all_of(ops.For) for inner in loop.body if isinstance(inner, ops.For)
+    )
+    assert iterations_of(over_leaves) > 1 << 20
+    assert iterations_of(over_rows) == 256
