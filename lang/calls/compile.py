@@ -187,18 +187,18 @@ def compile_instance(
     began = perf_counter()
     trace = trace_of(program, function.__name__)
     trace.listener = _listener()
-    with ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
-        with uncollected():  # (as a whole: a collection in between would visit all that was translated)
-            translation = _translate(program, chosen, function, arguments, results, mode, trace, piece)
-            kept = not (trace.active or _watches(chosen) or program.verifies_results)
-            entry = entry_of(program, translation.tree) if kept else None
-            run = None if entry is None else _found(program, entry)
-            found = run is not None
-            if run is None:
-                with program.seats:
-                    run, artifact = _compile(program, chosen, translation, trace, entry)
-            else:
-                artifact = run.artifact
+    # (as a whole: a collection in between would visit all that was translated)
+    with uncollected(), ScopedProfiler("compile", COMPILE), ScopedProfiler(function.__name__, COMPILE):
+        translation = _translate(program, chosen, function, arguments, results, mode, trace, piece)
+        kept = not (trace.active or _watches(chosen) or program.verifies_results)
+        entry = entry_of(program, translation.tree) if kept else None
+        run = None if entry is None else _found(program, entry)
+        found = run is not None
+        if run is None:
+            with program.seats:
+                run, artifact = _compile(program, chosen, translation, trace, entry)
+        else:
+            artifact = run.artifact
     if CACHE.on and entry is not None:
         CACHE.info("%s: %s", function.__name__, "found" if found else "not found, compiled")
     loaded = run
