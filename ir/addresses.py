@@ -23,7 +23,18 @@ from weft.ir.core import Value, classes_with
 from weft.ir.ops import Address, Binary, Cast, Const, ElementPtr, MemberPtr
 from weft.ir.types import Prim, Type
 
-__all__ = ["STEPS", "ByteSum", "byte_steps", "byte_sum", "element_of", "element_steps", "is_index", "root_of", "split"]
+__all__ = [
+    "STEPS",
+    "ByteSum",
+    "byte_steps",
+    "byte_sum",
+    "element_of",
+    "element_steps",
+    "is_index",
+    "name_of",
+    "root_of",
+    "split",
+]
 
 STEPS = classes_with("steps_into")  # the ops that compute an address from another
 
@@ -36,6 +47,15 @@ def root_of(ptr: Value) -> Value:
     while type(ptr) in STEPS:
         ptr = ptr.operands[0]  # type: ignore[attr-defined]
     return ptr
+
+
+def name_of(ptr: Value) -> str:
+    """The name of the field that an address is in, where lowered code says it."""
+    while type(ptr) in STEPS:
+        if isinstance(ptr, Address) and ptr.scope.space:
+            return ptr.scope.name
+        ptr = ptr.operands[0]  # type: ignore[attr-defined]
+    return ""
 
 
 def element_steps(ptr: Value) -> tuple[Value, list[Step]]:

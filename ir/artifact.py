@@ -35,6 +35,8 @@ __all__ = [
     "CUDA_SERVICES",
     "ERROR_WORDS",
     "HELD",
+    "LIST_BITS",
+    "LIST_MIX",
     "NOTES",
     "NOTE_WORDS",
     "PRINT_END",
@@ -97,6 +99,7 @@ PRINT_END = 2**63 - 1
 #   context, stream   those of the device
 #   queue, flush   the stream argument of `launch`; a function of it that submits the collected launches, or null
 #   state, prints   the addresses of the kernel's state and of the print buffer
+#   lists       the address of the table of the lists of active cells that are current, see `runtime/current_lists.py`
 #   processors  not an address: the number of multiprocessors of the device
 #   functions   the handles of the device's entries, one word each, in the order of `Artifact.tasks`; then, for each,
 #               the number of its blocks that a multiprocessor can hold at once
@@ -115,9 +118,15 @@ CUDA_SERVICES: tuple[str, ...] = (
     "flush",
     "state",
     "prints",
+    "lists",
     "processors",
     "functions",
 )
+
+# The table of current lists has 2**LIST_BITS words. A word is the address of the book of a node whose list is current,
+# or 0. A book has one place, word (address * LIST_MIX mod 2**64) >> (64 - LIST_BITS): two books of one place are not
+# both known to be current.
+LIST_BITS, LIST_MIX = 10, 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from weft.ir.addresses import name_of
+from weft.ir.alias import is_access
 from weft.ir.core import Op
 from weft.ir.ops import Assert, Invoke, Kernel, LaneRandom, Random, RandomAt
 
-__all__ = ["DRAWS", "FAILS", "RECURS", "called", "calls_itself", "closures", "draws", "may_fail", "note_effects"]
+__all__ = [
+    "DRAWS",
+    "FAILS",
+    "OUTDATES",
+    "RECURS",
+    "called",
+    "calls_itself",
+    "closures",
+    "draws",
+    "may_fail",
+    "note_effects",
+]
 
-# Effects of an `invoke`: it draws random numbers; it may end the task; it may call the function that contains it.
-DRAWS, FAILS, RECURS = "draws", "fails", "recurs"
+# Effects of an `invoke`: it draws random numbers; it may end the task; it may call the function that contains it; with
+# the name of the flag of a node: it may set this flag, so that the list of the node's cells is out of date.
+DRAWS, FAILS, RECURS, OUTDATES = "draws", "fails", "recurs", "outdates "
 
 _HOLDS: dict[str, Callable[[Op], bool]] = {
     DRAWS: lambda op: isinstance(op, (Random, RandomAt)),
@@ -47,9 +61,12 @@ def note_effects(kernel: Kernel, functions: Sequence[Kernel]) -> None:
     """Store the effects of the functions in each `invoke` of the kernel and of the functions."""
     reached, kernels = closures(functions), {one.symbol: one for one in functions}
     effects: dict[str, tuple[str, ...]] = {}
+    flags = {node.flag for one in (kernel, *functions) for node in one.nodes if node.flag}
     for name, others in reached.items():
         ops = [op for other in {name, *others} for op in kernels[other].walk()]
         found = {effect for effect, holds in _HOLDS.items() if any(map(holds, ops))}
+        written = {name_of(op.ptr) for op in ops if is_access(op) and op.writes} if flags else set[str]()
+        found |= {f"{OUTDATES}{flag}" for flag in written & flags}
         deep = any(other in reached[other] for other in (name, *others))  # recursion can overflow the stack
         effects[name] = tuple(sorted(found | {FAILS} if deep else found))
     for root in (kernel, *functions):

@@ -269,6 +269,23 @@ def _struct_for(machine: Machine, op: ops.StructFor) -> Run:
 
 @runs(ops.Task)
 def _task(machine: Machine, op: ops.Task) -> Run:
+    """A task, unless it makes a list that the host knows to be current."""
+    run, current, schedule = _all_of_task(machine, op), machine.memory.current, op.schedule
+    ends = not schedule.guarded and (not isinstance(op.next, ops.Task) or op.next.schedule.lists != schedule.lists)
+
+    def known(env: Env) -> Flow | None:
+        if schedule.lists in current:
+            return None
+        flow: Flow | None = run(env)
+        current.difference_update(schedule.outdates)
+        if ends and schedule.lists >= 0 and flow is None:
+            current.add(schedule.lists)
+        return flow
+
+    return known if schedule.lists >= 0 or schedule.outdates else run
+
+
+def _all_of_task(machine: Machine, op: ops.Task) -> Run:
     if op.kind == "serial":
         body = machine.block(op.body)
         return lambda env: Flow.END if body(env) is Flow.END else None

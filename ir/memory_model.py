@@ -36,13 +36,14 @@ class Fault(Exception):
 class Memory:
     """The memory that a kernel can access besides its arguments: one byte buffer per SNode tree, and the cells of
     sparse nodes before `lower_sparse`. It also collects prints, and the places of reported masked accesses and
-    overflows in `told`."""
+    overflows in `told`. `current`: the trees with the books of lists that a host knows to be current."""
 
     trees: list[Any] = field(default_factory=list[Any])
     printed: list[str] = field(default_factory=list[str])
     warned: list[str] = field(default_factory=list[str])
     told: set[object] = field(default_factory=set[object])
     sparse: SparseMemory = field(default_factory=SparseMemory)
+    current: set[int] = field(default_factory=set[int])
 
     @staticmethod
     def of(fields: Sequence[FieldSymbol], nodes: Sequence[NodeSymbol] = ()) -> Memory:

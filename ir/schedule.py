@@ -46,6 +46,9 @@ class Schedule:
     ends: bool = False  # GPU: the task may end the kernel, and must tell the later launches
     box: int = 0  # GPU: the word of the kernel's state where the previous launch stores the box; 0: it stores none
     measured: int = -1  # GPU: the earlier launch that stores the box, if it is not the previous one
+    own_box: bool = False  # GPU: each thread computes the box, which depends on memory that the task leaves alone
+    lists: int = -1  # GPU: the task runs only if the list of cells in the book of that tree may be out of date
+    outdates: tuple[int, ...] = ()  # GPU: the books whose lists may be out of date after the task
     grid: str = ""  # GPU: how many blocks the launch has, one of GRIDS
     waves: int = 0  # GPU: the number of blocks for each multiprocessor, if `grid` depends on it
     shared_bytes: int = 0  # GPU: the bytes of block memory that the launch allocates for shared arrays

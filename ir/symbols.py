@@ -300,6 +300,13 @@ class NodeSymbol:
         return self.parts[role]
 
     @property
+    def flag(self) -> str:
+        """The name of the field in its book that says whether the list of its cells is out of date. Empty without a
+        book."""
+        part = self.parts.get("changed")
+        return "" if part is None else part.stored.name
+
+    @property
     def local(self) -> tuple[int, ...]:
         """How many cells one of its tables has along each axis. There is a table in each cell of `home`."""
         home = self.home

@@ -159,10 +159,10 @@ def touched_names(calls: Sequence[Invoke], routines: Sequence[RunRoutine]) -> se
 
 def touched_spaces(root: Op, kernel: Kernel) -> set[Hashable]:
     """The spaces that the functions and routines called by `root`, or inside it, may write."""
-    calls = [root] if isinstance(root, Invoke) else root.all_of(Invoke)
+    calls = [op for op in root.walk() if isinstance(op, Invoke)]
     names = touched_names(calls, root.all_of(RunRoutine))
     found = {space_of_field(symbol) for symbol in kernel.fields if symbol.name in names}
-    if root.all_of(Deactivate):  # before `lower_sparse`; it clears what is below the cell
+    if any(isinstance(op, Deactivate) for op in root.walk()):  # before `lower_sparse`; it clears what is below the cell
         found |= {space_of_field(symbol) for symbol in kernel.fields if symbol.node is not None}
     return found | {space_of_array(value) for op in calls for value in op.values if isinstance(value.type, Array)}
 

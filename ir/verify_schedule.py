@@ -6,13 +6,15 @@ Before tasks are mapped to a target, all schedules are empty. After that, one ro
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from math import prod
 
 from weft.ir.calls import may_fail
 from weft.ir.core import ops_of
 from weft.ir.mapping.clamps import clamps_of
 from weft.ir.mapping.coarsening import loops_alike
-from weft.ir.mapping.early_boxes import is_known_before
+from weft.ir.mapping.current_lists import list_of, outdated_by
+from weft.ir.mapping.early_boxes import is_known_before, leaves_its_box
 from weft.ir.mapping.phased_rows import is_row, parts_of, row_key
 from weft.ir.mapping.serial_loops import counts_by_one, is_innermost, is_ordered, is_shared, trips_of
 from weft.ir.mapping.warp_sums import around, is_private, sums_of, warp_loop
@@ -35,6 +37,7 @@ from weft.ir.verify_types import require, show
 __all__ = ["MOST_THREADS", "verify_schedule"]
 
 MOST_THREADS = 1024  # of a block of a GPU
+_OF_SERIAL = ("launch", "guarded", "ends", "joined", "lists", "outdates")  # the fields that serial tasks may have
 
 
 def verify_schedule(op: Task | For, kernel: Kernel, mapped: bool) -> None:
@@ -47,9 +50,9 @@ def verify_schedule(op: Task | For, kernel: Kernel, mapped: bool) -> None:
     require(mapped, op, "has a schedule, but the kernel is not mapped to a target yet")
     if isinstance(op, Task):
         schedule = op.schedule
-        kept = Schedule(launch=schedule.launch, guarded=schedule.guarded, ends=schedule.ends, joined=schedule.joined)
+        parallel = {one.name: getattr(schedule, one.name) for one in fields(Schedule) if one.name not in _OF_SERIAL}
         require(
-            op.kind != "serial" or op.schedule == kept,
+            op.kind != "serial" or all(getattr(Schedule(), name) == value for name, value in parallel.items()),
             op,
             "is serial, but has fields in its schedule that only parallel tasks may have",
         )
@@ -93,7 +96,8 @@ def _launched(op: Task, schedule: Schedule, kernel: Kernel) -> None:
         return
     before = [task.schedule.launch for task in tasks_of(kernel)[: tasks_of(kernel).index(op)]]
     last = before[-1] if before else -1
-    joins = op.kind == "serial" and bool(before) and tasks_of(kernel)[len(before) - 1].kind == "serial"
+    above = tasks_of(kernel)[len(before) - 1] if before else op
+    joins = op.kind == above.kind == "serial" and above is not op and above.schedule.lists == schedule.lists
     steps = (last,) if joins else (last + 1, last + 2) if schedule.box else (last + 1,)
     require(
         schedule.launch in steps,
@@ -102,10 +106,11 @@ def _launched(op: Task, schedule: Schedule, kernel: Kernel) -> None:
     )
     reads = any(isinstance(one, Load) for one in op.bounds)
     require(
-        op.kind == "serial" or reads == (schedule.box > 0),
+        op.kind == "serial" or reads == (schedule.box > 0 or schedule.own_box),
         op,
         "reads memory for its bounds but has no `box`, or has a `box` but reads no memory",
     )
+    require(not schedule.own_box or leaves_its_box(op), op, "computes its box itself, but may change it")
     earlier = [task for task in tasks_of(kernel) if task.schedule.launch < schedule.launch]
     if schedule.measured >= 0:
         alone = {task.schedule.launch for task in earlier if task.kind == "serial"}
@@ -117,13 +122,28 @@ def _launched(op: Task, schedule: Schedule, kernel: Kernel) -> None:
     require(schedule.guarded or not ending, op, "is not guarded, but an earlier launch may end the kernel")
 
 
+def _listed(op: Task, schedule: Schedule, kernel: Kernel) -> None:
+    if schedule.launch < 0:
+        return
+    require(schedule.lists == list_of(op, kernel), op, f"makes the list {schedule.lists}, which its routine does not")
+    missing = sorted({*outdated_by(op, kernel)} - {*schedule.outdates})
+    require(not missing, op, f"may leave the lists {missing} out of date, but does not say so")
+    beside = {task.schedule.lists for task in tasks_of(kernel) if task.schedule.launch == schedule.launch}
+    require(beside == {schedule.lists}, op, "is in a launch that makes a list, and does something else")
+    last = schedule.launch - 1 if schedule.measured < 0 else schedule.measured
+    at = {task.schedule.lists for task in tasks_of(kernel) if task.schedule.launch == last and schedule.box}
+    require(at <= {schedule.lists}, op, "has a box of a launch that makes a list, and is no part of that")
+
+
 def _grid(op: Task, schedule: Schedule, _: Kernel) -> None:
     grid = schedule.grid
     if not grid:
         return
     require(grid in GRIDS, op, f"has the grid {grid!r}; expected one of {GRIDS}")
     require(
-        (grid == "filled") == (schedule.box > 0), op, "has the grid 'filled' but no `box`, or a `box` but not that grid"
+        (grid == "filled") == (schedule.box > 0 or schedule.own_box),
+        op,
+        "has the grid 'filled' but no `box`, or a `box` but not that grid",
     )
     require(
         (schedule.waves > 0) == (grid in ("limited", "filled")),
@@ -215,6 +235,7 @@ _TASK: dict[str, Callable[[Task, Schedule, Kernel], None]] = {
     "block": _block,
     "numbered": _numbered,
     "launch": _launched,
+    "lists": _listed,
     "grid": _grid,
     "shared_bytes": _arrays,
     "across": _coarsened,

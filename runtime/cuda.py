@@ -266,6 +266,7 @@ class CudaKernel:
         driver = device.gpu.driver
         words = {name: driver.address(function) for name, function in _DRIVER_FUNCTIONS.items()} | launching
         words |= {"context": device.gpu.context, "stream": device.gpu.stream, "processors": device.gpu.processors}
+        words |= {"lists": device.memory.lists.address}
         words |= {"pool": device.locks.ctypes.data, "state": self._state.address, "prints": 0, "drawn": 0}
         if self._printing or self._warns:
             words["prints"] = device.prints.address

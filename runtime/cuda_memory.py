@@ -19,6 +19,7 @@ from weft.runtime.cuda_driver import OUT_OF_MEMORY, CudaError, DeviceFacts, Driv
 from weft.runtime.cuda_items import Word
 from weft.runtime.cuda_streams import Events
 from weft.runtime.cuda_views import DeviceView, row_major
+from weft.runtime.current_lists import CurrentLists
 from weft.runtime.errors import OutOfMemory
 from weft.runtime.memory import out_of_memory, readable_size
 from weft.runtime.observer import Observer
@@ -50,6 +51,7 @@ class DeviceBuffer:
 
     def write(self, offset: int, data: Any) -> None:
         """Write a contiguous numpy array at `offset`."""
+        self.memory.lists.forget(self.address)
         if 0 < data.nbytes <= Word.SIZE:
             self.memory.word.write(self.address + offset, data.tobytes())
         elif data.nbytes:
@@ -57,6 +59,7 @@ class DeviceBuffer:
 
     def fill(self, offset: int, pattern: Any, times: int) -> None:
         """Fill the buffer with a numpy scalar of 1, 2 or 4 bytes."""
+        self.memory.lists.forget(self.address)
         self.memory.fill(self.address + offset, int(pattern.view(f"u{pattern.itemsize}")), pattern.itemsize, times)
 
 
@@ -78,6 +81,7 @@ class CudaMemory:
         self._usable, self._facts = usable, facts
         self._held: dict[object, tuple[str, int]] = {}
         self._lent: set[int] = set()
+        self.lists = CurrentLists()
         self.observer: Observer | None = None
 
     def allocate(self, size: int, owner: str, slack: int = 0) -> DeviceBuffer:
@@ -127,10 +131,11 @@ class CudaMemory:
             with suppress(CudaError):  # it is only faster
                 self._driver.prefer_device(address, room, self.index)
         buffer = DeviceBuffer(self, address + around, size)
-        weakref.finalize(buffer, self._unreserve, address).atexit = False
+        weakref.finalize(buffer, self._unreserve, address, buffer.address).atexit = False
         return buffer
 
-    def _unreserve(self, address: int) -> None:
+    def _unreserve(self, address: int, book: int) -> None:
+        self.lists.forget(book)
         if self._usable():
             with self._enter():
                 self._driver.free_managed(address)
@@ -200,6 +205,7 @@ class CudaMemory:
 
     def assign(self, target: DeviceBuffer, source: DeviceBuffer) -> None:
         """Copy all bytes of a buffer to one of the same size. Does not wait."""
+        self.lists.forget(target.address)
         self.copy(target.address, source.address, source.size)
 
     @cached_property

@@ -45,7 +45,8 @@ _FROZEN = ", !invariant.load !{}"
 class Launch:
     """One launch of a kernel: the serial tasks that one thread runs, and the boxes that it then computes (task, first
     word of the state); or one parallel loop, whose box is in the state from word `box` on if that is not 0. `guards`:
-    an earlier launch may have ended the kernel. `stops`: a later launch must know that this one ended it."""
+    an earlier launch may have ended the kernel. `stops`: a later launch must know that this one ended it. `lists` and
+    `outdates`: those of its tasks."""
 
     name: str
     serial: list[Task] = field(default_factory=list[Task])
@@ -54,6 +55,8 @@ class Launch:
     box: int = 0
     guards: bool = False
     stops: bool = False
+    lists: int = -1
+    outdates: tuple[int, ...] = ()
 
     def tasks(self) -> list[Task]:
         """All tasks that it runs."""
@@ -67,8 +70,10 @@ def launches_of(kernel: Kernel) -> tuple[list[Launch], int]:
     words = STATE_RESULTS + sum(map(flat_size, kernel.results))
 
     def launch_of(number: int, schedule: Schedule) -> Launch:
-        made = found.setdefault(number, Launch(f"{name}_{number}", guards=schedule.guarded))
-        made.stops |= schedule.ends and number == schedule.launch
+        made = found.setdefault(number, Launch(f"{name}_{number}", guards=schedule.guarded, lists=schedule.lists))
+        if number == schedule.launch:
+            made.stops |= schedule.ends
+            made.outdates += tuple(tree for tree in schedule.outdates if tree not in made.outdates)
         return made
 
     for task in tasks_of(kernel):

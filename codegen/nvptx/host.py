@@ -3,11 +3,15 @@ code.
 
 It reads the context that the launcher filled (see `ir/artifact.py`) and passes it to the device by value. It waits for
 the device only if necessary: for results, or for assertions that may have failed.
+
+It leaves out the launches that make a list of active cells, while the list is known to be current (see
+`_CurrentLists`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
 from weft.codegen.cpu.vector_math import CpuMath
 from weft.codegen.gpu.kernel import shared_of
@@ -16,7 +20,7 @@ from weft.codegen.llvm import machine
 from weft.codegen.llvm.function import FunctionWriter, TargetHooks
 from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.llvm.overlap_check import write_check
-from weft.ir.artifact import CUDA_SERVICES, ERROR_WORDS, STATE_ERROR, STATE_RESULTS, Slots
+from weft.ir.artifact import CUDA_SERVICES, ERROR_WORDS, LIST_BITS, LIST_MIX, STATE_ERROR, STATE_RESULTS, Slots
 from weft.ir.config import CompileConfig
 from weft.ir.core import Value
 from weft.ir.mapping.warp_sums import LANES, warp_loop
@@ -45,12 +49,14 @@ def host_module(
     if flagged:
         words = 2 * STATE_RESULTS
         services.call("memset", f"ptr {services.word('state')}, i32 0, i64 {words}, ptr {services.word('stream')}")
+    current = _CurrentLists(f, services, launches)
     for number, launch in enumerate(launches):
-        _launch(f, services, launch, number, len(launches))
+        with current.around(launch):
+            _launch(f, services, launch, number, len(launches))
     if launches:
         _flush(f, services)
     _answer(f, services, slots, fallible)
-    services.write_failure()
+    services.write_failure(current.forget_all)
     leave()
     module.functions.append(f.text(f"define void @weft_entry(ptr noalias %ctx) {target.attributes}"))
     check = write_check(module, target, kernel)
@@ -112,15 +118,74 @@ class _Services:
         f.branch(f.set(f"icmp eq i32 {status}, 0"), well, self.failed)
         f.start(well)
 
-    def write_failure(self) -> None:
-        """Where failed calls end up: the error record gets the driver's status."""
+    def write_failure(self, clear: Callable[[], None]) -> None:
+        """Where failed calls end up: the error record gets the driver's status, after what `clear` emits."""
         f = self.f
         f.jump(f.exit_label)
         f.start(self.failed)
+        clear()
         status = f.set(f"zext i32 {f.set(f'load i32, ptr {self.status}, align 4')} to i64")
         word = f.set(f"getelementptr inbounds i8, ptr {self.record}, i64 8")
         f.do(f"store i64 {status}, ptr {word}, align 8")
         f.do(f"store i64 3, ptr {self.record}, align 8")
+
+
+class _CurrentLists:
+    """What the host knows about lists of active cells. `services.word("lists")` is a table of those that are current
+    (`LIST_BITS`), by the addresses of their books.
+
+    A list is current from the launches that make it on, and until a launch that may activate or deactivate cells of its
+    node. All launches of a GPU are in the order of one stream, and one thread at a time makes launches, so the table
+    holds for what is launched next. A list that a kernel makes after it may have ended is not known to be current."""
+
+    def __init__(self, f: FunctionWriter, services: _Services, launches: Sequence[Launch]) -> None:
+        self.f, self.services, self.launches = f, services, [*launches]
+        self.trees = sorted({tree for launch in launches for tree in (launch.lists, *launch.outdates) if tree >= 0})
+
+    @contextmanager
+    def around(self, launch: Launch) -> Generator[None]:
+        """A launch, which is left out if the list that it makes is current. What it outdates is current no more."""
+        f = self.f
+        for tree in launch.outdates:
+            self._forget(tree)
+        if launch.lists < 0:
+            yield
+            return
+        place, book, current = self._place(launch.lists)
+        outdated, on = f.fresh_label("outdated"), f.fresh_label("current")
+        f.branch(current, on, outdated)
+        f.start(outdated)
+        yield
+        if self._ends_list(launch):
+            f.do(f"store i64 {book}, ptr {place}, align 8")
+        f.jump(on)
+        f.start(on)
+
+    def forget_all(self) -> None:
+        """Nothing is known of the lists that the kernel has to do with."""
+        for tree in self.trees:
+            self._forget(tree)
+
+    def _ends_list(self, launch: Launch) -> bool:
+        """Whether the list is made, for certain, when the launch is done."""
+        behind = self.launches[self.launches.index(launch) + 1 :][:1]
+        return not launch.guards and all(other.lists != launch.lists for other in behind)
+
+    def _forget(self, tree: int) -> None:
+        f = self.f
+        place, _, current = self._place(tree)
+        known = f.set(f"load i64, ptr {place}, align 8")
+        f.do(f"store i64 {f.set(f'select i1 {current}, i64 0, i64 {known}')}, ptr {place}, align 8")
+
+    def _place(self, tree: int) -> tuple[str, str, str]:
+        """The place of a book in the table, its address, and whether its list is current."""
+        f = self.f
+        slot = f.set(f"getelementptr inbounds i8, ptr %ctx, i64 {8 * (Slots.FIRST_TREE + tree)}")
+        book = f.set(f"load i64, ptr {slot}, align 8")
+        number = f.set(f"lshr i64 {f.set(f'mul i64 {book}, {LIST_MIX - 2**64}')}, {64 - LIST_BITS}")
+        place = f.set(f"getelementptr inbounds i64, ptr {self.services.word('lists')}, i64 {number}")
+        current = f.set(f"icmp eq i64 {f.set(f'load i64, ptr {place}, align 8')}, {book}")
+        return place, book, current
 
 
 def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int, count: int) -> None:

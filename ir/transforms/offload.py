@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from weft.ir.alias import LOCALS, space_of
+from weft.ir.alias import LOCALS, is_access, space_of
 from weft.ir.config import CompileConfig
 from weft.ir.core import Block, BlockArg, Builder, Op, Value
 from weft.ir.ops import (
@@ -22,7 +23,7 @@ from weft.ir.ops import (
 )
 from weft.ir.passes import pass_
 from weft.ir.storage.values import size_of
-from weft.ir.tasks import accesses, touched_spaces
+from weft.ir.tasks import touched_spaces
 from weft.ir.types import Array, Pointer, i32, pointer
 
 __all__ = ["offload"]
@@ -70,6 +71,7 @@ class _Segment:
     # Values of earlier segments -> the values that replace them in the bounds, and in the rest of the task.
     in_bounds: dict[Value, Value] = field(default_factory=dict[Value, Value])
     in_body: dict[Value, Value] = field(default_factory=dict[Value, Value])
+    written: set[Hashable] = field(default_factory=set[Hashable])  # the spaces that it may write
 
 
 class _Offload:
@@ -78,12 +80,12 @@ class _Offload:
         self.segments = _segments(kernel.body)
         self.home: dict[Value, _Segment] = {op: segment for segment in self.segments for op in segment.ops}
         self.temps: dict[Value, TempPtr] = {}
-        self.prices: dict[Value, int | None] = {}
+        self.prices: dict[tuple[Value, _Segment], int | None] = {}
 
     def run(self) -> None:
         self.locals()
-        self.written = {space_of(op.ptr) for op in accesses(self.kernel) if not isinstance(op, Load)}
-        self.written.update(touched_spaces(self.kernel, self.kernel))
+        for segment in self.segments:
+            segment.written = _written(segment, self.kernel)
         for segment in self.segments:
             self.import_values(segment)
         for segment in self.segments:
@@ -149,23 +151,21 @@ class _Offload:
                     home = self.home.get(value)
                     if home is None or home is segment:
                         continue
-                    if inner is segment.loop:
-                        inner.set_operand(position, self.import_value(value, bounds, segment.in_bounds))
-                    else:
-                        inner.set_operand(position, self.import_value(value, top, segment.in_body))
+                    known, place = (segment.in_bounds, bounds) if inner is segment.loop else (segment.in_body, top)
+                    inner.set_operand(position, self.import_value(value, segment, place, known))
         if segment.loop is None:  # the copies were inserted first
             segment.ops = _ops_from(segment.ops)
             self.home.update((op, segment) for op in segment.ops)
 
-    def import_value(self, value: Value, builder: Builder, known: dict[Value, Value]) -> Value:
-        """Provide `value`, which an earlier task defines, at the builder's point: compute it again or read it from a
-        temporary."""
+    def import_value(self, value: Value, segment: _Segment, builder: Builder, known: dict[Value, Value]) -> Value:
+        """Provide `value`, which an earlier task defines, at the builder's point in a segment: compute it again or read
+        it from a temporary."""
         if value in known:
             return known[value]
         assert isinstance(value, Op)
-        if self.price(value) is not None or isinstance(value.type, (Pointer, Array)):
+        if self.price(value, segment) is not None or isinstance(value.type, (Pointer, Array)):
             for operand in value.operands:
-                self.import_value(operand, builder, known)
+                self.import_value(operand, segment, builder, known)
             builder.add(value.clone(known))
         else:
             known[value] = builder.add(Load(builder.add(self.temp_of(value)), name=value.name, span=value.span))
@@ -184,26 +184,40 @@ class _Offload:
             self.home[kept] = self.home[store] = segment
         return kept.clone({})
 
-    def price(self, value: Value) -> int | None:
-        """The number of ops that compute `value` again, or None if there are too many or the result may differ."""
-        if value not in self.prices:
-            self.prices[value] = self._price(value)
-        return self.prices[value]
+    def price(self, value: Value, segment: _Segment) -> int | None:
+        """The number of ops that compute `value` again in a segment, or None if there are too many or the result may
+        differ."""
+        if (value, segment) not in self.prices:
+            self.prices[value, segment] = self._price(value, segment)
+        return self.prices[value, segment]
 
-    def _price(self, value: Value) -> int | None:
-        if not isinstance(value, Op) or not (value.pure or self.constant_load(value)):
+    def _price(self, value: Value, segment: _Segment) -> int | None:
+        if not isinstance(value, Op) or not (value.pure or self.loads_the_same(value, segment)):
             return None
         total = 1
         for operand in value.operands:
-            price = self.price(operand)
+            price = self.price(operand, segment)
             if price is None:
                 return None
             total += price
         return total if total <= _CHEAP else None
 
-    def constant_load(self, op: Op) -> bool:
-        """Whether the load reads memory that the kernel never writes."""
-        return isinstance(op, Load) and space_of(op.ptr) not in self.written
+    def loads_the_same(self, op: Op, segment: _Segment) -> bool:
+        """Whether the load gives the same in a later segment: no segment from its own up to that one writes there."""
+        home = self.home.get(op)
+        if not isinstance(op, Load) or home is None:
+            return False
+        first, last = self.segments.index(home), self.segments.index(segment)
+        return all(space_of(op.ptr) not in one.written for one in self.segments[first : last + 1])
+
+
+def _written(segment: _Segment, kernel: Kernel) -> set[Hashable]:
+    """The spaces that ops of a segment, and what they call, may write."""
+    found = set[Hashable]()
+    for op in segment.ops:
+        inside = [one for one in op.walk() if is_access(one)]
+        found |= {space_of(one.ptr) for one in inside if one.writes} | touched_spaces(op, kernel)
+    return found
 
 
 def _is_local(value: Value) -> bool:

@@ -28,6 +28,7 @@ from weft.ir.errors import CompilationError
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.ops import Kernel
 from weft.ir.target import CUDA
+from weft.ir.text import print_ir
 from weft.runtime.cpu import CpuDevice
 
 Run = Callable[[Kernel, list[Any]], None]
@@ -46,14 +47,20 @@ def on_cpu(threads: int, given: CompileConfig = DEFAULT) -> Run:
     return run
 
 
-def on_emulated_gpu(target: CudaTarget, given: CompileConfig = DEFAULT) -> Run:
+def on_emulated_gpu(target: CudaTarget, given: CompileConfig = DEFAULT, written: bool = False) -> Run:
+    """`written`: tests write the trees between launches."""
     config, device = replace(given, arch="cuda", traits=CUDA), EmulatedDevice()
+    loaded = dict[str, Any]()
 
     def run(kernel: Kernel, trees: list[Any]) -> None:
-        kernel, functions = lower(kernel, config)
-        code = mapped(kernel, config, gpu_target(target), functions)
-        artifact = nvptx.compile_kernel(code, config, device=target, functions=functions)
-        device.load(artifact)([tree.ctypes.data for tree in trees], [])
+        text = print_ir(kernel)
+        if text not in loaded:
+            kernel, functions = lower(kernel, config)
+            code = mapped(kernel, config, gpu_target(target), functions)
+            loaded[text] = device.load(nvptx.compile_kernel(code, config, device=target, functions=functions))
+        for tree in trees if written else ():
+            device.memory.lists.forget(tree.ctypes.data)
+        loaded[text]([tree.ctypes.data for tree in trees], [])
         device.synchronize()
 
     return run
@@ -98,7 +105,7 @@ def test_every_kind_of_node_on_a_gpu_in_software(target: CudaTarget) -> None:
 @pytest.mark.parametrize("seed", range(draws(8)))
 def test_random_series_on_a_gpu_in_software(seed: int) -> None:
     made, bodies = random_series(100 + seed, 2)
-    compare_code(made, bodies, on_emulated_gpu(EMULATED_TARGETS[0]))
+    compare_code(made, [*bodies, *bodies[::-1], bodies[1]], on_emulated_gpu(EMULATED_TARGETS[0]))
 
 
 def check_derivatives(seed: int, run: Callable[[CompileConfig], Run]) -> None:
@@ -122,4 +129,4 @@ def test_derivatives_of_random_kernels_on_the_cpu(seed: int) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(2000, 2000 + 10 * draws(8), 10))
 def test_derivatives_of_random_kernels_on_a_gpu_in_software(seed: int) -> None:
-    check_derivatives(seed, lambda config: on_emulated_gpu(EMULATED_TARGETS[0], config))
+    check_derivatives(seed, lambda config: on_emulated_gpu(EMULATED_TARGETS[0], config, written=True))

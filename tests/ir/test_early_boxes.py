@@ -57,6 +57,7 @@ yield begins=[%begin], ends=[%end]
 } body (%i: i64) {
 }
 """
+WRITES = FIELD.replace("(%i: i64) {\n", f"(%i: i64) {{\n%v = const 1 : i32\n{X}store %p, %v\n")
 CASES: dict[str, tuple[Sequence[str], list[int], list[int]]] = {
     "one number": ((SINGLE, loop(0), loop(0), loop(0)), [0, 1, 2, 3], [-1, -1, 0, 0]),
     "two numbers": ((SINGLE, loop(0), loop(8), loop(0, 8)), [0, 1, 2, 3], [-1, -1, 0, 0]),
@@ -69,7 +70,8 @@ CASES: dict[str, tuple[Sequence[str], list[int], list[int]]] = {
     "two single threads": ((SINGLE, SINGLE, loop(0), loop(0)), [0, 0, 1, 2], [-1, -1, -1, 0]),
     "no single thread before": ((loop(), loop(0), loop(0)), [0, 2, 3], [-1, -1, 1]),
     "at the beginning": ((loop(0), loop(0)), [1, 2], [-1, 0]),
-    "a number in a field": ((SINGLE, loop(0), FIELD), [0, 1, 3], [-1, -1, -1]),
+    "a number in a field": ((SINGLE, loop(0), FIELD), [0, 1, 2], [-1, -1, -1]),
+    "a number in a field that the loop writes": ((SINGLE, loop(0), WRITES), [0, 1, 3], [-1, -1, -1]),
 }
 
 
@@ -98,7 +100,7 @@ def test_when_boxes_are_computed(name: str) -> None:
     ("name", "measured", "message"),
     [
         ("a loop that uses the number", 0, "is measured before a task that may change its bounds"),
-        ("a number in a field", 0, "is measured before a task that may change its bounds"),
+        ("a number in a field that the loop writes", 0, "is measured before a task that may change its bounds"),
         ("one number", 1, "is measured in a launch that is not one of a single thread"),
     ],
 )
@@ -107,4 +109,13 @@ def test_a_box_that_is_computed_too_early_is_an_error(name: str, measured: int, 
     last = text.rindex("schedule={") + len("schedule={")
     wrong = f"{text[:last]}measured={measured}, {text[last:].replace(', measured=0', '')}"
     with pytest.raises(InternalError, match=message):
+        verify(parse(wrong), "mapped")
+
+
+def test_a_loop_computes_a_box_that_it_leaves_alone() -> None:
+    assert [task.schedule.own_box for task in tasks_of(planned((FIELD, WRITES)))] == [True, False]
+    text = print_ir(planned((FIELD,)))
+    (body,) = re.findall(r"body \(.*", text)
+    wrong = text.replace(body, f"{body}\n%w = const 1 : i32\n{X.replace('%i', body[6:].split(':')[0])}store %p, %w")
+    with pytest.raises(InternalError, match="computes its box itself, but may change it"):
         verify(parse(wrong), "mapped")

@@ -116,7 +116,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "drop_dead: owner not in live -> True": "what is needed twice is live once",
     },
     "weft.ir.transforms.offload": {
-        "price: value not in self.prices -> True": _QUICK,
+        "price: (value, segment) not in self.prices -> True": _QUICK,
         "_price: isinstance(value, Op) -> True": _TYPES,
     },
     "weft.ir.overlaps": {

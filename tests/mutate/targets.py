@@ -204,6 +204,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "tests/ir/test_count_appends.py",
         "tests/ir/test_activate_ahead.py",
     ),
+    "weft.ir.mapping.current_lists": ("tests/ir/test_current_lists.py",),
     "weft.ir.mapping.early_boxes": ("tests/ir/test_early_boxes.py",),
     "weft.ir.transforms.peel_cells": ("tests/ir/test_peel_cells.py",),
     "weft.ir.runtime_library.hashed_cells": ("tests/ir/test_hashed_cells.py",),

@@ -44,7 +44,7 @@ def choose_grids(root: Kernel, config: CompileConfig) -> bool:
 
 def _grid(task: Task) -> str:
     schedule = task.schedule
-    if schedule.box:
+    if schedule.box or schedule.own_box:
         return "filled"
     if schedule.numbered or warp_loop(task) is not None:
         return "cover"

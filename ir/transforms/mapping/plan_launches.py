@@ -10,7 +10,12 @@ Consecutive serial tasks share one launch of a single thread. A parallel task is
 parallel task depends on memory, the single thread before it computes the box, so that the task may change the memory
 from which its own bounds are read. The box is then stored in the state of the kernel, from word `box` on. If the box
 depends on temporaries only, and no task has written these since an earlier single thread, that one computes the box
-(`measured`), and no launch is needed for it.
+(`measured`), and no launch is needed for it. If it depends on fields that the task does not write, each thread of the
+task computes the box (`own_box`).
+
+What makes a list of active cells (`lists`) has launches of its own, also for serial tasks: the host leaves them out
+while it knows that the list is current. A launch after which that may be different says so (`outdates`, see
+`mapping/current_lists.py`).
 
 A `return` or an assertion may end the kernel. A launch that follows such a launch tests first whether the kernel has
 ended (`guarded`). A launch that may end the kernel, and is not the last one, records it (`ends`).
@@ -23,7 +28,8 @@ from dataclasses import replace
 from weft.ir.artifact import STATE_RESULTS
 from weft.ir.calls import may_fail
 from weft.ir.config import CompileConfig
-from weft.ir.mapping.early_boxes import is_known_before
+from weft.ir.mapping.current_lists import list_of, outdated_by
+from weft.ir.mapping.early_boxes import is_known_before, leaves_its_box
 from weft.ir.ops import Exit, Kernel, Load, Task
 from weft.ir.passes import pass_
 from weft.ir.tasks import box_of, tasks_of
@@ -38,18 +44,22 @@ def plan_launches(root: Kernel, config: CompileConfig) -> bool:
     if root.called or not tasks_of(root):
         return False
     words, launch, single = STATE_RESULTS + sum(map(flat_size, root.results)), -1, -1  # the last single thread
-    since = list[Task]()  # the tasks after it
+    since, making = list[Task](), -1  # the tasks after it, and which list it makes
     for task in tasks_of(root):
-        measured = task.kind != "serial" and any(isinstance(op, Load) for op in task.bounds)
-        early = measured and single >= 0 and is_known_before(task, since)
-        if (task.kind == "serial" or measured) and not early and (launch < 0 or single != launch):
-            launch, single, since = launch + 1, launch + 1, []
+        lists, own = list_of(task, root), leaves_its_box(task)
+        measured = task.kind != "serial" and not own and any(isinstance(op, Load) for op in task.bounds)
+        fits = single >= 0 and making == lists
+        early = measured and fits and is_known_before(task, since)
+        if (task.kind == "serial" or measured) and not early and not (fits and single == launch):
+            launch, single, since, making = launch + 1, launch + 1, [], lists
+        task.schedule = replace(task.schedule, lists=lists, outdates=outdated_by(task, root))
         if task.kind == "serial":
             task.schedule = replace(task.schedule, launch=launch)
             continue
         launch += 1
         stored = single if early and single != launch - 1 else -1
-        task.schedule = replace(task.schedule, launch=launch, box=words if measured else 0, measured=stored)
+        box = words if measured else 0
+        task.schedule = replace(task.schedule, launch=launch, box=box, measured=stored, own_box=own)
         words += 2 * len(box_of(task).begins) if measured else 0
         since.append(task)
     _find_ends(tasks_of(root), launch)
