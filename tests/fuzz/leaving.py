@@ -16,12 +16,13 @@ import numpy as np
 from tests.fuzz.comparing import bits_of
 from tests.fuzz.modes import named
 from tests.fuzz.places import PLACES
+from tests.fuzz.spaces import floats_of
 from tests.order_dependence import Level, order_dependence
 from weft.ir.adversary import Schedule
 from weft.ir.alias import EXPOSED, space_of_field
 from weft.ir.memory_model import Memory
 from weft.ir.scopes import array_scope
-from weft.ir.types import Array
+from weft.ir.types import Array, Type
 
 __all__ = ["Leaving"]
 
@@ -91,8 +92,8 @@ def _places(subject: Any) -> Iterator[Place]:
         if isinstance(param.type, Array):
             space = EXPOSED if param.type.exposed else array_scope(k)
             yield f"array {param.name}", said.of(space), partial(_array, k)
-    for k in range(len(subject.space.results)):
-        yield f"result {k}", said.results, partial(_result, k)
+    for k, type in enumerate(subject.space.results):
+        yield f"result {k}", said.results, partial(_result, k, type)
 
 
 def _field(symbol: Any, numbers: Any) -> Any:
@@ -103,5 +104,5 @@ def _array(number: int, numbers: Any) -> Any:
     return np.asarray(numbers.args[number])
 
 
-def _result(number: int, numbers: Any) -> Any:
-    return np.asarray(numbers.results[number])
+def _result(number: int, type: Type, numbers: Any) -> Any:
+    return floats_of(numbers.results[number], type)

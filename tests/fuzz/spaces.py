@@ -15,7 +15,7 @@ from weft.ir.memory_model import Memory
 from weft.ir.ops import Kernel
 from weft.ir.types import Array, Prim, Struct, Tensor, Type, f16, f32, f64, flatten
 
-__all__ = ["PRECISION", "Numbers", "Precision", "Space", "carrying", "copied", "floats_in", "nothing"]
+__all__ = ["PRECISION", "Numbers", "Precision", "Space", "carrying", "copied", "floats_in", "floats_of", "nothing"]
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Space:
         """Of a vector of inputs, which are in fields or arrays."""
         parts = [np.full(len(at), True) for _, _, at in self.cells]
         for k, type in self.params.items():
-            parts.append(np.full(_floats(numbers.args[k], type).size, isinstance(type, Array)))
+            parts.append(np.full(floats_of(numbers.args[k], type).size, isinstance(type, Array)))
         return np.concatenate(parts or [np.zeros(0, bool)])
 
     def read(self, numbers: Numbers, inputs: bool) -> Any:
@@ -94,8 +94,8 @@ class Space:
         parts = [numbers.trees[tree][at].reshape(-1).view(prim.np) for tree, prim, at in self.cells]
         for k, type in self.params.items():
             if isinstance(type, Array) or inputs:
-                parts.append(_floats(numbers.args[k], type))
-        parts += [_floats(value, type) for value, type in zip(numbers.results, self.results, strict=False)]
+                parts.append(floats_of(numbers.args[k], type))
+        parts += [floats_of(value, type) for value, type in zip(numbers.results, self.results, strict=False)]
         return np.concatenate([np.asarray(part, np.float64).reshape(-1) for part in parts] or [np.zeros(0)])
 
     def write(self, numbers: Numbers, vector: Any, inputs: bool = True) -> None:
@@ -111,11 +111,12 @@ class Space:
             numbers.trees[tree][at] = take(len(at)).astype(prim.np).view(np.uint8).reshape(-1, prim.size)
         for k, type in self.params.items():
             if isinstance(type, Array) or inputs:
-                count = _floats(numbers.args[k], type).size
+                count = floats_of(numbers.args[k], type).size
                 numbers.args[k] = _with_floats(numbers.args[k], type, list(take(count)))
 
 
-def _floats(value: Any, type: Type) -> Any:
+def floats_of(value: Any, type: Type) -> Any:
+    """The floats in a value of a type, as a vector of f64."""
     if isinstance(type, Array):
         return np.asarray(value, np.float64).reshape(-1)
     return np.array([x for x, prim in zip(_scalars(value, type), flatten(type)) if prim.is_float], np.float64)

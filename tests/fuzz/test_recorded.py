@@ -182,3 +182,17 @@ def test_sums_that_a_program_amplifies_may_differ_as_much_as_its_orders_do() -> 
         assert not leaving.differs(left)
         Memory(left.trees).write(symbol, values + np.float32(10.0))
         assert leaving.differs(left).startswith("number 0 of o_f64 is ")
+
+
+def test_results_of_kernels_are_compared() -> None:
+    """A struct, too."""
+    program = program_of("o_f64[i] = ti.sin(o_f64[i])")
+    program.result = "S"
+    program.body.stmts.append(Stmt("return", [("return r_S[0]", None)]))
+    with applied(EXACT), prepared(program, False) as (data, kernel):
+        subject = Subject(Judge(kernel, data, ti.lang.program.init.program().config), "struct", CONFIG, floats="f32")
+        leaving, left = Leaving(subject), subject.primal(subject.base)
+        assert not leaving.differs(left)
+        whole, number, vector = left.results[0]
+        left.results[0] = [whole, number, np.nextafter(vector, np.float32(9))]
+        assert leaving.differs(left).startswith("number 1 of result 0 is ")
