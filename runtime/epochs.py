@@ -1,6 +1,7 @@
 """Epoch reclamation: memory that native calls may still use is kept until they are over.
 
     keep(old)        keeps what no new call can find until the calls that are under way have ended
+    drain()          waits until they have ended
 
 Native calls read what other threads may replace at any moment: plans, the memory of fields, records of ndarrays. They
 take no lock and count no references, since threads would then wait for one another's cache lines. Each call says where
@@ -12,14 +13,18 @@ from __future__ import annotations
 
 import ctypes
 import os
-from threading import RLock
+import time
+from threading import RLock, get_ident
 from typing import Any
 
-from weft.runtime.epochs_ir import COUNT, PLACES
+from weft.ir.errors import WeftError
+from weft.runtime.epochs_ir import COUNT, PLACES, place_of
 from weft.runtime.forks import forkable
 from weft.runtime.jit import Code
 
-__all__ = ["Epochs", "keep", "settle"]
+__all__ = ["Epochs", "drain", "keep", "settle"]
+
+_PAUSE, _PATIENCE = 0.0002, 60.0  # seconds
 
 
 class Epochs:
@@ -52,6 +57,19 @@ class Epochs:
             self._kept.append((busy, thing))
             self._set_sweeper(id(self._sweeper))
         self.sweep()  # those calls may have ended before they could see the sweeper
+
+    def drain(self) -> None:
+        """Wait until the calls that are under way have ended. Raises WeftError if one of them is of this thread: a
+        signal handler calls this, and the call waits for the handler."""
+        busy = {place: word for place, word in enumerate(self._words()) if word & COUNT}
+        began, own = time.monotonic(), place_of(get_ident())
+        while busy:
+            now = self._words()
+            busy = {place: word for place, word in busy.items() if _same_calls(word, now[place])}
+            if own in busy and time.monotonic() > began + _PATIENCE:  # (rarely, another thread has the same place)
+                raise WeftError("this cannot be done in a signal handler that interrupts a kernel")
+            if busy:
+                time.sleep(_PAUSE)
 
     def sweep(self) -> None:
         """Drop what no call can use any more."""
@@ -99,6 +117,12 @@ def keep(thing: Any) -> None:
     """Keep it until no native call that is under way can use it."""
     for one in _all:
         one.keep(thing)
+
+
+def drain() -> None:
+    """Wait until the native calls that are under way have ended."""
+    for one in list(_all):
+        one.drain()
 
 
 def settle() -> None:

@@ -9,13 +9,21 @@ from __future__ import annotations
 
 from weft.runtime.native import Function, Module, Value
 
-__all__ = ["COUNT", "PLACES", "epochs_ir"]
+__all__ = ["COUNT", "PLACES", "epochs_ir", "place_of"]
 
 _BITS = 6
 PLACES = 1 << _BITS
 COUNT = (1 << 16) - 1
 _LINE = 8  # words
 _MIX = -7046029254386353131  # 2^64 / golden ratio: neighbouring numbers go far apart
+
+_WORD = (1 << 64) - 1
+
+
+def place_of(thread: int) -> int:
+    """The number of the word in which a thread counts its calls."""
+    return ((thread * _MIX) & _WORD) >> (64 - _BITS)
+
 
 _IR = Module()
 _IR.global_variable("calls", f"[{PLACES * _LINE} x i64]", align=64)

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from weft.lang.stages import disassembly
@@ -51,9 +52,14 @@ class Assembler:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._running: deque[tuple[subprocess.Popen[str], _Text]] = deque()
         self._refusals = list[str]()
+        self._lock = Lock()
 
     def read(self, ptx: str) -> None:
-        """Have it assembled, unless it was before."""
+        """Have it assembled, unless it was before. Threads that compile may call this at once."""
+        with self._lock:
+            self._read(ptx)
+
+    def _read(self, ptx: str) -> None:
         if ptxas() is None or ptx in self.texts:
             return
         self.texts.add(ptx)

@@ -6,6 +6,7 @@ memory of their own, whose owner is the tree."""
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from weft.lang.data.borrow import view_of
 from weft.lang.data.field import Field
-from weft.lang.data.field_tree import FieldTree
+from weft.lang.data.field_tree import NOT_HELD, FieldTree
 from weft.lang.data.ndarray import Ndarray
 from weft.lang.data.sparse_access import CellsOf
 from weft.lang.data.struct_ndarray import StructNdarray
@@ -49,18 +50,20 @@ class Memory:
         index = _place(self.owner, box)
         if index is None:
             return None
-        return Copy(self, index, [_saved(cells, index) for cells in _cells(self.owner)])
+        with _held(self.owner):
+            return Copy(self, index, [_saved(cells, index) for cells in _cells(self.owner)])
 
     def clear(self, box: tuple[int | None, ...]) -> None:
         """Set the elements in a box to 0. Memory that is no array of numpy becomes 0 as a whole."""
         index = _place(self.owner, box)
         if index is None:
             return
-        for cells in _cells(self.owner):
-            if not isinstance(cells, np.ndarray):
-                self.owner.fill(0)
-                return
-            _part(cells, index)[...] = 0
+        with _held(self.owner):
+            for cells in _cells(self.owner):
+                if not isinstance(cells, np.ndarray):
+                    self.owner.fill(0)
+                    return
+                _part(cells, index)[...] = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,20 +82,23 @@ class Copy:
 
     def put(self) -> None:
         """Give the elements these numbers."""
-        for cells, numbers in zip(_cells(self.memory.owner), self.numbers, strict=True):
-            if isinstance(cells, np.ndarray):
-                _part(cells, self.index)[...] = numbers
-            else:
-                cells.chosen(self.index).put(numbers)
+        with _held(self.memory.owner):
+            for cells, numbers in zip(_cells(self.memory.owner), self.numbers, strict=True):
+                if isinstance(cells, np.ndarray):
+                    _part(cells, self.index)[...] = numbers
+                else:
+                    cells.chosen(self.index).put(numbers)
 
     def again(self) -> Copy:
         """A copy of what the elements have now."""
-        return Copy(self.memory, self.index, [_saved(cells, self.index) for cells in _cells(self.memory.owner)])
+        with _held(self.memory.owner):
+            return Copy(self.memory, self.index, [_saved(cells, self.index) for cells in _cells(self.memory.owner)])
 
     @classmethod
     def of(cls, memory: Memory) -> Copy:
         """A copy of all elements."""
-        return cls(memory, (), [_saved(cells, ()) for cells in _cells(memory.owner)])
+        with _held(memory.owner):
+            return cls(memory, (), [_saved(cells, ()) for cells in _cells(memory.owner)])
 
     @property
     def size(self) -> int:
@@ -150,6 +156,12 @@ def _root(cells: Any) -> Any:
     while getattr(cells, "base", None) is not None:
         cells = cells.base
     return cells
+
+
+def _held(owner: Any) -> AbstractContextManager[Any]:
+    """What `_cells` are used in, see `FieldTree.held`."""
+    tree = owner if isinstance(owner, FieldTree) else owner._slots[0].tree if isinstance(owner, Field) else None
+    return NOT_HELD if tree is None else tree.held()
 
 
 def _cells(owner: Any) -> list[Any]:

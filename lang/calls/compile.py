@@ -17,15 +17,14 @@ from weft.ir.config import CompileConfig
 from weft.ir.errors import WeftError
 from weft.ir.symbols import RECORDING, role_of
 from weft.ir.trace import Listener, Trace
-from weft.ir.types import Array
 from weft.lang.cache.kernels import Entry, entry_of
 from weft.lang.calls.collecting import uncollected
 from weft.lang.calls.exclusive import Exclusive, takes_turns
+from weft.lang.calls.matching import refuse_writes
 from weft.lang.calls.parameters import ArrayParameter, Parameter
 from weft.lang.calls.results import giver, results_of
 from weft.lang.checks.tally import skipped
 from weft.lang.data.derived import Lacking
-from weft.lang.errors import ArgumentError
 from weft.lang.functions.captures import Captures
 from weft.lang.logs.compilations import trace_of
 from weft.lang.logs.topics import CACHE
@@ -70,6 +69,10 @@ class Instance:
         self.trees = [weakref.ref(one) for one in translation.trees]
         self._grown = translation.grown
         self._addresses: list[int] | None = None
+        # what a launch is made in, if trees may grow: see `FieldTree.held`
+        self.held: Callable[[], Any] | None = next(
+            (t.program.layouts.held for t in translation.trees if t.may_grow), None
+        )
         own = arguments[len(arguments) - len(parameters) :]  # without the object of a method
         self._packs = [(k, p.pack) for k, (p, a) in enumerate(zip(parameters, own, strict=True)) if a.type is not None]
         self._arrays = {position for position, p in enumerate(parameters) if isinstance(p, ArrayParameter)}
@@ -145,6 +148,12 @@ class Instance:
 
     def launch(self, values: Sequence[Any]) -> Any:
         """Launch the kernel with arguments that `packed` gave."""
+        if self.held is None:
+            return self._launch(values)
+        with self.held():
+            return self._launch(values)
+
+    def _launch(self, values: Sequence[Any]) -> Any:
         # keeps the memory alive until the launch is over: another thread may release a field in the meantime
         memory = self.memory()
         return self.give(self.run([address for address, _ in memory], values))
@@ -261,7 +270,7 @@ def _translate(
             except Exception:
                 if program.growths == growths:
                     raise
-    _refuse_writes(translation, arguments)
+    refuse_writes(translation, arguments)
     return translation
 
 
@@ -477,19 +486,3 @@ def load_artifact(artifact: Artifact, config: CompileConfig, device: Device, tra
     trace.show("asm", artifact.name, lambda: artifact.ptx or assembly(artifact.llvm, config.opt_level))
     trace.report(artifact.name)
     return loaded
-
-
-def _refuse_writes(translation: Translation, arguments: Sequence[Argument]) -> None:
-    """Raise an error if the kernel writes to an array that numpy marks as read-only."""
-    frozen = {
-        position
-        for position, argument in enumerate(a for a in arguments if a.type is not None)
-        if isinstance(argument.type, Array) and argument.value == "read-only"
-    }
-    if not frozen:
-        return
-    from weft.ir.transforms.lower_tree_facts import written_arrays
-
-    for index in sorted(frozen & written_arrays(translation.tree)):
-        name = translation.tree.params[index].name
-        raise ArgumentError(f"argument '{name}' is a read-only array, and the kernel writes to it")

@@ -225,6 +225,15 @@ def plan_for(
 ) -> Plan | None:
     """The plan for calls of `instance` with such arguments. None if no plan is possible. `parameters` lists the members
     of packs one by one."""
+    if instance.held is None:
+        return _made_plan(program, instance, parameters, owner, args)
+    with instance.held():  # a plan that was made during a change of the layout would be followed before its end
+        return None if program.layouts.are_changing else _made_plan(program, instance, parameters, owner, args)
+
+
+def _made_plan(
+    program: Any, instance: Instance, parameters: Sequence[Parameter], owner: Any, args: Sequence[Any]
+) -> Plan | None:
     native = getattr(instance.run, "native", None)
     if native is None:
         return None
@@ -243,7 +252,8 @@ def plan_for(
     conclude = _conclusion(instance.run.conclude, instance.give)
     single = len(instance.results) == 1 and isinstance(kind := to_ir(instance.results[0]), Prim) and kind is not f16
     trees = [address for address, _ in instance.memory()]
-    token = instance.token if build.binds else None
+    binds = build.binds and instance.held is None  # else a later launch needs the tree to be as it is now
+    token = instance.token if binds else None
     return Plan(native, trees, guards, rules, program.epoch, right, conclude, check, single, token, keeps)
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
 from weft.ir.errors import WeftError
+from weft.ir.types import Array
 from weft.lang.calls.parameters import Parameter, make_parameter
 from weft.lang.errors import ArgumentError
 from weft.lang.functions.annotations import MISSING
+from weft.lang.translate.entry import Argument, Translation
 from weft.lang.values.argpack import ArgPackType
 from weft.lang.values.types import to_ir
 
-__all__ = ["check_signature", "checked_results", "is_method", "matched", "parameters_of"]
+__all__ = ["check_signature", "checked_results", "is_method", "matched", "parameters_of", "refuse_writes"]
 
 
 def matched(kernel: Any, owner: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
@@ -76,3 +78,19 @@ def checked_results(kernel: Any, results: tuple[Any, ...]) -> tuple[Any, ...]:
         except WeftError as error:
             kernel.fail(f"kernel '{kernel.__name__}' cannot return {result!r}: {error}")
     return results
+
+
+def refuse_writes(translation: Translation, arguments: Sequence[Argument]) -> None:
+    """Raise an error if the kernel writes to an array that numpy marks as read-only."""
+    frozen = {
+        position
+        for position, argument in enumerate(a for a in arguments if a.type is not None)
+        if isinstance(argument.type, Array) and argument.value == "read-only"
+    }
+    if not frozen:
+        return
+    from weft.ir.transforms.lower_tree_facts import written_arrays
+
+    for index in sorted(frozen & written_arrays(translation.tree)):
+        name = translation.tree.params[index].name
+        raise ArgumentError(f"argument '{name}' is a read-only array, and the kernel writes to it")

@@ -136,7 +136,7 @@ def grow(lacking: Any, kinds: Sequence[str], paths: Sequence[str], mode: str = "
             if lacks(lacking, kind):
                 _place_beside(with_siblings(lacking), kind, tree)
 
-    tree.grow(add)
+    tree.grow(add, lambda: any(lacks(lacking, kind) for kind in kinds))
 
 
 def _known(of: Any, kind: str) -> Any:

@@ -6,13 +6,12 @@ through a numpy view of the bytes of the tree, without compiling anything."""
 from __future__ import annotations
 
 import math
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.ir.errors import LIBRARY, TypeMismatch
+from weft.ir.errors import TypeMismatch
 from weft.ir.scalar import cast_value
 from weft.ir.storage.snode import SNode as Node
 from weft.ir.types import Prim, Tensor, tensor
@@ -30,9 +29,9 @@ from weft.lang.data.elements import (
 )
 from weft.lang.data.export import Lender
 from weft.lang.data.field_annotations import Subscripted
-from weft.lang.data.field_tree import FieldError, FieldTree
+from weft.lang.data.field_tree import NOT_HELD, FieldError, FieldTree
 from weft.lang.data.marked import Marked
-from weft.lang.data.slots import Slot, Whole
+from weft.lang.data.slots import Slot, Whole, user_line
 from weft.lang.data.snode_api import SNode
 from weft.lang.data.sparse_access import Active, SparseWindow
 from weft.lang.data.strides import component_strides
@@ -74,7 +73,7 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
         super().__init__()
         self.name = name
         self._dtype, self._inner, self._slots = dtype, inner, slots
-        self._created = _user_line()
+        self._created = user_line()
         self._parts: FieldSymbolParts | None = None
         self._cells: Any = None
         self.whole: Field | None = None  # of a component: the field that its tree knows, which must live as long
@@ -246,8 +245,9 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
     def to_numpy(self, dtype: Any = None) -> Any:
         """Copy all elements to a new numpy array of shape `(*shape, *component shape)`. `dtype` (numpy's or Weft's)
         converts them."""
-        array = self._window().copy().reshape(self._full_shape())
-        self._check_all()
+        with self._held():
+            array = self._window().copy().reshape(self._full_shape())
+            self._check_all()
         return array if dtype is None else cast_value(array, primitive(dtype))
 
     def _copied(self) -> Any:
@@ -271,9 +271,10 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
             raise ValueError(f"{self._label()} takes an array of shape {full}, but the array has shape {array.shape}")
         if LISTENERS.get():
             tell(self, None, partial(self.from_numpy, array.copy()))
-        window = self._window()
-        window[...] = np.asarray(cast_value(array, self._dtype)).reshape(window.shape)
-        self._mark()
+        with self._held():
+            window = self._window()
+            window[...] = np.asarray(cast_value(array, self._dtype)).reshape(window.shape)
+            self._mark()
 
     def _is_column(self, shape: tuple[int, ...]) -> bool:
         """Whether one shape is that of vectors and the other that of the same vectors as n x 1 matrices."""
@@ -295,8 +296,9 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
         value = element_value(val, self._dtype, self._inner, self._label())
         if LISTENERS.get():
             tell(self, None, partial(self.fill, val))
-        self._assign(value)
-        self._mark()
+        with self._held():
+            self._assign(value)
+            self._mark()
 
     def _assign(self, value: Any) -> None:
         """Set the window to a value of an element, or to that of another field."""
@@ -312,6 +314,10 @@ class Field(Subscripted, Differentiable, ArrayOperators, Marked, Lender, Active)
             raise ValueError(f"{self._label()} has shape {self.shape}, but the source has shape {other.shape}")
         if LISTENERS.get():
             tell(self, other, partial(self.copy_from, other))
+        with self._held(), other._held():
+            self._copy_window(other)
+
+    def _copy_window(self, other: Field) -> None:
         target, source = self._window(), other._window()
         if self._dtype is other._dtype and self._digits == other._digits:
             self._assign(source)
@@ -383,7 +389,7 @@ class ScalarField(ScalarElements, Field):
     def _window(self) -> Any:
         if self._cells is None:
             cells = super()._window()
-            if self._simple and self._marks is None:
+            if self._simple and self._marks is None and self._held() is NOT_HELD:
                 self._items, self._exact = quick_items(cells, self._dtype)
         return self._cells
 
@@ -396,14 +402,16 @@ class ScalarField(ScalarElements, Field):
         number = scalar_value(value, self._dtype, self._label())
         if LISTENERS.get():
             tell_element(self, element_index(key), None, partial(self._store, key, number))
-        self._window()[position] = number
-        self._mark(position)
+        with self._held():
+            self._window()[position] = number
+            self._mark(position)
 
     def load(self, key: Any) -> Any:
         """The element as a numpy scalar of the field's type."""
-        position = self._position(key)
-        self._check(position, key)
-        return self._window()[position]
+        with self._held():
+            position = self._position(key)
+            self._check(position, key)
+            return self._window()[position]
 
     def __repr__(self) -> str:
         return _repr(self, self._dtype.text)
@@ -490,11 +498,3 @@ def unpickled(
 def _repr(made: Field, element: str) -> str:
     shape = made.shape if made._slots[0].node is not None else "not placed"
     return f"<field {made.name + ': ' if made.name else ''}{element}, shape={shape}>"
-
-
-def _user_line() -> str:
-    """file:line of the nearest caller outside of this package's language folder."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARY):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

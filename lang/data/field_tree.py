@@ -11,6 +11,7 @@ import warnings
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,9 @@ from weft.runtime.live_objects import LiveObjects
 if TYPE_CHECKING:
     from weft.ir.storage.layout import TreeLayout
 
-__all__ = ["FieldError", "FieldTree", "nodes_below"]
+__all__ = ["NOT_HELD", "FieldError", "FieldTree", "nodes_below"]
 
+NOT_HELD = nullcontext()  # what memory is used in that never moves
 _MOST = 1 << 40  # bytes of address space for a pool and its book
 _SMALL = 1 << 16  # bytes that are not worth a reservation
 
@@ -69,6 +71,7 @@ class FieldTree:
         self._shadows: dict[str, ShadowTree] = {}
         self._reserved: list[ReservedMemory] = []  # the memories of the layout after the first one
         self.grown = 0  # how often places were added after the layout was computed, see `grow`
+        self.may_grow = False  # whether the layout is computed, and has nodes whose cells may be inactive
         self.companions = Waiting()
         self.node = Node("root")
         self.of_root = False  # whether it was begun as `ti.root`
@@ -97,6 +100,7 @@ class FieldTree:
     def _laid(self) -> TreeLayout:
         from weft.ir.storage.layout import layout_tree  # not needed to declare fields
 
+        self.may_grow = self.is_sparse
         return layout_tree(self.node, self._most())
 
     def _most(self) -> int:
@@ -200,11 +204,17 @@ class FieldTree:
                 self._shadows.setdefault(kind, made)
         return self._shadows[kind]
 
-    def grow(self, add: Callable[[], None]) -> None:
-        """Add places to a sparse tree whose layout is computed, by `add`. Elements keep their values, and cells stay
-        active. Their memory is another one then, and kernels are compiled anew. If an error occurs meanwhile, the tree
-        is destroyed."""
-        with compiling, self.program.growing:
+    def held(self) -> AbstractContextManager[Any]:
+        """What other threads cannot change the layout in (`grow`). Memory of fields is used in it."""
+        return self.program.layouts.held() if self.may_grow else NOT_HELD
+
+    def grow(self, add: Callable[[], None], lacks: Callable[[], bool]) -> None:
+        """Add places to a sparse tree whose layout is computed, by `add`, unless `lacks` says that another thread has
+        done so. Elements keep their values, and cells stay active. Their memory is another one then, and kernels are
+        compiled anew. If an error occurs meanwhile, the tree is destroyed. Launches of other threads wait."""
+        with compiling, self.program.layouts.changing(self.program.touch):
+            if not lacks():
+                return
             found = SPARSE.contents(self) if self.in_use else None
             self._change_layout(add)
             for reader in self.readers:

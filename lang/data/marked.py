@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from weft.ir.types import Prim
 from weft.lang.data.elements import SliceGiven, element_index, element_value
+from weft.lang.data.field_tree import NOT_HELD
 from weft.lang.data.writes import LISTENERS, tell_element
 from weft.lang.values.makers import MAKERS
 from weft.lang.values.matrix import Matrix, Vector
@@ -24,6 +26,7 @@ class Marked:
     like the elements. None means that all elements count as written."""
 
     _marks: Any = None
+    _slots: Any = ()  # of a field
 
     if TYPE_CHECKING:
 
@@ -37,7 +40,8 @@ class Marked:
             position = self._position(key)
         except SliceGiven:
             return MAKERS.part(self, key)
-        return self._element(self._window(), position, key)
+        with self._held():
+            return self._element(self._window(), position, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         try:
@@ -48,8 +52,9 @@ class Marked:
         element = element_value(value, self.dtype, self.element_shape, self._label())
         if LISTENERS.get():
             tell_element(self, element_index(key), None, partial(self.__setitem__, key, element.copy()))
-        self._window()[position] = element
-        self._mark(position)
+        with self._held():
+            self._window()[position] = element
+            self._mark(position)
 
     def load(self, key: Any) -> Any:
         """The element as a vector or matrix that is a view, or as a numpy scalar."""
@@ -59,6 +64,11 @@ class Marked:
         """The position of an element in the window. Raises SliceGiven for a key with a slice, and FieldIndexError if
         there is no such element."""
         raise NotImplementedError
+
+    def _held(self) -> AbstractContextManager[Any]:
+        """What the window is used in: meanwhile, no other thread gives the fields of its tree other memory."""
+        tree = self._slots[0].tree if self._slots else None
+        return NOT_HELD if tree is None else tree.held()
 
     def _window(self) -> Any:
         """The elements, as a numpy array or a window onto GPU memory."""

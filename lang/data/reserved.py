@@ -14,6 +14,8 @@ class ReservedMemory:
     """Addresses for `size` bytes that are zero, and that take memory when they are touched. The tree owns it. `grows`:
     it is a pool, whose cells are used from the first one on."""
 
+    may_grow = True  # see `FieldTree`
+
     def __init__(self, tree: Any, label: str, size: int, grows: bool) -> None:
         self.program, self.size, self.grows = tree.program, size, grows
         self._label = f"the cells of {label}" if grows else f"the tables of {label}"

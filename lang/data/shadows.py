@@ -16,7 +16,7 @@ _RACES = "the race check (init(check_races=True))"
 class ShadowTree:
     """One kind of shadow for all fields of a tree: zeroed memory with the layout of that tree. The tree owns it."""
 
-    grown = 0  # see `FieldTree`
+    grown, may_grow = 0, False  # see `FieldTree`
 
     def __init__(self, program: Any, kind: str, size: int, reach: int) -> None:
         self.program, self.kind = program, kind
@@ -41,7 +41,7 @@ class RaceShadow:
     """The shadow of the race check. All kernels of a program share it, because its entries refer to earlier launches
     too. It is as large as the largest launch so far needs."""
 
-    grown = 0  # see `FieldTree`
+    grown, may_grow = 0, False  # see `FieldTree`
 
     def __init__(self, program: Any, words: int) -> None:
         self.program = program

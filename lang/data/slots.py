@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
+from weft.ir.errors import LIBRARY
 from weft.ir.storage.snode import SNode as Node
 from weft.ir.types import Prim
 from weft.lang.data.companions import companions_of
 from weft.lang.data.field_tree import FieldError, FieldTree
 
-__all__ = ["Slot", "Whole", "all_slots"]
+__all__ = ["Slot", "Whole", "all_slots", "user_line"]
 
 
 @dataclass(eq=False)
@@ -49,3 +51,11 @@ def all_slots(made: Any) -> list[Slot]:
     """The scalar components of a field, followed by those of its gradient and its dual."""
     own: list[Slot] = list(made._slots)
     return own if hasattr(made, "members") else own + [slot for _, one in companions_of(made) for slot in one._slots]
+
+
+def user_line() -> str:
+    """file:line of the nearest caller outside of this package's language folder."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARY):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

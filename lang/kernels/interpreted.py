@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.lang.calls.compile import Instance
+from weft.lang.data.field_tree import NOT_HELD
 
 __all__ = ["interpret"]
 
@@ -18,6 +19,7 @@ def interpret(kernel: Any, instance: Instance, owner: Any, args: Sequence[Any], 
     for parameter, value in zip(kernel._parameters, flat, strict=True):
         # raises an error for an argument that no arch accepts
         _ = parameter.argument(value) if parameter.keyed else parameter.pack(value)
-    result = interpret_kernel(InterpretedKernel(kernel.function, kernel.params, owner, instance.choices), args)
+    with instance.held() if instance.held else NOT_HELD:
+        result = interpret_kernel(InterpretedKernel(kernel.function, kernel.params, owner, instance.choices), args)
     instance.key = draws().key
     return result

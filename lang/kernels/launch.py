@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.ir.errors import WeftError
-from weft.lang.calls.compile import Instance
+from weft.lang.calls.compile import FieldDropped, Instance
 from weft.lang.kernels.draws import numbers_from
 from weft.lang.measure import watching
 from weft.lang.program import init as program_state
@@ -60,9 +60,14 @@ class Launch:
         if self._python is not None:
             return self._python()
         watching.launch_begins()
-        if not self.instance.fits():
-            self._find()
-        return self.instance.launch(self._values)
+        while True:
+            if not self.instance.fits():
+                self._find()
+            try:
+                return self.instance.launch(self._values)
+            except FieldDropped:  # before anything ran
+                if self.instance.fits():
+                    raise
 
     def _find(self) -> None:
         """Find the code again, because fields lie in other memory now."""

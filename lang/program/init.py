@@ -24,6 +24,7 @@ from weft.ir.errors import TypeMismatch, WeftError
 from weft.ir.types import FLOATS, PRIMS, Prim, f32, i32
 from weft.lang.logs.levels import ERROR, logger, set_logging_level
 from weft.lang.program.backends import BACKENDS, Backend
+from weft.lang.program.layout_changes import LayoutChanges
 from weft.lang.program.options import checked, collect, did_you_mean, environment, mention_inert
 from weft.runtime.forks import forkable
 from weft.runtime.forks import gate as compiling
@@ -114,8 +115,7 @@ class Program:
         gpu: int,
         chosen: dict[str, Any],
     ) -> None:
-        self.config = config
-        self.generation = generation  # the number of this program in this process
+        self.config, self.generation = config, generation  # the number of this program in this process
         self.dumps = dumps  # the texts of the compiler to print, as in WEFT_DUMP
         self.profiling = profiling  # `init(kernel_profiler=True)`
         self.gpu = gpu  # the number of the GPU
@@ -132,7 +132,7 @@ class Program:
         self.alive = True
         self.epoch = ctypes.c_int64()  # see `touch`
         self.lock: Any = _new_lock()  # held while an object is made at its first use
-        self.growths, self.growing = 0, _new_lock()  # how often trees have grown, and held meanwhile
+        self.growths, self.layouts = 0, LayoutChanges()  # how often trees have grown, and what waits meanwhile
         self._counting: Any = _new_lock()  # (garbage collection in the meantime may count too)
         self._device: Device | None = None
         self._compilers: Any = None

@@ -95,7 +95,7 @@ def _cell(x: Any) -> Any:
 
 def load(x: Any, index: Sequence[int]) -> Any:
     """Return an element as a numpy array."""
-    with _turn:
+    with x._held(), _turn:  # in this order: whoever has the turn does not wait for a change of the layout
         cell = _cell(x)
         _load(x, np.array(index, np.int64), cell)
         return cell.to_numpy()[0]
@@ -115,7 +115,7 @@ def store(x: Any, index: Sequence[int], value: Any) -> None:
     """Set an element, which activates it, unless a kernel that runs as Python has said `no_activate`. Raises the fault
     of a compiled kernel, without its place."""
     dormant = DORMANT.get()
-    with _turn:
+    with x._held(), _turn:
         launch, at, cell = _storing(x)
         at[:] = index
         cell.from_numpy(np.ascontiguousarray(value[None], x.dtype.np))
@@ -219,7 +219,7 @@ def _given(x: Any, values: Any) -> Any:
 
 def fill(x: Any, value: Any) -> None:
     """Set the active elements."""
-    with _turn:
+    with x._held(), _turn:
         cell = _cell(x)
         cell.from_numpy(np.ascontiguousarray(value[None], x.dtype.np))
         _fill(x, cell)
@@ -246,8 +246,9 @@ def _count(x: FieldOf) -> i64:
 def _list(x: FieldOf, indices: LongTable, counter: Longs) -> None:
     for at in grouped(x):
         place = atomic_add(counter[0], 1)
-        for axis in static(range(len(x.shape))):
-            indices[place, axis] = at[axis]
+        if place < indices.shape[0]:  # another thread may have activated more since these were counted
+            for axis in static(range(len(x.shape))):
+                indices[place, axis] = at[axis]
 
 
 @func
@@ -282,9 +283,13 @@ def _deactivate_lists(x: FieldOf, node: Constant, first: Constant, others: Const
 
 def active(x: Any) -> Any:
     """Return the indices (n, axes) of the active elements, in order."""
-    indices = np.zeros((int(_count(x)), len(x.shape)), np.int64)
-    if len(indices):
-        _list(x, indices, np.zeros(1, np.int64))
+    found = int(_count(x))
+    indices = np.zeros((0, len(x.shape)), np.int64)
+    while found > len(indices):
+        indices, counter = np.zeros((found, len(x.shape)), np.int64), np.zeros(1, np.int64)
+        _list(x, indices, counter)
+        found = int(counter[0])
+    indices = indices[:found]
     return indices[np.lexsort(indices.T[::-1])]
 
 

@@ -205,3 +205,23 @@ def test_a_tree_tells_what_is_active() -> None:
     tree.destroy()
     with pytest.raises(ti.FieldError):
         x[3] = 1
+
+
+def test_cells_that_appear_while_active_ones_are_listed(monkeypatch) -> None:
+    """By another thread: they are found, too. The array for the indices is made before."""
+    from weft.lang.sparse_fields import elements
+
+    x = ti.field(ti.i32)
+    ti.root.pointer(ti.i, 64).dense(ti.i, 4).place(x)
+    x[3] = 1
+    count, late = elements._count, [200, 100]
+
+    def counted(of: Any) -> int:
+        found = int(count(of))
+        while late:
+            x[late.pop()] = 1
+        return found
+
+    monkeypatch.setattr(elements, "_count", counted)
+    indices, _ = x.active()
+    assert indices[:, 0].tolist() == [*range(4), *range(100, 104), *range(200, 204)]
