@@ -51,6 +51,7 @@ TO_TASKS: tuple[str, ...] = (
     "locate_faults",
     "full_simplify",
     "keep_values",
+    "store_first",
     "enumerate_cells",
     "offload",
     "collapse",

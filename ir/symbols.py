@@ -104,7 +104,8 @@ class FieldSymbol:
     program: an instrumentation uses it, and `hidden` is the row of SHADOWS that says for what. `grad` and the others of
     COMPANIONS are the fields of its derivatives, of the same type and shape and with a layout of their own. A kernel
     lists them before the field. A field without the one that a mode needs is a constant in that mode. `node` is the
-    nearest sparse node above the field. `tree` is then the number of the memory in which its elements lie.
+    nearest sparse node above the field. `tree` is then the number of the memory in which its elements lie. A `fresh`
+    gradient is set by the gradient kernel, which otherwise adds to it (`autodiff/fresh.py`).
     """
 
     name: str
@@ -120,6 +121,7 @@ class FieldSymbol:
     grad2: FieldSymbol | None = None
     dual2: FieldSymbol | None = None
     node: NodeSymbol | None = None
+    fresh: bool = False
 
     @classmethod
     def dense(

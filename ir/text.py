@@ -276,4 +276,5 @@ def _layout(field: FieldSymbol) -> str:
     facts |= dict(level.text for level in field.path.levels)
     facts |= {"offset": field.offset, "order": field.order, "halo": cell.halo, "shadows": cell.shadows}
     facts |= ({"exposed": True} if field.exposed else {}) | ({"hidden": field.hidden} if field.hidden else {})
+    facts |= {"fresh": True} if field.fresh else {}
     return extents + "".join(f" {name}={attribute(fact)}" for name, fact in facts.items() if fact != ())

@@ -21,7 +21,7 @@ class BoundKernel(Generic[P, R_co]):
 
     def __call__(self, *args: P.args, **keywords: P.kwargs) -> R_co: ...
     @property
-    def grad(self) -> BoundKernel[P, None]:
+    def grad(self) -> BoundGradient[P]:
         """As `Kernel.grad`, for this object."""
     def compile(self, *args: P.args, **keywords: P.kwargs) -> None:
         """As `Kernel.compile`, for this object."""
@@ -49,7 +49,7 @@ class Kernel(Generic[P, R_co]):
     @overload
     def __get__(self: Kernel[Concatenate[Any, Q], R_co], instance: Any, owner: Any = None) -> BoundKernel[Q, R_co]: ...
     @property
-    def grad(self) -> Kernel[P, None]:
+    def grad(self) -> Gradient[P]:
         """The kernel that computes the gradients of what this one reads from the gradients of what it writes. It takes
         the same arguments."""
     def compile(self, *args: P.args, **keywords: P.kwargs) -> None:
@@ -64,6 +64,21 @@ class Kernel(Generic[P, R_co]):
     def explore(self, path: str | None = None, *args: Any, **keywords: Any) -> None:
         """Write an HTML page that shows what each line of the kernel is compiled to. Without a path, a notebook shows
         it."""
+
+class Gradient(Kernel[P, None]):
+    """The gradient of a kernel."""
+
+    @property
+    def assign(self) -> Kernel[P, None]:
+        """The kernel that sets the gradients of the fields that the kernel reads and does not write. `kernel.grad` adds
+        to them. Raises CompilationError at the call if an array has a gradient."""
+
+class BoundGradient(BoundKernel[P, None]):
+    """The gradient of a method of an object."""
+
+    @property
+    def assign(self) -> BoundKernel[P, None]:
+        """As `Gradient.assign`, for this object."""
 
 def kernel(function: Callable[P, R]) -> Kernel[P, R]:
     """Make `function` a kernel: it is compiled, and its outermost loops run in parallel.

@@ -15,6 +15,7 @@ from weft.ir import ops
 from weft.ir.autodiff.boxes import use_boxes
 from weft.ir.autodiff.companions import Companions, carries
 from weft.ir.autodiff.forward import Forward
+from weft.ir.autodiff.fresh import begin_with_zeros
 from weft.ir.autodiff.hoisting import hoist_loads
 from weft.ir.autodiff.powers import multiply_by_inverse_roots
 from weft.ir.autodiff.recording import record
@@ -69,6 +70,8 @@ def differentiate(root: ops.Kernel, config: CompileConfig) -> bool:
             _reverse(root, config)
         else:
             Forward(root).run()
+    if not root.called:
+        begin_with_zeros(root)
     root.mode = ""
     return True
 

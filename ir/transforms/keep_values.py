@@ -15,7 +15,7 @@ from weft.ir.passes import pass_
 from weft.ir.tasks import touched_spaces
 from weft.ir.types import Prim, i32, pointer, tensor
 
-__all__ = ["keep_values"]
+__all__ = ["Loop", "keep_values", "known_box", "runs_through"]
 
 Loop = ops.ParallelFor | ops.StructFor
 
@@ -54,7 +54,7 @@ def keep_values(root: ops.Kernel, config: CompileConfig) -> bool:
     loops = [(place, op) for place, op in enumerate(top) if isinstance(op, Loop) and _size(op) >= _LEAST]
     for number, (last, later) in enumerate(loops):
         for first, earlier in reversed(loops[:number]):
-            if _box(earlier) != _box(later) or not _runs_through(earlier):
+            if known_box(earlier) != known_box(later) or not runs_through(earlier):
                 continue
             for found in _Pair(earlier, later, _written(root, top[first : last + 1])).find():
                 if _size(later) > left:
@@ -67,7 +67,7 @@ def keep_values(root: ops.Kernel, config: CompileConfig) -> bool:
 # ---- boxes -----------------------------------------------------------------------------------------------------------
 
 
-def _box(loop: Loop) -> tuple[tuple[int, int], ...] | None:
+def known_box(loop: Loop) -> tuple[tuple[int, int], ...] | None:
     """The begin and the end of each axis, if they are known."""
     if isinstance(loop, ops.StructFor):
         symbol = loop.field
@@ -85,14 +85,14 @@ def _box(loop: Loop) -> tuple[tuple[int, int], ...] | None:
 
 def _size(loop: Loop) -> int:
     """How many iterations there are, or 0 if that is not known."""
-    box = _box(loop)
+    box = known_box(loop)
     return 0 if box is None else prod(max(0, end - begin) for begin, end in box)
 
 
 # ---- what is legal ---------------------------------------------------------------------------------------------------
 
 
-def _runs_through(loop: Loop) -> bool:
+def runs_through(loop: Loop) -> bool:
     """Whether each iteration executes all ops of the body."""
     return not loop.all_of(ops.Continue)  # (`return` is not possible in a parallel loop)
 
@@ -195,7 +195,7 @@ def _keep(kernel: ops.Kernel, found: _Found, earlier: Loop, later: Loop) -> None
 
 def _place(build: Builder, kept: Value, loop: Loop) -> Value:
     """Where an iteration keeps its value."""
-    box, total = _box(loop), None
+    box, total = known_box(loop), None
     assert box is not None
     for arg, (begin, end) in zip(loop.body.args, box, strict=True):
         here: Value = build.add(ops.Binary("sub", arg, build.add(ops.Const(begin, type=arg.type)))) if begin else arg

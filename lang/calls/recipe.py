@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.ir.errors import WeftError
 from weft.lang.calls.parameters import template_key
+from weft.lang.data.derived import ASSIGNS
 from weft.lang.data.snode_api import SNode
 from weft.lang.program.backends import Backend, threads_of
 from weft.lang.translate.entry import Argument, Translation, translate_kernel
@@ -47,7 +48,7 @@ class Recipe:
     def suffix(self) -> str:
         """What follows the name of the kernel: "" for the kernel, ".grad" for its gradient, its mode for another
         derivative."""
-        return {"": "", "vjp": ".grad"}.get(self.mode, f".{self.mode}")
+        return {"": "", "vjp": ".grad", ASSIGNS: ".grad.assign"}.get(self.mode, f".{self.mode}")
 
     def translate(self) -> Translation:
         """Translate the kernel again. Raises WeftError if an object that it was compiled for is gone."""

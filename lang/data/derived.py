@@ -6,7 +6,8 @@ here, and stays with its field. That of a dense field has a tree of its own. Tha
 cells, so the tree of the field grows (`FieldTree.grow`): all of its fields get one then.
 
 A *mode* of a kernel ends with `*` in that case: "vjp*" for "vjp". A `-` in it says that a part of it uses only what the
-program made: "vjp-.vjp2*" is reverse mode of `kernel.grad`."""
+program made: "vjp-.vjp2*" is reverse mode of `kernel.grad`. "vjp=" is the mode of `kernel.grad.assign`, which sets
+gradients instead of adding to them."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from weft.lang.data.snode_api import shaped_node
 from weft.lang.values.makers import MAKERS
 
 __all__ = [
+    "ASSIGNS",
     "Lacking",
     "at_path",
     "derived",
@@ -37,12 +39,14 @@ __all__ = [
     "with_siblings",
 ]
 
-_FULL, _DECLARED = "*", "-"
+_FULL, _DECLARED, _SET = "*", "-", "="
+_NO_MARKS = str.maketrans("", "", _FULL + _DECLARED + _SET)
+ASSIGNS = f"vjp{_SET}"
 
 
 def ir_mode(mode: str) -> str:
     """The mode of MODES (`ir/symbols.py`) for the mode of a kernel."""
-    return mode.replace(_FULL, "").replace(_DECLARED, "")
+    return mode.translate(_NO_MARKS)
 
 
 def is_full(mode: str, kind: str = "") -> bool:

@@ -29,6 +29,11 @@ class BoundKernel:
         """As `Kernel.grad`, for this object."""
         return BoundKernel(self.kernel.grad, self.class_instance)
 
+    @property
+    def assign(self) -> BoundKernel:
+        """As `Kernel.assign`, for this object."""
+        return BoundKernel(self.kernel.assign, self.class_instance)
+
     def compile(self, *args: Any, **keywords: Any) -> None:
         """As `Kernel.compile`, for this object."""
         self.kernel.compile(self.class_instance, *args, **keywords)

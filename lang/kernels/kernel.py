@@ -36,6 +36,7 @@ from weft.lang.functions.lost_source import find_lost
 from weft.lang.functions.source import source_of
 from weft.lang.kernels.bound import BoundKernel
 from weft.lang.kernels.callers import Callers, binders_of
+from weft.lang.kernels.derivatives import Differentiable
 from weft.lang.kernels.draws import launching_gradient
 from weft.lang.kernels.interpreted import interpret
 from weft.lang.kernels.launch import Launch
@@ -64,7 +65,7 @@ _MOST_FOLLOWED = 32
 LAUNCH.follow(launch_log.switch)
 
 
-class Kernel(DirectCallable, Shown):
+class Kernel(DirectCallable, Shown, Differentiable):
     """A compiled function that Python calls. `params` are (name, annotation) pairs, without `self`.
 
     `@kernel` makes objects of a native subclass. Calls with arguments like those of earlier calls go to the machine
@@ -78,35 +79,6 @@ class Kernel(DirectCallable, Shown):
     piece: int | None = None  # the number of the piece of the kernel that this is (`ir/pieces.py`)
     given = False  # of a derivative: whether not only tapes run it
     checks = compiles = False  # whether it checks races in any program; whether any arch compiles it (`own.py`)
-
-    @property
-    def grad(self) -> Kernel:
-        """The kernel that computes the gradients of what this one reads from the gradients of what it writes. It takes
-        the same arguments."""
-        return self.derivative("vjp")
-
-    def derivative(self, mode: str, boxed: tuple[str, ...] = ()) -> Kernel:
-        """The derivative of this kernel: a kernel that takes the same arguments. In mode "jvp" it also computes duals,
-        which follow its results. In mode "vjp" it computes gradients, and has no results. In mode "vjp.jvp" it computes
-        the duals of gradients, too. `boxed` are the numbers that have derivatives, and at the end what the kernel does
-        with records, if it has some (see `calls/boxes.py`). A mode that ends with `*` is one of `data/derived.py`."""
-        known = self._derivatives.get((mode, boxed, self.piece, False))
-        if known is None and self.mode:
-            self.fail(f"'{self.__name__}' is a derivative, and has no '.grad' itself: use ti.ad.hvp")
-        made, now = known or self.related(mode, boxed, self.piece), program_state.current_program()
-        made.given = "vjp" in mode
-        if now is not None and made.given:
-            now.zeros = False
-        return made
-
-    def related(self, mode: str, boxed: tuple[str, ...], piece: int | None, checks: bool = False) -> Kernel:
-        """The kernel that is this one in a mode, or a piece of this one, or with the check of races."""
-        key = mode, boxed, piece, checks
-        with self._lock:
-            if key not in self._derivatives:
-                made = self._derivatives[key] = type(self)(self.function, mode, boxed)
-                made.primal, made.piece, made.checks = self, piece, checks
-            return self._derivatives[key]
 
     def config(self, program: Any) -> CompileConfig:
         """The configuration that it is compiled with."""

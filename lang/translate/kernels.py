@@ -10,7 +10,7 @@ from weft.ir.config import CompileConfig
 from weft.ir.errors import CompilationError
 from weft.ir.symbols import LoopConfig, Param
 from weft.ir.types import Array
-from weft.lang.data.derived import suffix_of
+from weft.lang.data.derived import ASSIGNS, suffix_of
 from weft.lang.data.shadows import race_shadow
 from weft.lang.functions.source import source_of
 from weft.lang.program.init import program
@@ -102,4 +102,23 @@ def translate(
     made = t.finish(source.header())
     warn_of_races(t, made)
     made.functions = finish_functions(unit)
+    if mode == ASSIGNS:
+        _let_gradients_be_set(made)
     return Translation(made, tuple(unit.trees), tuple(unit.kept), tuple(unit.captures.values()), unit.choices)
+
+
+def _let_gradients_be_set(made: tree.KernelTree) -> None:
+    """Mark the gradients that `kernel.grad.assign` sets. Raises CompilationError for those of arrays: two arguments may
+    be one array."""
+    from weft.ir.autodiff.fresh import only_read  # imports the ops, which kernels from the disk cache do not need
+
+    array = next((param.name for param in made.params if param.hidden == "grad"), None)
+    if array is not None:
+        raise CompilationError(
+            f"kernel.grad.assign sets gradients of fields, and '{array}' is that of an array: write {array}.fill(0), "
+            "and call kernel.grad",
+            made.span,
+        )
+    for symbol in only_read(made):
+        assert symbol.grad is not None
+        object.__setattr__(symbol.grad, "fresh", True)

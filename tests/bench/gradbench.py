@@ -1,7 +1,8 @@
 """GradBench's problems, each as a function and as its gradient: `lse` and `lse_gradient`, and so on.
 
 The limit is a gradient that is written by hand, in `gradients.cpp`. Numbers are f64. A gradient step sets the gradient
-of the result to 1, clears those of the inputs, and launches `kernel.grad()`. The constants of `gmm` are left out.
+of the result to 1, and launches `kernel.grad.assign()`, which sets those of the inputs. Taichi clears them, and
+launches `kernel.grad()`. The constants of `gmm` are left out.
 """
 
 import inputs
@@ -20,12 +21,11 @@ def differentiated(make):
 
     def gradient(ti):
         kernel, given, output = make(ti)
+        run = setter(kernel, given)
 
         def step():
             output.grad.fill(1)
-            for one in given:
-                one.grad.fill(0)
-            kernel.grad()
+            run()
 
         kernel()
         return Program(step, lambda: sample(*(one.grad.to_numpy() for one in given)))
@@ -33,6 +33,17 @@ def differentiated(make):
     primal.__doc__, gradient.__doc__ = make.__doc__, f"The gradient of {make.__name__}."
     PROGRAMS[make.__name__], PROGRAMS[f"{make.__name__}_gradient"] = primal, gradient
     return make
+
+
+def setter(kernel, given):
+    """What sets the gradients of these inputs of a kernel."""
+
+    def clear_and_add():
+        for one in given:
+            one.grad.fill(0)
+        kernel.grad()
+
+    return getattr(kernel.grad, "assign", clear_and_add)
 
 
 def held(ti, array, grad=True):
@@ -340,7 +351,7 @@ def _rows_of_ba(ti):
     """Two reverse launches, one for each residual."""
     kernel, (given,), out = ba(ti)
     n = out.shape[0]
-    rows = [ti.field(ti.f64, given.shape) for _ in range(2)]
+    rows, run = [ti.field(ti.f64, given.shape) for _ in range(2)], setter(kernel, [given])
 
     @ti.kernel
     def seed(which: ti.i32):
@@ -351,8 +362,7 @@ def _rows_of_ba(ti):
     def step():
         for which in range(2):
             seed(which)
-            given.grad.fill(0)
-            kernel.grad()
+            run()
             rows[which].copy_from(given.grad)
 
     return Program(step, lambda: sample(*(row.to_numpy() for row in rows)))

@@ -162,6 +162,8 @@ def _objects() -> dict[str, Any]:
         "MatrixNdarray": weft.Matrix.ndarray(2, 2, float, 3),
         "Kernel": _kernel,
         "BoundKernel": owner.work,
+        "Gradient": _kernel.grad,
+        "BoundGradient": owner.work.grad,
         "Struct": weft.Struct(a=1),
         "ndrange": weft.ndrange(2),
     }

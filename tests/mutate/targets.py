@@ -282,6 +282,8 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "weft.ir.autodiff.grad_accesses": ("tests/ir/test_grad_accesses.py",),
     "weft.ir.autodiff.stencils": ("tests/ir/test_gather_limits.py", "tests/ir/test_gather_adjoints.py"),
     "weft.ir.transforms.keep_values": ("tests/ir/test_keep_values.py",),
+    "weft.ir.transforms.store_first": ("tests/ir/test_store_first.py",),
+    "weft.ir.autodiff.fresh": ("tests/lang/behaviour/test_assigned_gradients.py",),
     "weft.ir.transforms.gather_adjoints": ("tests/ir/test_gather_limits.py", "tests/ir/test_gather_adjoints.py"),
     "weft.ir.transforms.differentiate": _DERIVATIVES,
     "weft.ir.transforms.expand_derivatives": (
