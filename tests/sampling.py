@@ -105,6 +105,7 @@ SLOW = {
     "ir/test_forward_conditions.py": 4,
     "ir/test_forward_mode.py": 3,
     "ir/test_gather_adjoints.py": 4,
+    "ir/test_cells_around.py": 8,
     "ir/test_hashed_slots.py::test_values": 6,
     "ir/test_index_analyses.py::test_intervals_hold_every_result": 3,
     "ir/test_interrupted_cells.py": 3,

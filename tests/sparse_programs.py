@@ -257,12 +257,19 @@ class Draw:
         return f"struct_for @{field.name} ({listed}) {{\n{inside}}}"
 
     def around(self, field: FieldSymbol, args: Sequence[str], value: str) -> tuple[str, str]:
-        """The sum of a value and an element near the own one, which may be out of bounds."""
+        """The sum of a value and an element near the own one, which may be out of bounds, or is kept in a range."""
         at, text = list[str](), ""
-        for arg in args:
+        for arg, first, extent in zip(args, field.space.first, field.shape, strict=True):
             step, line = self.number(self.rng.choice((0, 0, -2, -1, 1, 2)))
             at.append(self.new())
             text += f"{line}{at[-1]} = binary add {arg}, {step} : i32\n"
+            inner = self.rng.choice((0, 0, 0, 1, 2))
+            for kind, end in (("max", first + inner), ("min", first + extent - 1 - inner)):
+                if self.rng.random() < 0.3:
+                    limit, line = self.number(end)
+                    kept = self.new()
+                    text += f"{line}{kept} = binary {kind} {at[-1]}, {limit} : i32\n"
+                    at[-1] = kept
         p, v, total = self.new(), self.new(), self.new()
         text += f"{p} = field_ptr @{field.name}[{', '.join(at)}] : *i32\n{v} = load {p} : i32\n"
         return total, f"{text}{total} = binary add {value}, {v} : i32\n"

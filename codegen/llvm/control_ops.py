@@ -195,7 +195,7 @@ def _loop_to_the_last(
 def _hints(f: FunctionWriter, op: For) -> str:
     """What marks the branch back to the head of a loop."""
     if op.schedule.around:
-        return f.module.rows_inside()
+        return f.module.rows_inside(copies=not op.schedule.single)
     return f.module.loop_hints(copies=False) if op.schedule.single else ""
 
 

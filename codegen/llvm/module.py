@@ -88,9 +88,9 @@ class ModuleWriter:
         self.metadata[int(loop[1:])] = f"distinct !{{{', '.join([loop, *hints])}}}"
         return f", !llvm.loop {loop}"
 
-    def rows_inside(self) -> str:
+    def rows_inside(self, copies: bool) -> str:
         """What marks the branch back of a loop around loops of which LLVM shall make vectors."""
-        return self.loop_hints(self.hint('!"llvm.loop.vectorize.enable", i1 false'), copies=False)
+        return self.loop_hints(self.hint('!"llvm.loop.vectorize.enable", i1 false'), copies=copies)
 
     def access(self, scope: Scope, group: str) -> str:
         """The metadata of a memory access: the memory that it may access, and its parallel loop."""

@@ -1,23 +1,19 @@
 """The slots of cells of hash nodes. A search is expensive, so `lower_sparse` makes as few as it can.
 
 In a task that neither activates nor deactivates cells of a node, a search is a pure op (`found_slot`): equal ones are
-merged, and leave loops. In a loop over cells that `peel_cells` has made of a task over elements, the cells around the
-visited one are found once for each visited cell: they differ from it by steps that are known, so an access chooses
-among their slots. Elsewhere, an access along the innermost loop remembers the last cell. These are the accesses that a
-program for OpenVDB caches by hand.
+merged, and leave loops. In a loop over whole cells, the cells around the visited one are found once for each visited
+cell (`cells_around.py`). Elsewhere, an access along the innermost loop remembers the last cell. These are the accesses
+that a program for OpenVDB caches by hand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
-from math import prod
 
 from weft.ir.addresses import root_of
 from weft.ir.affine import affine
 from weft.ir.alias import is_access
-from weft.ir.cell_places import CellPlace, place_of
-from weft.ir.core import BlockArg, Builder, Op, Value
+from weft.ir.core import Builder, Op, Value
 from weft.ir.ops import (
     Activate,
     Alloca,
@@ -34,19 +30,15 @@ from weft.ir.ops import (
     Invoke,
     Kernel,
     Load,
-    Select,
     Store,
     Task,
-    VisitedIndex,
-    VisitedSlot,
 )
-from weft.ir.symbols import Block, NodeSymbol
-from weft.ir.transforms.near_cells import number_of, rest_of
+from weft.ir.symbols import NodeSymbol
+from weft.ir.transforms.near_cells import number_of
 from weft.ir.types import i64, pointer, u1, u32
 
-__all__ = ["changed_nodes", "near_slot", "remembered", "repeats", "search", "wide"]
+__all__ = ["changed_nodes", "remembered", "repeats", "search", "wide"]
 
-_MOST = 8  # cells among which an access chooses
 _LEAST = 4  # elements along a row, for which the last cell is remembered
 _NOWHERE = -(1 << 62)  # the index of no cell
 
@@ -140,79 +132,3 @@ def changed_nodes(kernel: Kernel, ops: Sequence[Op]) -> set[NodeSymbol]:
             if isinstance(root, FieldPtr) and root.activates and not root.active:
                 found.update(node for node, _ in root.field.above())
     return found
-
-
-# ---- cells around the visited one ------------------------------------------------------------------------------------
-
-
-def near_slot(build: Builder, node: NodeSymbol, block: Block, index: Sequence[Value], own: bool) -> Value | None:
-    """The slot of the cell in which an element near a visited cell is, chosen among those in which it may be. None if
-    these are not known, or are many. `own`: the visited cell has the slot of which the list knows."""
-    places = [place_of(index[axis]) for axis, _ in block]
-    sizes = [size for _, size in block]
-    if any(place is None or not _is_near(place, size) for place, size in zip(places, sizes, strict=True)):
-        return None
-    near = [place for place in places if place is not None]
-    steps = [range(place.low // size, place.high // size + 1) for place, size in zip(near, sizes, strict=True)]
-    if prod(map(len, steps)) > _MOST:
-        return None
-    chosen: Value | None = None
-    for step in product(*steps):
-        slot = _slot(build, node, near, step, own)
-        if chosen is None:
-            chosen = slot
-            continue
-        chosen = build.add(Select(_is_step(build, near, sizes, steps, step), slot, chosen))
-    return chosen
-
-
-def _is_near(place: CellPlace, size: int) -> bool:
-    """Whether the cell of a place is the visited one plus a step, which depends on loops inside of the iteration."""
-    if place.leaf is None or place.factor != size:
-        return False
-    if place.low // size == place.high // size:
-        return True
-    return all(isinstance(term, BlockArg) and term.block and isinstance(term.block.owner, For) for term in place.terms)
-
-
-def _slot(build: Builder, node: NodeSymbol, places: Sequence[CellPlace], step: Sequence[int], own: bool) -> Value:
-    """The slot of the cell with that step from the visited one."""
-    leaves = [place.leaf for place in places if place.leaf is not None]
-    visited = [(node, leaves[0].entry, axis) for axis in range(len(leaves))]
-    if own and not any(step) and [(leaf.node, leaf.entry, leaf.axis) for leaf in leaves] == visited:
-        return build.add(VisitedSlot(node, leaves[0].entry))
-    build = _before_loops(build, leaves)
-    at = list[Value]()
-    for leaf, by in zip(leaves, step, strict=True):
-        index: Value = build.add(VisitedIndex(leaf.node, leaf.entry, leaf.axis))
-        at.append(build.add(Binary("add", index, number_of(build, by, index.type))) if by else index)
-    return build.add(FoundSlot(node, at))
-
-
-def _before_loops(build: Builder, leaves: Sequence[VisitedIndex]) -> Builder:
-    """Where the iteration begins, if it runs a whole cell. Most cells have elements that need their neighbours, also
-    where a condition is around the access."""
-    body = leaves[0].entry.block if isinstance(leaves[0].entry, BlockArg) else None
-    whole = body is not None and isinstance(body.owner, Task) and body.args == [leaf.entry for leaf in leaves[:1]]
-    if body is None or not whole or any(leaf.entry is not leaves[0].entry for leaf in leaves):
-        return build
-    return Builder(body, body.first, build.span)
-
-
-def _is_step(
-    build: Builder, places: Sequence[CellPlace], sizes: Sequence[int], steps: Sequence[range], step: Sequence[int]
-) -> Value:
-    """Whether a place is in the cell with that step."""
-    holds: Value | None = None
-    for place, size, known, number in zip(places, sizes, steps, step, strict=True):
-        if len(known) == 1:
-            continue
-        assert place.leaf is not None
-        rest = rest_of(build, place.leaf.type, place)
-        for kind, bound in (("ge", number * size), ("lt", (number + 1) * size)):
-            if (kind == "ge" and number == known[0]) or (kind == "lt" and number == known[-1]):
-                continue
-            test = build.add(Binary(kind, rest, number_of(build, bound, rest.type), type=u1))
-            holds = test if holds is None else build.add(Binary("and", holds, test, type=u1))
-    assert holds is not None
-    return holds

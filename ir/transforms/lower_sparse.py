@@ -40,8 +40,9 @@ from weft.ir.passes import pass_
 from weft.ir.runtime_library.sparse_cells import changed_parts
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.tasks import tasks_of
+from weft.ir.transforms.cells_around import Around, around
 from weft.ir.transforms.cse import merge_equal
-from weft.ir.transforms.hashed_slots import changed_nodes, near_slot, search, wide
+from weft.ir.transforms.hashed_slots import changed_nodes, search, wide
 from weft.ir.transforms.licm import move_out
 from weft.ir.transforms.near_cells import cell_and_place, cell_of, number_of, own_place, rest_of
 from weft.ir.types import VOID, i32, i64, pointer, u1, u8, u32
@@ -78,7 +79,8 @@ def lower_sparse(root: Kernel, config: CompileConfig) -> bool:
 
     Every access loads its slots itself. Later passes merge equal loads between which nothing activates. Searches for
     cells of hash nodes are merged here, and moved out of loops, where the task changes none of these cells
-    (`hashed_slots.py`).
+    (`hashed_slots.py`). The cells around the visited one are looked up once for each visited cell, where the iterations
+    of the task run whole cells (`cells_around.py`).
     """
     if not root.nodes:
         return False
@@ -167,11 +169,14 @@ class _Lowering:
         else:
             own = self.own(build, root.field, index)
             masks = _masks(op, root) if own is None else list[Value]()
-            slot = self.slot(build, root.field, self.unmasked(build, root, index, masks), own)
+            given = self.unmasked(build, root, index, masks)
+            near = self.around(root.field, given) if own is None else None
+            slot = self.slot(build, root.field, given if near is not None or _searched(root.field) else index, own)
             there = self.exists(build, root.field, index, slot) if writes and not root.active else None
             if slot is not None and masks:
-                slot = self.slot_in_range(build, op, masks, slot)
-            made = self.element(build, root.field, index, slot, own)
+                tested = [] if near is not None and _is_exact(root, near, masks) else masks
+                slot = self.slot_in_range(build, op, tested, slot)
+            made = self.element(build, root.field, index, slot, own, near)
         made.name = root.name
         copies: dict[Value, Value] = {root: made}
         for step in steps:
@@ -188,14 +193,11 @@ class _Lowering:
         holds: Value | None = None
         for mask in masks:
             holds = mask if holds is None else build.add(Binary("and", holds, mask, type=u1))
-        assert holds is not None
-        return build.add(Select(holds, slot, number_of(build, 0, u32)))
+        return slot if holds is None else build.add(Select(holds, slot, number_of(build, 0, u32)))
 
     def unmasked(self, build: Builder, ptr: FieldPtr, index: list[Value], masks: list[Value]) -> list[Value]:
-        """The indices as the program gives them, if a cell of a hash node is searched for: none is found where they are
-        out of range."""
-        pool = next((node for node, _ in ptr.field.above() if node.has_pool), None)
-        if not masks or pool is None or not pool.hashed:
+        """The indices as the program gives them: there is no cell where they are out of range."""
+        if not masks:
             return index
         given = [one.a if isinstance(one, Select) and one.condition in masks else one for one in ptr.indices]
         return from_zero(build, ptr, given)
@@ -247,12 +249,17 @@ class _Lowering:
             if node.has_pool:
                 if own is not None:
                     return build.add(VisitedSlot(node, own.entry))
-                if node.hashed and node not in self.changed_nodes:
-                    near = near_slot(build, node, block, index, self.steady)
-                    if near is not None:
-                        return near
+                near = self.around(symbol, index)
+                if near is not None:
+                    return near.slot(build, self.steady, self.slot_of)
                 return self.slot_of(build, node, cell_of(build, index, node, block))
         return None
+
+    def around(self, symbol: FieldSymbol, index: Sequence[Value]) -> Around | None:
+        """The element as one near the visited cell, if its cell may be looked up where the iteration begins: the task
+        neither makes nor drops such cells."""
+        node, block = next(((node, block) for node, block in symbol.above() if node.has_pool), (None, ()))
+        return None if node is None or node in self.changed_nodes else around(node, block, index)
 
     def slot_of(self, build: Builder, node: NodeSymbol, at: Sequence[Value]) -> Value:
         """The slot of a cell: from the table, or by a search in a hash table."""
@@ -267,7 +274,13 @@ class _Lowering:
         return build.add(Load(self.read(build, symbol, index)))
 
     def element(
-        self, build: Builder, symbol: FieldSymbol, index: Sequence[Value], slot: Value | None, own: OwnCell | None
+        self,
+        build: Builder,
+        symbol: FieldSymbol,
+        index: Sequence[Value],
+        slot: Value | None,
+        own: OwnCell | None,
+        near: Around | None = None,
     ) -> FieldPtr:
         """The address of the element in the cells of the pool."""
         if slot is None:
@@ -282,7 +295,8 @@ class _Lowering:
             elif not size or node.shape[number] == 1:
                 inside.append(value)
             else:
-                inside.append(cell_and_place(build, value, size)[1])
+                place = near.inside(build, number, value.type) if near is not None else None
+                inside.append(place or cell_and_place(build, value, size)[1])
         return build.add(FieldPtr(symbol.stored, [slot, *inside]))
 
     # ---- activation ----
@@ -426,6 +440,19 @@ def _masks(op: Op, ptr: FieldPtr) -> list[Value]:
         else:
             return []
     return found
+
+
+def _searched(symbol: FieldSymbol) -> bool:
+    """Whether cells of the field are searched for: the index of a cell may be any."""
+    return any(node.hashed for node, _ in symbol.above() if node.has_pool)
+
+
+def _is_exact(ptr: FieldPtr, near: Around, masks: Sequence[Value]) -> bool:
+    """Whether an index is out of range, as these conditions say, only where it is in no cell."""
+    cells = {axis: size * count for (axis, size), count in zip(near.block, near.node.shape, strict=True)}
+    shape = ptr.field.shape
+    masked = [axis for axis, one in enumerate(ptr.indices) if isinstance(one, Select) and one.condition in masks]
+    return all(cells.get(axis) == shape[axis] for axis in masked)
 
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from weft.ir.types import Prim, u1
 __all__ = ["peel_cells"]
 
 _MOST = 800  # ops of a body, which becomes three
+_LARGEST = 4096  # elements of a cell that one iteration runs
 _COLUMN, _WARP = 8, 32  # elements of a column at most; elements of a cell beside each other at least
 _ONE_BY_ONE = 2  # so many elements at an end of a row are written one after another, without a loop
 _LIMITS = {"min": "le", "max": "ge"}  # the comparison that says whether the first operand is the result
@@ -72,8 +73,8 @@ def peel_cells(root: Kernel, config: CompileConfig) -> bool:
     loaded once, and an element that is a neighbour of several is read once. Bodies with atomics stay: a warp adds up
     what its threads add.
 
-    If a task reads cells of a hash node around the visited one, whole cells become iterations: the other axes of a
-    cell become loops, too, so that `lower_sparse` searches for these cells once for each visited cell.
+    If a task reads cells around the visited one, whole cells of up to 4096 elements become iterations: the other axes
+    of a cell become loops, too, so that `lower_sparse` looks up these cells once for each visited cell.
 
     What the row shares is computed once before it, also the largest index that is out of range (`mask_accesses`), which
     is the same as often as it is computed. Comparisons that are decided in a part of the row are decided there."""
@@ -84,12 +85,12 @@ def peel_cells(root: Kernel, config: CompileConfig) -> bool:
         if config.traits.lanes == 1:
             changed |= _columns(task)
             continue
-        middle, searches = _middle(task), _searches(task)
+        middle, encloses = _middle(task), _has_small_cells(task) and _looks_around(task)
         whole = _whole(task)
-        if whole is None or (middle is None and not searches) or _is_bound(task):
+        if whole is None or (middle is None and not encloses) or _is_bound(task):
             continue
         _peel(task, *(middle or whole))
-        if searches:
+        if encloses:
             _enclose(task)
         changed = True
     return changed
@@ -116,7 +117,7 @@ def _columns(task: Task) -> bool:
     ops = ops_of(task.body)
     if prod(sizes[1:]) < _WARP or not 1 < sizes[0] <= _COLUMN or sizes[0] * len(ops) > _MOST:
         return False
-    if any(_ends_iteration(op) or isinstance(op, Atomic) for op in ops) or not _looks_around(task):
+    if any(_ends_iteration(op) or isinstance(op, Atomic) for op in ops) or not _looks_around(task, searches=False):
         return False
     column, first = args[1], box.begins[1]
     assert isinstance(first, Const)
@@ -127,13 +128,18 @@ def _columns(task: Task) -> bool:
     return True
 
 
-def _looks_around(task: Task) -> bool:
-    """Whether the task reads elements of pools that may be in another cell than the visited one, of the same size."""
+def _looks_around(task: Task, searches: bool = True) -> bool:
+    """Whether the task reads elements of pools that may be in another cell than the visited one, of the same size.
+    Without `searches`, cells of hash nodes do not count."""
     for op in ops_of(task.body):
         ptr = root_of(op.ptr) if isinstance(op, Load) else None
         if isinstance(ptr, FieldPtr):
             for node, block in ptr.field.above():
-                if node.has_pool and not node.hashed and any(_leaves(ptr, axis, size) for axis, size in block):
+                if (
+                    node.has_pool
+                    and (searches or not node.hashed)
+                    and any(_leaves(ptr, axis, size) for axis, size in block)
+                ):
                     return True
     return False
 
@@ -187,22 +193,14 @@ def _whole(task: Task) -> tuple[int, int] | None:
     return int(begin.value), int(end.value)
 
 
-def _searches(task: Task) -> bool:
-    """Whether the task reads elements in cells of a hash node around the visited one, which must be searched for, and
-    all axes but that of the cells have known lengths."""
-    box = box_of(task)
-    if not all(isinstance(limit, Const) for limit in (*box.begins[1:], *box.ends[1:])):
-        return False
-    for op in ops_of(task.body):
-        ptr = root_of(op.ptr) if isinstance(op, Load) else None
-        if not isinstance(ptr, FieldPtr):
-            continue
-        for node, block in ptr.field.above():
-            if node.has_pool:
-                if node.hashed and any(_leaves(ptr, axis, size) for axis, size in block):
-                    return True
-                break
-    return False
+def _has_small_cells(task: Task) -> bool:
+    """Whether all axes but that of the cells have known lengths, and threads can share out the work by cells."""
+    box, total = box_of(task), 1
+    for begin, end in zip(box.begins[1:], box.ends[1:], strict=True):
+        if not isinstance(begin, Const) or not isinstance(end, Const):
+            return False
+        total *= max(int(end.value) - int(begin.value), 0)
+    return total <= _LARGEST
 
 
 def _leaves(ptr: FieldPtr, axis: int, size: int) -> bool:

@@ -18,7 +18,7 @@ from weft.ir.ops import Const, For, If, Invoke, Task
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.storage.snode import SNode
 from weft.ir.target import CPU, GPU, Traits
-from weft.ir.transforms import hashed_slots, lower_sparse
+from weft.ir.transforms import cells_around, hashed_slots, lower_sparse
 from weft.ir.types import i32, u1
 
 QUICK = replace(PLAIN, verify=False)
@@ -228,7 +228,7 @@ def test_functions_change_cells() -> None:
 
 WEAKER: dict[str, tuple[str, Any, Callable[[], None]]] = {
     "that no cell is made": ("changed_nodes", lambda *_: set(), test_a_read_sees_what_the_iteration_has_made),
-    "which cell it is": ("_is_step", lambda build, *_: build.add(Const(True, type=u1)), lambda: test_values("corners")),
+    "which cell it is": ("_in_step", lambda build, *_: build.add(Const(True, type=u1)), lambda: test_values("corners")),
     "how many cells it may be": ("_MOST", 1, lambda: test_each_cell_is_searched_for_once("x", CROSS, 4)),
 }
 
@@ -236,7 +236,7 @@ WEAKER: dict[str, tuple[str, Any, Callable[[], None]]] = {
 @pytest.mark.parametrize("name", WEAKER)
 def test_what_it_rests_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     what, instead, program = WEAKER[name]
-    for module in (hashed_slots, lower_sparse):
+    for module in (cells_around, hashed_slots, lower_sparse):
         if hasattr(module, what):
             monkeypatch.setattr(module, what, instead)
     with pytest.raises((AssertionError, Fault, InternalError)):

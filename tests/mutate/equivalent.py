@@ -392,9 +392,10 @@ PROFIT: dict[str, tuple[str, ...]] = {
     "weft.ir.transforms.peel_cells": (  # where a row is cut, and whether its cell becomes one iteration
         "_inside: place.factor",
         "_leaves",
-        "_searches: node.",
-        "_searches: any(",
-        "peel_cells: searches",
+        "_looks_around: node.",
+        "_looks_around: any(",
+        "_has_small_cells: total",
+        "peel_cells: encloses",
     ),
     "weft.ir.tasks": ("is_masked", "usual_ops"),
     "weft.ir.intervals": ("interval: depth == 0",),

@@ -206,6 +206,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     ),
     "weft.ir.mapping.current_lists": ("tests/ir/test_current_lists.py",),
     "weft.ir.mapping.early_boxes": ("tests/ir/test_early_boxes.py",),
+    "weft.ir.transforms.cells_around": ("tests/ir/test_cells_around.py",),
     "weft.ir.transforms.peel_cells": ("tests/ir/test_peel_cells.py",),
     "weft.ir.runtime_library.hashed_cells": ("tests/ir/test_hashed_cells.py",),
     "weft.ir.runtime_library.hashed_lists": ("tests/ir/test_hashed_cells.py",),

@@ -23,6 +23,7 @@ from dataclasses import replace
 
 from weft.ir.addresses import root_of
 from weft.ir.config import CompileConfig
+from weft.ir.core import ops_of
 from weft.ir.intervals import interval
 from weft.ir.mapping.cost import length
 from weft.ir.mapping.unordered import is_unordered
@@ -48,7 +49,7 @@ def hint_vectorizer(root: Kernel, config: CompileConfig) -> bool:
     changed = False
     for loop in root.all_of(For):
         if _encloses(loop):
-            loop.schedule, changed = replace(loop.schedule, around=True), True
+            loop.schedule, changed = replace(loop.schedule, around=True, single=not _is_short(loop)), True
     for task in parallel_tasks(root):
         for loop in task.all_of(For) if task.config.simd == 1 else ():
             if _branches(loop):
@@ -62,6 +63,14 @@ def hint_vectorizer(root: Kernel, config: CompileConfig) -> bool:
 def _encloses(loop: For) -> bool:
     """Whether rows of a cell are in a loop."""
     return any(inner.row for inner in loop.all_of(For) if inner is not loop)
+
+
+def _is_short(loop: For) -> bool:
+    """Whether LLVM may unroll a loop over the rows of a cell: then it knows which of them have neighbours in the cell
+    (`cells_around`)."""
+    (low, _), (_, high) = interval(loop.begin), interval(loop.end)
+    innermost = not any(_encloses(inner) for inner in loop.all_of(For) if inner is not loop)
+    return innermost and high - low <= _SHORT and len(ops_of(loop.body)) <= _IN_SHORT_ROWS
 
 
 def _branches(loop: For) -> bool:
