@@ -391,13 +391,15 @@ class If(Op, name="if", droppable=True, lanes="operands"):
 
 class For(Op, name="for", droppable=True, lanes="rule"):
     """A serial loop: `body` runs with the index `begin`, `begin + step`, ... below `end`. In lanes, it runs for a group
-    of iterations, and has `%left` as in `task`. `row`: a part of a row of a box (`peel_cells`), in any order."""
+    of iterations, and has `%left` as in `task`. `row`: a part of a row of a cell (`peel_cells`), in any order. `rows`:
+    over the rows of a cell, in any order, which are vectors."""
 
     begin: Value = operand()
     end: Value = operand()
     step: Value = operand()
     schedule: LoopSchedule = attr(default=LoopSchedule())
     row: bool = attr(default=False)
+    rows: bool = attr(default=False)
     body: Block = region(default=None)
 
 

@@ -10,6 +10,14 @@ vectorizes a loop. LLVM does not look behind a `freeze`, which costs nothing.
       store %p, %new                   ->      masked_store %p, %new, %c
     }                                          %a = select %c, %old_1, %other
     %a = %old in the branch, else %other
+
+Also, LLVM makes a masked store of a `select` between a new value and what was loaded from the same place. A load behind
+it that reads a part of that memory, such as that of the next row of a stencil, waits until the masked store has reached
+the cache, because a processor does not pass on what only some lanes store.
+
+    %old = load %p                             %old_1 = freeze %old
+    %s = select %c, %new, %old           ->    %s = select %c, %new, %old_1
+    store %p, %s                               store %p, %s
 """
 
 from __future__ import annotations
@@ -17,14 +25,14 @@ from __future__ import annotations
 from weft.codegen.llvm.function import FunctionWriter
 from weft.ir.alias import ANYWHERE, space_of, spaces_meet
 from weft.ir.core import Value
-from weft.ir.ops import Address, Alloca, Atomic, Const, If, Load, MaskedLoad
+from weft.ir.ops import Address, Alloca, Atomic, Const, If, Load, MaskedLoad, Select, Store
 
 __all__ = ["held"]
 
 
 def held(f: FunctionWriter, op: Load | MaskedLoad | Atomic, type: str, loaded: str) -> str:
     """A register with what an op has loaded from memory, a value of that LLVM type: LLVM may not load it later."""
-    if not (f.target.vectorized and _may_be_masked(op) and _is_written(f, op)):
+    if not (f.target.vectorized and (_may_be_masked(op) or _is_stored_again(op)) and _is_written(f, op)):
         return loaded
     return f.set(f"freeze {type} {loaded}")
 
@@ -34,6 +42,17 @@ def _may_be_masked(op: Load | MaskedLoad | Atomic) -> bool:
     if isinstance(op, MaskedLoad):
         return True
     return not _is_fixed_local(op.ptr) and any(isinstance(outer, If) for outer in op.around())
+
+
+def _is_stored_again(op: Load | MaskedLoad | Atomic) -> bool:
+    """Whether a selection stores it where it was loaded, among loads of other parts of that memory."""
+    if not isinstance(op, Load) or _is_fixed_local(op.ptr) or op.block is None:
+        return False
+    stored = [user for one in op.users if isinstance(one, Select) for user in one.users if isinstance(user, Store)]
+    if not any(one.ptr is op.ptr and one.block is op.block for one in stored):
+        return False
+    space = space_of(op.ptr)
+    return any(isinstance(one, Load) and one is not op and space_of(one.ptr) == space for one in op.block)
 
 
 def _is_fixed_local(ptr: Value) -> bool:

@@ -80,7 +80,7 @@ def lane_decision(task: Task, features: frozenset[str], layouts: Layouts, vector
     wanted = task.config.simd
     bits = vector_bits(features)
     asked = wanted in (2, 4, 8, 16, 32, 64)
-    if any(loop.row for loop in task.all_of(For)):
+    if any(loop.row or loop.rows for loop in task.all_of(For)):
         return "no lanes: the body is a row of a cell, which LLVM's vectorizer handles"
     if not bits:
         return "no lanes: lanes need AVX2 or AVX-512"

@@ -38,6 +38,7 @@ __all__ = ["peel_cells"]
 _MOST = 800  # ops of a body, which becomes three
 _LARGEST = 4096  # elements of a cell that one iteration runs
 _COLUMN, _WARP = 8, 32  # elements of a column at most; elements of a cell beside each other at least
+_APART = 4  # rows, of which every second one comes first if each changes what the others read
 _ONE_BY_ONE = 2  # so many elements at an end of a row are written one after another, without a loop
 _LIMITS = {"min": "le", "max": "ge"}  # the comparison that says whether the first operand is the result
 _COMPARED: dict[str, Callable[[int, int, int, int], bool | None]] = {
@@ -89,9 +90,9 @@ def peel_cells(root: Kernel, config: CompileConfig) -> bool:
         whole = _whole(task)
         if whole is None or (middle is None and not encloses) or _is_bound(task):
             continue
-        _peel(task, *(middle or whole))
+        at_once = _peel(task, *(middle or whole))
         if encloses:
-            _enclose(task)
+            _enclose(task, at_once)
         changed = True
     return changed
 
@@ -248,39 +249,62 @@ def _inside(value: Value, size: int, offset: int, row: Value) -> tuple[int, int]
 # ---- peeling ---------------------------------------------------------------------------------------------------------
 
 
-def _peel(task: Task, first: int, behind: int) -> None:
+def _peel(task: Task, first: int, behind: int) -> bool:
+    """Cut the row, or let its loads come before its stores. Gives whether the latter is done."""
     box, row = box_of(task), task.body.args[-1]
     begin, end = (int(limit.value) for limit in (box.begins[-1], box.ends[-1]) if isinstance(limit, Const))
     axes = len(box.begins) - 1
     box.set_operands([*box.begins[:-1], *box.ends[:-1]], (axes, axes))
     template = _take(task, row)
     build = Builder(task.body, None, task.span)
-    if _is_in_place(template) and (end - begin) * len(ops_of(template)) <= _MOST:
+    at_once = _is_in_place(template) and (end - begin) * len(ops_of(template)) <= _MOST
+    if at_once:
         _at_once(build, template, row, range(begin, end))
     else:
         for low, high in ((begin, first), (first, behind), (behind, end)):
             _part(build, template, row, low, high)
     for op in reversed(list(template)):
         op.erase()
+    return at_once
 
 
-def _enclose(task: Task) -> None:
-    """Run a whole cell in an iteration: its axes become loops, the innermost axis first."""
+def _enclose(task: Task, in_place: bool) -> None:
+    """Run a whole cell in an iteration: its axes become loops, the innermost axis first. If rows change what the rows
+    beside them read (`in_place`), every second row comes first: a row does not wait for the one before it."""
     box = box_of(task)
     limits = list(zip(box.begins, box.ends, strict=True))
     box.set_operands([limits[0][0], limits[0][1]], (1, 1))
     for begin, end in reversed(limits[1:]):
         assert isinstance(begin, Const)
         assert isinstance(end, Const)
-        arg = task.body.args.pop()
-        body = Block([BlockArg(arg.type, arg.name, arg.span)])
-        for op in list(task.body):
-            op.unlink()
-            body.insert(op)
-        arg.replace_uses(body.args[0])
-        build = Builder(task.body, None, task.span)
-        low, high, one = (build.add(Const(number, type=arg.type)) for number in (begin.value, end.value, 1))
-        build.add(For(low, high, one, body=body))
+        count = int(end.value) - int(begin.value)
+        apart = in_place and count >= _APART and count % 2 == 0
+        _loop(task, int(begin.value), count, 2 if apart else 1)
+        in_place = False
+
+
+def _loop(task: Task, begin: int, count: int, apart: int) -> None:
+    """Make the last index of the task that of a loop. Those of rows that follow one another are that far apart."""
+    arg = task.body.args[-1]
+    assert isinstance(arg.type, Prim)
+    body = _take(task, arg)
+    outer = _for(Builder(task.body, None, task.span), arg, 0, apart) if apart > 1 else task.body
+    inner = _for(Builder(outer, None, task.span), arg, begin if apart == 1 else 0, count // apart)
+    index: Value = inner.args[0]
+    if apart > 1:
+        build = Builder(inner, None, task.span)
+        index = build.add(Binary("mul", index, build.add(Const(apart, type=arg.type))))
+        index = build.add(Binary("add", index, outer.args[0]))
+        index = build.add(Binary("add", index, build.add(Const(begin, type=arg.type)))) if begin else index
+    inner.take(body)
+    arg.replace_uses(index)
+
+
+def _for(build: Builder, like: BlockArg, begin: int, count: int) -> Block:
+    """The body of a new loop."""
+    assert isinstance(like.type, Prim)
+    low, high, step = (build.add(Const(number, type=like.type)) for number in (begin, begin + count, 1))
+    return build.add(For(low, high, step, rows=True, body=Block([BlockArg(like.type, like.name, like.span)]))).body
 
 
 def _is_in_place(body: Block) -> bool:

@@ -12,6 +12,8 @@ import pytest
 
 from tests.codegen.chi_runs import EMULATED_TARGETS
 from tests.emulated import EmulatedDevice
+from tests.ir.test_peel_cells import COLOURED, loop, read
+from tests.ir.test_peel_cells import tree as rows_of_cells
 from tests.ir.test_sparse_loops import DROP, FILL, LOOPS, mixed
 from tests.ir.test_sparse_lowering import agree, kernel_of
 from tests.mapping import for_cpu, mapped
@@ -31,6 +33,10 @@ from weft.ir.target import CUDA
 from weft.ir.text import print_ir
 from weft.runtime.cpu import CpuDevice
 
+# What no other element reads.
+ALONE = read("%i, %j", "own") + (
+    "%c = binary gt %own, %4 : u1\n%new = select %c, %j, %own : i32\n%q = field_ptr @x[%i, %j] : *i32\nstore %q, %new\n"
+)
 Run = Callable[[Kernel, list[Any]], None]
 DEFAULT = CompileConfig()
 
@@ -130,3 +136,12 @@ def test_derivatives_of_random_kernels_on_the_cpu(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(2000, 2000 + 10 * draws(8), 10))
 def test_derivatives_of_random_kernels_on_a_gpu_in_software(seed: int) -> None:
     check_derivatives(seed, lambda config: on_emulated_gpu(EMULATED_TARGETS[0], config, written=True))
+
+
+@pytest.mark.parametrize(("body", "count"), [(COLOURED, 8), (ALONE, 0)])
+def test_rows_are_not_stored_by_masks_where_others_read_them(body: str, count: int) -> None:
+    """The old values of a row, which a selection stores again, are those that were loaded."""
+    config = CompileConfig(threads=1)
+    kernel, functions = lower(kernel_of(rows_of_cells(), loop(body)), config)
+    text = cpu.emit_kernel(for_cpu(kernel, config, functions=functions), config, frozenset({"avx2"})).text("")
+    assert text.count("freeze") == count

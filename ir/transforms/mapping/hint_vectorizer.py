@@ -62,7 +62,7 @@ def hint_vectorizer(root: Kernel, config: CompileConfig) -> bool:
 
 def _encloses(loop: For) -> bool:
     """Whether rows of a cell are in a loop."""
-    return any(inner.row for inner in loop.all_of(For) if inner is not loop)
+    return loop.rows or any(inner.row for inner in loop.all_of(For) if inner is not loop)
 
 
 def _is_short(loop: For) -> bool:
@@ -81,7 +81,7 @@ def _branches(loop: For) -> bool:
 
 def _hinted(task: Task) -> Schedule:
     ops = length(task)
-    rows = any(loop.row for loop in task.all_of(For))
+    rows = any(loop.row or loop.rows for loop in task.all_of(For))
     vectorize = "never" if ops > _TOO_LONG or rows or in_wide_cells(task) else "once" if ops > _LONG else "free"
     unordered = vectorize != "never" and is_unordered(task)
     unroll = task.config.simd != 1 and ops <= (_IN_SHORT_ROWS if _has_short_rows(task) else _MIDDLING)
