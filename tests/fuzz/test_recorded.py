@@ -84,6 +84,24 @@ def test_a_recording_kernel_that_computes_something_else_is_found(monkeypatch: p
     assert outcome.detail.startswith("vjp, optimized, machine code: the recording kernel differs from the program")
 
 
+def test_one_other_bit_is_found_in_the_evaluator(monkeypatch: pytest.MonkeyPatch) -> None:
+    launched = Subject.launch
+
+    def launch(self: Subject, mode: str, run: Any, numbers: Any, others: Any) -> None:
+        launched(self, mode, run, numbers, others)
+        if self.records_kind == RECORDING:
+            symbol = next(symbol for symbol in self.text.fields if symbol.name == "o_f64")
+            memory = Memory(numbers.trees)
+            memory.write(symbol, np.nextafter(memory.read(symbol), np.float32(2)))
+
+    program = program_of(*CHAOS)
+    assert execute_derivatives(program, EXACT, ("vjp",)).status == "same"
+    monkeypatch.setattr(Subject, "launch", launch)
+    outcome = execute_derivatives(program, EXACT, ("vjp",))
+    assert outcome.status == "differs", outcome.detail
+    assert outcome.detail.startswith("vjp, chi: the recording kernel differs from the program: number 0 of o_f64 is ")
+
+
 ALL = (*FUNCTIONS, "pow", "atan2")
 
 
