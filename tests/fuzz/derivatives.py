@@ -294,7 +294,7 @@ def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
                 return ""
             return f"{name}: reverse mode faults: {fault.message}"
         except Different as error:
-            return f"{name}: {error}"
+            return str(error)
         back = space.read(gradients, True) * direction
         size = np.abs(terms).sum() + np.abs(back).sum()
         if not size < _HUGE:  # infinite, or NaN: the adjoint 0 of a value that is infinite, among others
@@ -322,8 +322,11 @@ def check_hessian(subject: Subject, seed: int, counts: Counter[str], mode: str =
     ways = runs(subject, mode, seed)
     if mode == SECOND and _is_torn(subject):
         counts["programs with Hessians from records"] += 1
-        reader, ways = paired_ways(subject, lambda one: runs(one, mode, seed))
-        return check_second(reader, ways, forward, counts, mode)
+        reader, ways = paired_ways(subject, lambda one: runs(one, mode, seed), counts)
+        try:
+            return check_second(reader, ways, forward, counts, mode)
+        except Different as error:
+            return str(error)
     return check_second(subject, ways, forward, counts, mode)
 
 

@@ -34,12 +34,12 @@ Place = tuple[str, Level, Callable[[Any], Any]]  # a name, what the order may ch
 
 
 class Leaving:
-    """What the program of a subject leaves and returns, by the evaluator in program order."""
+    """What the program of a subject leaves and `returns`, by the evaluator in program order."""
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: Any, returns: bool = True) -> None:
         self.subject = subject
         self.wanted = subject.primal(subject.base)
-        self.places = list[Place](_places(subject))
+        self.places = list[Place](_places(subject, returns))
 
     def differs(self, found: Any, exactly: bool = True) -> str:
         """Where a run has left something else, "" if nowhere. Not `exactly`: floats may be rounded otherwise
@@ -81,7 +81,7 @@ def _distance(wanted: Any, other: Any) -> Any:
     return np.where(bits_of(wanted) == bits_of(other), 0.0, np.where(np.isnan(apart), np.inf, apart))
 
 
-def _places(subject: Any) -> Iterator[Place]:
+def _places(subject: Any, returns: bool) -> Iterator[Place]:
     inlined = named(subject.inlined)  # of which more is known than of calls
     said = order_dependence(inlined, subject.functions)
     spaces = {symbol.name: space_of_field(symbol) for symbol in inlined.fields}
@@ -92,7 +92,7 @@ def _places(subject: Any) -> Iterator[Place]:
         if isinstance(param.type, Array):
             space = EXPOSED if param.type.exposed else array_scope(k)
             yield f"array {param.name}", said.of(space), partial(_array, k)
-    for k, type in enumerate(subject.space.results):
+    for k, type in enumerate(subject.space.results if returns else ()):
         yield f"result {k}", said.results, partial(_result, k, type)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from tests.fuzz.determined import determined
 from tests.fuzz.leaving import Leaving
 from tests.fuzz.modes import SECOND
+from tests.fuzz.spaces import Numbers, copied
 from weft.ir.autodiff.companions import carries
 from weft.ir.core import ops_of
 from weft.ir.evaluate import evaluate
@@ -35,6 +36,7 @@ class Different(Exception):
 
 Back = Callable[[Any, Any], None]
 Ways = Iterator[tuple[str, Any]]
+Given = tuple[list[Any], list[Any]]  # the trees and the arguments of a kernel
 _MOST = 100_000  # records; a program has some thousand
 
 
@@ -47,20 +49,18 @@ def recorded_ways(subject: Any, runs: Callable[[Any], Ways], counts: Counter[str
     return _following(reader, recorder, first, pairs)
 
 
-def paired_ways(
-    subject: Any, runs: Callable[[Any], Iterator[tuple[str, Any]]]
-) -> tuple[Any, Iterator[tuple[str, Any]]]:
+def paired_ways(subject: Any, runs: Callable[[Any], Ways], counts: Counter[str]) -> tuple[Any, Ways]:
     """The subject and the ways of second derivatives with records, which are followed by their duals. Each way takes
     the memory of the program before it runs, with its duals, and then what the gradient takes."""
-    reader, recorder = (_of(subject, records_kind(kind, False, paired=True)) for kind in (READING, RECORDING))
-    count = max(_count(subject, one, SECOND) for one in _configs(subject))
+    reader, writer = (_of(subject, records_kind(kind, False, paired=True)) for kind in (READING, RECORDING))
+    recorder = _Recorder(writer, runs, counts, max(_count(subject, one, SECOND) for one in _configs(subject)), False)
 
     def made() -> Ways:
-        for (name, run), (_, make) in zip(runs(reader), runs(recorder), strict=True):
+        for (name, run), (_, make) in zip(runs(reader), runs(writer), strict=True):
 
-            def both(start: Sequence[Any], given: Sequence[Any], run: Any = run, make: Any = make) -> None:
-                records = np.full(count, -1, np.int64)
-                make(start[0], [*start[1], records])
+            def both(start: Given, given: Given, run: Any = run, make: Any = make, name: str = name) -> None:
+                left, records = recorder.run_paired(make, start)
+                recorder.check(name, left, lambda make: recorder.run_paired(make, start)[0])
                 run(given[0], [*given[1], records])
 
             yield name, both
@@ -106,17 +106,19 @@ def _nothing(subject: Any) -> Any:
 
 @dataclass
 class _Recorder:
-    """The recording kernel of a program, and what it must leave. `count`: how many records it may make."""
+    """The recording kernel of a program, and what it must leave. `count`: how many records it may make. `returns`:
+    what it returns is compared, too."""
 
     subject: Any
     runs: Callable[[Any], Ways]
     counts: Counter[str]
     count: int
+    returns: bool = True
 
     @cached_property
     def leaving(self) -> Leaving:
         """What the program leaves."""
-        return Leaving(self.subject)
+        return Leaving(self.subject, self.returns)
 
     def run(self, make: Any) -> tuple[Any, Any]:
         """What it leaves, and the records."""
@@ -125,20 +127,27 @@ class _Recorder:
         self.subject.launch("vjp", make, left, _nothing(self.subject))
         return left, self.subject.records
 
-    def check(self, name: str, left: Any) -> None:
+    def run_paired(self, make: Any, start: Given) -> tuple[Any, Any]:
+        """What it leaves, and the records with their duals, from copies of memory and arguments, with duals."""
+        trees, args = ([copied(one) for one in part] for part in start)
+        records = np.full(self.count, -1, np.int64)
+        make(trees, [*args, records])
+        return Numbers(trees[: self.subject.trees], args[: len(self.subject.text.params)]), records
+
+    def check(self, name: str, left: Any, again: Callable[[Any], Any]) -> None:
         """Raise Different if the kernel has left something else than the program. Machine code rounds sin, exp, pow ...
         in its own way, and a program may amplify that. Then it must leave the same bits where these functions are
-        `determined`."""
+        `determined`; `again` says what such a kernel leaves."""
         in_machine_code = "machine code" in name
         wrong = self.leaving.differs(left, not in_machine_code)
         if wrong and in_machine_code:
             self.counts["recording kernels that amplify rounding"] += 1
             with determined():
                 make = next(run for found, run in self.runs(self.subject) if found == name)
-                wrong = Leaving(self.subject).differs(self.run(make)[0])
+                wrong = Leaving(self.subject, self.returns).differs(again(make))
         self.counts["recording kernels"] += 1
         if wrong:
-            raise Different(f"the recording kernel differs from the program: {wrong}")
+            raise Different(f"{name}: the recording kernel differs from the program: {wrong}")
 
 
 def _following(reader: Any, recorder: _Recorder, first: Any, pairs: Iterator[Any]) -> Iterator[tuple[str, Back]]:
@@ -148,7 +157,7 @@ def _following(reader: Any, recorder: _Recorder, first: Any, pairs: Iterator[Any
 
         def back(after: Any, gradients: Any, run: Any = run, make: Any = make, name: str = name) -> None:
             left, records = recorder.run(make)
-            recorder.check(name, left)
+            recorder.check(name, left, lambda make: recorder.run(make)[0])
             reader.records = records
             reader.launch("vjp", run, reader.before(left), gradients)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import weft as ti
+from tests.fuzz import recorded
 from tests.fuzz.comparing import bits_of
 from tests.fuzz.configurations import Configuration, applied
 from tests.fuzz.derivatives import Subject, execute_derivatives
@@ -18,6 +19,7 @@ from tests.fuzz.determined import FUNCTIONS, determined
 from tests.fuzz.execute import Judge, prepared
 from tests.fuzz.leaving import Leaving
 from tests.fuzz.machines import Machine
+from tests.fuzz.modes import SECOND
 from tests.fuzz.nodes import Body, Stmt
 from tests.fuzz.program import Program
 from weft.ir.adversary import Schedule
@@ -82,6 +84,26 @@ def test_a_recording_kernel_that_computes_something_else_is_found(monkeypatch: p
         outcome = execute_derivatives(program_of(*CHAOS), EXACT, ("vjp",), "cpu")
     assert outcome.status == "differs", outcome.detail
     assert outcome.detail.startswith("vjp, optimized, machine code: the recording kernel differs from the program")
+
+
+def test_one_other_bit_is_found_of_kernels_that_record_duals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Hessian alone would not tell."""
+    program = replace(program_of("o_f64[perm[i]] = ti.sin(o_f64[perm[i]])", *CHAOS[:1]), floats="f64")
+    right = execute_derivatives(program, EXACT, (SECOND,), "cpu")
+    assert right.status == "same", right.detail
+    assert right.counts["programs with Hessians from records"] == 1
+    assert right.counts["recording kernels"] == 16
+    ran = recorded._Recorder.run_paired
+
+    def run_paired(self: Any, make: Any, start: Any) -> tuple[Any, Any]:
+        left, records = ran(self, make, start)
+        self.subject.space.write(left, np.nextafter(self.subject.space.read(left, True), 9.0))
+        return left, records
+
+    monkeypatch.setattr(recorded._Recorder, "run_paired", run_paired)
+    outcome = execute_derivatives(program, EXACT, (SECOND,))
+    assert outcome.status == "differs", outcome.detail
+    assert outcome.detail.startswith("vjp.jvp, chi: the recording kernel differs from the program: number ")
 
 
 def test_one_other_bit_is_found_in_the_evaluator(monkeypatch: pytest.MonkeyPatch) -> None:
