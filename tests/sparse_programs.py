@@ -75,13 +75,17 @@ def _grow(rng: Random, parent: SNode, axes: Sequence[int], depth: int, names: ob
         "pointer",
         "bitmasked",
         "dense",
-        *(["hash", "hash"] if all(above.kind in ("root", "dense") for above in parent.path()) else []),
+        "hash",
+        *(["hash"] if all(above.kind in ("root", "dense") for above in parent.path()) else []),
     ]
     kind = rng.choice(kinds)
     used = rng.sample(axes, rng.randint(1, len(axes)))
-    if kind == "hash" and any(axis in above.axes for above in parent.path() for axis in used):
-        kind = "pointer"
-    if kind == "hash":
+    known = {axis for above in parent.path() for axis in above.axes}
+    if kind == "hash" and not known.issuperset(used):
+        used = [axis for axis in used if axis not in known]
+        if any(above.is_sparse for above in parent.path()):
+            kind = "pointer"
+    if kind == "hash" and known.isdisjoint(used):
         node = branch(parent, kind, *((axis, (200, 16, 6)[len(used) - 1]) for axis in used))
         _below(rng, node, axes, depth, names, put)
         return

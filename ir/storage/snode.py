@@ -35,11 +35,12 @@ class SNode:
     `kind` is "root", "dense", "place" or a row of SPARSE. A node with cells has `axes` (numbers 0..7, slowest first)
     and an extent for each. A dynamic node has one axis, whose extent is the longest length of its lists, and a `chunk`:
     how many elements each allocation holds. `ordered`: the order of its lists does not depend on threads. A hash node
-    is declared with the extents of a box that has as many cells as can be active at once (`room`). Its `extents` are as
-    many cells as indices of 30 bits allow, and become fewer as nodes are added below it: cell number extents / 2 is the
-    one at index 0. A place has a `dtype`, a name and the field that it is a component of. Children are consecutive in
-    the parent's cell, each aligned to its scalar size. `root.dense(i, n).place(x, y)` is therefore an array of
-    structures."""
+    is declared with the extents of a `box` that has as many cells as can be active at once (`room`). Its `extents` are
+    as many cells as indices of 30 bits allow, and become fewer as nodes are added below it: cell number extents / 2 is
+    the one at index 0. Where nodes above have all of its axes, a cell of theirs bounds it: its extents are then the
+    box, and it is a pointer node. (A table of the box takes fewer bytes than a hash table for as many cells.) A place
+    has a `dtype`, a name and the field that it is a component of. Children are consecutive in the parent's cell, each
+    aligned to its scalar size. `root.dense(i, n).place(x, y)` is therefore an array of structures."""
 
     kind: str
     axes: tuple[int, ...] = ()
@@ -52,16 +53,19 @@ class SNode:
     ordered: bool = False
     children: list[SNode] = field(default_factory=list["SNode"])
     room: int = 0
+    box: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind == "hash":
-            self.room = prod(self.extents)
+            self.room, self.box = prod(self.extents), self.extents
             self.extents = (1 << _REACH,) * len(self.axes)
 
     def add(self, child: SNode) -> SNode:
         """Append `child` to this node's cell."""
         child.parent = self
         self.children.append(child)
+        if child.kind == "hash" and {axis for above in self.path() for axis in above.axes}.issuperset(child.axes):
+            child.kind, child.extents, child.room = "pointer", child.box, 0
         for above in self.path():
             if above.kind == "hash":
                 bits = [_REACH - (above.span(axis) - 1).bit_length() for axis in above.axes]
@@ -72,6 +76,11 @@ class SNode:
         """How many elements one of its cells has along an axis."""
         along = [dict(zip(child.axes, child.extents, strict=True)).get(axis, 1) for child in self.children]
         return max((extent * child.span(axis) for extent, child in zip(along, self.children, strict=True)), default=1)
+
+    @property
+    def title(self) -> str:
+        """The kind that the program declared."""
+        return "hash" if self.box else self.kind
 
     def first(self) -> tuple[int, ...]:
         """The index of its first cell along each axis, which is negative below a hash node."""

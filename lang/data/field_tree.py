@@ -127,7 +127,7 @@ class FieldTree:
             if node.is_sparse:
                 places = [one for one in nodes_below(node) if one.kind == "place"]
                 below = (name if one is place else one.name for one in places if one is place or one.name)
-                names[node] = f"{next(below, 'node')}.{node.kind}"
+                names[node] = f"{next(below, 'node')}.{node.title}"
         return names
 
     def __str__(self) -> str:

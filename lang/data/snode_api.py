@@ -161,25 +161,33 @@ class SNode:
         Along each of its axes, a field below it has 2**30 elements, from `x.offset` (-2**29) on. If extents below it
         are not powers of 2, it has fewer, but more than half of that. It may be at the root or below `dense` nodes of
         other axes: then as many cells as that may be active for each of their cells, in any of them. Raises
-        CompilationError below another sparse node or one of the same axes, and as `dense` does.
+        CompilationError below another sparse node, and as `dense` does.
 
             blocks = ti.root.hash(ti.ijk, 16)  # up to 4096 blocks
             blocks.dense(ti.ijk, 8).place(x)
             x[-1000, 3, 100000] = 1.0
+
+        Where nodes above have all of its axes, it divides their cells, and has bounds: it may be below any node but a
+        list, and is the same as a `pointer` node of these dimensions.
+
+            ti.root.hash(ti.ijk, 16).hash(ti.ijk, 4).dense(ti.ijk, 4).place(y)
         """
         above = [one for one in self.node.path() if one.kind != "root"]
-        sparse = next((one.kind for one in reversed(above) if one.kind != "dense"), None)
-        if sparse is not None:
+        given = set(axes) if isinstance(axes, Iterable) else {axes}
+        known = {axis for one in above for axis in one.axes}
+        if not given <= known and not given.isdisjoint(known):
+            raise CompilationError(
+                "a hash node has no bounds along an axis that no node above has, and is bounded by their cells along "
+                "the others: it cannot be both. Put a node with the new axes above or below it, as in "
+                "ti.root.hash(ti.ij, n).dense(ti.i, 8)"
+            )
+        sparse = next((one.title for one in reversed(above) if one.is_sparse), None)
+        if not given <= known and sparse is not None:
             instead = "" if sparse == "hash" else f", or put the {sparse} node below it"
             raise CompilationError(
-                f"a hash node cannot be below a {sparse} node: use one hash node with the axes of both, as in "
-                f"ti.root.hash(ti.ij, ...){instead}"
-            )
-        given = set(axes) if isinstance(axes, Iterable) else {axes}
-        if any(not given.isdisjoint(one.axes) for one in above):
-            raise CompilationError(
-                "a hash node has no bounds along its axes, so no dense node above it may have one of them: put that "
-                "node below it, as in ti.root.hash(ti.i, n).dense(ti.i, 8)"
+                f"a hash node below a {sparse} node must divide its cells: along an axis that no node above has, its "
+                f"cells would have no bounds, so that they could not lie in the cell above and go with it. Use one "
+                f"hash node with the axes of both, as in ti.root.hash(ti.ij, ...){instead}"
             )
         return self._add("hash", axes, dimensions)
 

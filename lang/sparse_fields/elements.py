@@ -365,7 +365,7 @@ def describe(tree: FieldTree) -> str:
     def told(node: Node) -> str:
         if node.kind == "place":
             return f"{node.name or 'a field'}: {node.dtype}"
-        text = f"{node.kind} {'without bounds' if node.kind == 'hash' else list(node.extents)}"
+        text = f"{node.title} {'without bounds' if node.kind == 'hash' else list(node.extents)}"
         if not node.is_sparse:
             return text
         known = layout.nodes[node]

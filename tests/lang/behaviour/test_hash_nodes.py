@@ -206,6 +206,83 @@ def test_from_python(ti):
             refused()
 
 
+ABOVE = {
+    "pointer": lambda ti: ti.root.pointer(ti.ij, (6, 4)),
+    "bitmasked": lambda ti: ti.root.bitmasked(ti.ij, (6, 4)),
+    "dense": lambda ti: ti.root.dense(ti.ij, (6, 4)),
+    "hash": lambda ti: ti.root.hash(ti.ij, 5),
+    "two": lambda ti: ti.root.pointer(ti.ij, (3, 2)).hash(ti.ij, 2),
+}
+
+
+def divided(ti, upper, kind):
+    """What a program sees of a node of that kind that divides the cells of another one."""
+    x, y = ti.field(ti.i32), ti.field(ti.i32)
+    blocks = getattr(upper, kind)(ti.ij, (2, 3))
+    blocks.dense(ti.i, 2).place(x)
+    blocks.place(y)
+    top = blocks if upper.node.kind == "dense" else upper
+
+    @ti.kernel
+    def scatter():
+        for n in range(20):
+            x[n * 7 % 24, n * 5 % 12] += n
+            y[n % 12, n % 3] += 1
+
+    @ti.kernel
+    def total() -> ti.i32:
+        found = 0
+        for i, j in x:
+            found += x[i, j] * (i + 3) + (j + 1) + x[ti.max(i - 1, 0), j] * 100
+        for i, j in blocks:
+            found += y[i, j] * (i - j) + 1
+        return found
+
+    @ti.kernel
+    def drop():
+        for i, j in blocks:
+            if (i + j) % 2 == 0:
+                ti.deactivate(blocks, [i, j])
+
+    @ti.kernel
+    def drop_above():
+        for i, j in top:
+            if i % 2 == 1:
+                ti.deactivate(top, [i, j])
+
+    for step in (drop, drop_above):
+        scatter()
+        yield total(), len(x.active()[0])
+        step()
+        yield total(), x.active()[0].tolist(), y.active()[1].tolist(), int(x[7, 5]), int(y[4, 1])
+    blocks.deactivate_all()
+    yield len(x.active()[0])
+
+
+@pytest.mark.parametrize("above", every(2, list(ABOVE)))
+def test_a_hash_node_divides_the_cells_above(ti, above):
+    """It does what a pointer node does there. Cells above take its cells with them."""
+    told, wanted = (list(divided(ti, ABOVE[above](ti), kind)) for kind in ("hash", "pointer"))
+    assert told == wanted
+    assert told[0][1] > len(told[1][1]) > told[-1] == 0
+
+
+def test_what_a_bounded_hash_node_is_called(ti):
+    x, y = ti.field(ti.i32, name="x"), ti.field(ti.i32, name="y")
+    ti.root.hash(ti.ij, 2).hash(ti.ij, (2, 4)).hash(ti.i, 2).dense(ti.ij, 2).place(x)
+    ti.root.pointer(ti.i, 4).hash(ti.i, 8).place(y)
+    assert (x.shape, y.shape, x.offset) == ((2**30, 2**30), (32,), (-(2**29), -(2**29)))
+    x[-1, 1] = 3
+    y[31] = 2
+    assert x.active()[0].tolist() == [[-2, 0], [-2, 1], [-1, 0], [-1, 1]]
+    tree = str(x.snode.tree)
+    assert "hash without bounds, 1 of 4 cells are active" in tree
+    assert "hash [2, 4], 1 of" in tree
+    assert "hash [8], 1 of 32 cells are active" in tree
+    with pytest.raises(ti.FieldIndexError):
+        y[32] = 1
+
+
 def test_several_domains(ti):
     """A hash node below dense nodes: a domain for each of their cells, and one limit for all of them."""
     x, y = ti.field(ti.i32, name="x"), ti.field(ti.i32, name="y")

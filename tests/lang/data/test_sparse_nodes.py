@@ -43,13 +43,19 @@ def test_a_node_may_have_axes_that_lie_before_those_above() -> None:
 
 
 BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (lambda: ti.root.pointer(ti.j, 2).hash(ti.i, 4), CompilationError, "a hash node cannot be below a pointer node"),
+    (
+        lambda: ti.root.pointer(ti.j, 2).hash(ti.i, 4),
+        CompilationError,
+        "a hash node below a pointer node must divide its",
+    ),
     (lambda: ti.root.hash(ti.j, 2).hash(ti.i, 4), CompilationError, r"axes of both, as in ti.root.hash\(ti.ij, ...\)$"),
     (
-        lambda: ti.root.dense(ti.ij, 2).hash(ti.i, 4),
+        lambda: ti.root.pointer(ti.i, 2).hash(ti.i, 4).hash(ti.j, 4),
         CompilationError,
-        "a hash node has no bounds along its axes, so no",
+        "a hash node below a hash node must divide its",
     ),
+    (lambda: ti.root.dense(ti.i, 2).hash(ti.ij, 4), CompilationError, "a hash node has no bounds along an axis that"),
+    (lambda: ti.root.dynamic(ti.i, 8).hash(ti.i, 2), CompilationError, "a hash node cannot be below a dynamic"),
     (lambda: ti.root.dynamic(ti.ij, 4), CompilationError, "a list along one axis, not along 2"),
     (lambda: ti.root.dynamic(ti.i, (4,)), CompilationError, "takes the longest length of a list, not"),
     (lambda: ti.root.dynamic(ti.i, -1), TypeMismatch, "at least 1, got -1"),
