@@ -62,14 +62,17 @@ def claim(build: Builder, node: NodeSymbol, at: Sequence[Value], traits: Traits)
     piece = _by(build, "raw_div", number, traits.piece)
     if home is not None:
         piece = build.add(Binary("add", _by(build, "mul", table, -(-prod(node.local) // traits.piece)), piece))
-    for role, place in (("marks", [table, number]), ("touched", [piece]), ("claimed", [])):
-        _set(build, FieldPtr(node.part(role), place))
+    mark = FieldPtr(node.part("marks"), [table, number])
+    inside = _where_zero(build, mark)
+    for role, at_piece in (("touched", [piece]), ("claimed", [])):  # before the mark, which says that they are set
+        flag = FieldPtr(node.part(role), at_piece)
+        _set(_where_zero(inside, flag), flag)
+    _set(inside, mark)
 
 
 def _set(build: Builder, place: FieldPtr) -> None:
-    """Make a number 1 if it is 0. Other iterations do it, too, and only the first ones write."""
-    inside = _where_zero(build, place)
-    inside.add(Store(place, inside.add(Const(1, type=place.field.dtype)), relaxed=True))
+    """Make a number 1. Other iterations do it, too, and only the first ones get here."""
+    build.add(Store(place, build.add(Const(1, type=place.field.dtype)), relaxed=True))
 
 
 def _where_zero(build: Builder, place: FieldPtr) -> Builder:

@@ -32,6 +32,7 @@ from weft.ir.runtime_library.claims import claim
 from weft.ir.symbols import NodeSymbol
 from weft.ir.tasks import box_of, parallel_tasks
 from weft.ir.transforms.apart import insert_routine
+from weft.ir.transforms.covered_cells import covered
 from weft.ir.transforms.early_copies import insert_tasks, is_harmless, is_unsteady, reduce_task, roots_written
 from weft.ir.transforms.lower_sparse import check_cell, from_zero, own_cell
 from weft.ir.transforms.near_cells import cell_of
@@ -67,6 +68,9 @@ def activate_ahead(root: Kernel, config: CompileConfig) -> bool:
     loop that one ends. All sparse nodes above the field must be `pointer` nodes whose tables are dense. Cells that the
     iteration visits are active anyway. Other writes activate their cells as before. With `fast_math`, so do all
     writes if the copy has a chain of float ops, which it might round in another way than the task.
+
+    Of elements near one another, it asks for the cells of the outer ones only, which hold the others
+    (`covered_cells.py`).
 
     An axis of the box on which no marked cell depends is left out of the copy, and one of which only the number of the
     cell counts is run in steps, or left out if that is one step. Loops of a few iterations are left alone.
@@ -179,8 +183,10 @@ class _Task:
         assert isinstance(copy, Task)
         self.kernel.body.insert(copy, self.task)
         given = set(ops_of(*copy.regions))
-        for one in wanted:
-            if level < len(one.nodes):
+        below = [one for one in wanted if level < len(one.nodes)]
+        asked = covered([(one.op, root, one.nodes[level]) for one in below if (root := _element(one.op)) is not None])
+        for one in below:
+            if one.op not in asked:
                 op = copies[one.op]
                 assert isinstance(op, Op)
                 self.ask(op, one.nodes[level])
@@ -224,6 +230,12 @@ class _Task:
             root.active = True
         else:
             root.activates = False
+
+
+def _element(op: Op) -> FieldPtr | None:
+    """The element that an op writes. None if it activates a cell and writes nothing."""
+    root = None if isinstance(op, Activate) else root_of(op.operands[0])
+    return root if isinstance(root, FieldPtr) else None
 
 
 def _has_table(node: NodeSymbol) -> bool:

@@ -30,6 +30,14 @@ from weft.ir.types import i32
 from weft.ir.verify import verify
 
 CONFIG = replace(PLAIN, arch="cuda", traits=replace(CUDA, piece=2, groups=3), verify=False)
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of a table may have a few entries."""
+    monkeypatch.setattr("weft.ir.storage.layout.PIECE", 1)
+
+
 Code = tuple[Kernel, Sequence[Kernel]]
 
 
@@ -55,7 +63,6 @@ def compare_series(made: Declared, bodies: Sequence[str], order: Sequence[int]) 
 
 @pytest.mark.parametrize("seed", range(draws(64)))
 def test_random_series_of_kernels(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.ir.storage.layout.PIECE", 1)
     monkeypatch.setattr("weft.ir.transforms.activate_ahead._FEW", 0)
     rng = Random(f"current {seed}")
     made = drawn_tree(rng)

@@ -205,6 +205,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "tests/ir/test_activate_ahead.py",
     ),
     "weft.ir.mapping.current_lists": ("tests/ir/test_current_lists.py",),
+    "weft.ir.transforms.covered_cells": ("tests/ir/test_covered_cells.py",),
     "weft.ir.mapping.early_boxes": ("tests/ir/test_early_boxes.py",),
     "weft.ir.transforms.cells_around": ("tests/ir/test_cells_around.py",),
     "weft.ir.transforms.peel_cells": ("tests/ir/test_peel_cells.py",),
