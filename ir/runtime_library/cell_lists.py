@@ -257,12 +257,48 @@ _COLLECT = """
 """
 
 
-def collect_text(node: NodeSymbol, nodes: Sequence[NodeSymbol], traits: Traits) -> list[tuple[str, list[FieldSymbol]]]:
+_EMPTIED = """
+%none = const 0 : u32
+%zero = const 0 : i32
+%yes = const 1 : i32
+%count = field_ptr @{name}.count[] : *i32
+%all = load %count : i32
+parallel_for begins=[%zero], ends=[%all], config={{simd=1}} (%c: i32) {{
+  %slot = visited_slot @{name}, %c : u32
+  %place = field_ptr @{name}.freed[%c] : *u32
+  store %place, %slot
+  {indices}
+  %entry = field_ptr @{table}[{index}] : *u32
+  store %entry, %none
+}}
+%freed = field_ptr @{name}.freed_count[] : *i32
+store %freed, %all
+%changed = field_ptr @{name}.changed[] : *i32
+store %changed, %yes
+"""
+
+
+def _emptied_text(node: NodeSymbol) -> str:
+    """A loop that deactivates all cells in the list of a node with one table. It lists them as freed."""
+    axes = range(len(node.shape))
+    return _EMPTIED.format(
+        name=node.name,
+        table=node.table.stored.name,
+        indices="\n  ".join(f"%in{k} = visited_index @{node.name}, %c, axis={k} : i32" for k in axes),
+        index=", ".join(f"%in{k}" for k in axes),
+    )
+
+
+def collect_text(
+    node: NodeSymbol, nodes: Sequence[NodeSymbol], traits: Traits, emptied: bool = False
+) -> list[tuple[str, list[FieldSymbol]]]:
     """Kernels' bodies that collect the deactivated cells of a node, to be run in this order, and the fields that they
-    name besides the parts of nodes. The nodes below are collected after it."""
+    name besides the parts of nodes. The nodes below are collected after it. `emptied`: the first one deactivates all
+    cells of the node, whose list is up to date."""
     raw = node.part("raw")
     head = _COLLECT.format(name=node.name, words=raw.shape[-1])
-    found: list[tuple[str, list[FieldSymbol]]] = [(dropped_text(node, traits), [])]
+    first = (_emptied_text(node), [node.table.stored]) if emptied else (dropped_text(node, traits), [])
+    found: list[tuple[str, list[FieldSymbol]]] = [first]
     for child in tables_of(node, nodes):
         local = child.local
         text = _FREED_CHILDREN.format(

@@ -63,11 +63,11 @@ def claim(build: Builder, node: NodeSymbol, at: Sequence[Value], traits: Traits)
     if home is not None:
         piece = build.add(Binary("add", _by(build, "mul", table, -(-prod(node.local) // traits.piece)), piece))
     mark = FieldPtr(node.part("marks"), [table, number])
-    inside = _where_zero(build, mark)
+    first = _where_zero(build, mark)
     for role, at_piece in (("touched", [piece]), ("claimed", [])):  # before the mark, which says that they are set
         flag = FieldPtr(node.part(role), at_piece)
-        _set(_where_zero(inside, flag), flag)
-    _set(inside, mark)
+        _set(_where_zero(first, flag), flag)
+    _set(first, mark)
 
 
 def _set(build: Builder, place: FieldPtr) -> None:

@@ -39,8 +39,8 @@ def covered(writes: Sequence[tuple[Op, FieldPtr, NodeSymbol]]) -> set[Op]:
     for group in groups.values():
         block = next(iter(group)).block
         if len(group) > 1 and block is not None and whole.setdefault(id(block), _is_whole(block)):
-            _, sizes = next(iter(group.values()))
-            found |= _inner({op: point for op, (point, _) in group.items()}, sizes)
+            _, extents = next(iter(group.values()))
+            found |= _inner({op: point for op, (point, _) in group.items()}, extents)
     return found
 
 

@@ -60,6 +60,9 @@ def enumerate_cells(root: Kernel, config: CompileConfig) -> bool:
     The element of an iteration is active, and stays so if the loop deactivates nothing and calls no function. So a
     write to it does not activate (`active`). A loop over a mask becomes lanes then, of which marks switch some off.
 
+    A loop that deactivates each cell that it visits, of a node with one table, is left to the collection: the list of
+    the node has all slots that become free, so no marks of them are needed.
+
     Lists are kept until cells of the node come or go (`runtime_library/cell_lists.py`). After a loop or a statement
     that may deactivate cells, the slots of these cells are cleared and become available again. An interrupt does not
     end that (`hold_interrupts`). After one that came before it, marks are left, and the next collection finds them. A
@@ -69,17 +72,17 @@ def enumerate_cells(root: Kernel, config: CompileConfig) -> bool:
     changed, listed = False, set[NodeSymbol]()  # nodes whose lists are known to be up to date
     for op in list(root.body):
         frees = [inner for inner in op.walk() if isinstance(inner, Deactivate)]
-        after = op.next
+        after, emptied = op.next, None
         if isinstance(op, StructFor) and (op.cells or op.field.node is not None):
-            changes = _changes(op.body, op)
-            _Loops(root, op, listed, config).run()
+            changes, emptied = _changes(op.body, op), _empties(op, root.nodes)
+            _Loops(root, op, listed, config).run(emptied)
             changed = True
             if changes:
                 listed.clear()
         elif _changes(op, None):
             listed.clear()
         if frees:
-            _collect(root, frees, after, config.traits)
+            _collect(root, frees, after, config.traits, emptied)
             changed = True
     if changed:
         used = dict.fromkeys(root.fields)
@@ -101,8 +104,21 @@ def _insert(kernel: Kernel, text: str, before: Op | None, span: object, fields: 
 # ---- collection ------------------------------------------------------------------------------------------------------
 
 
-def _collect(kernel: Kernel, frees: Sequence[Deactivate], before: Op | None, traits: Traits) -> None:
-    """Collect the cells that these ops may deactivate."""
+def _empties(loop: StructFor, nodes: Sequence[NodeSymbol]) -> NodeSymbol | None:
+    """The node of which a loop deactivates each cell that it visits, and does nothing else. Its cells are in one
+    table."""
+    node = next((one for one in nodes if one.table is loop.field), None) if loop.cells else None
+    if node is None or not node.has_pool or node.hashed or node.home is not None or node.length is not None:
+        return None
+    ops = list(loop.body)
+    alone = len(ops) == 1 and isinstance(ops[0], Deactivate) and ops[0].node is node
+    return node if alone and list(ops[0].operands) == list(loop.body.args) else None
+
+
+def _collect(
+    kernel: Kernel, frees: Sequence[Deactivate], before: Op | None, traits: Traits, emptied: NodeSymbol | None
+) -> None:
+    """Collect the cells that these ops may deactivate. `emptied`: all cells of that node are to be deactivated, too."""
     if kernel.called:
         raise CompilationError("a real function cannot deactivate cells: do it in the kernel", frees[0].span)
     nodes, wanted = kernel.nodes, set[NodeSymbol]()
@@ -112,7 +128,7 @@ def _collect(kernel: Kernel, frees: Sequence[Deactivate], before: Op | None, tra
     _insert(kernel, held_text(True, traits), before, frees[0].span)
     for node in nodes:
         if node in wanted and node.has_pool:
-            for text, fields in collect_text(node, nodes, traits):
+            for text, fields in collect_text(node, nodes, traits, node is emptied):
                 _insert(kernel, text, before, frees[0].span, fields)
             wanted.update(tables_of(node, nodes))
     _insert(kernel, held_text(False, traits), before, frees[0].span)
@@ -130,9 +146,14 @@ class _Loops:
     def __init__(self, kernel: Kernel, loop: StructFor, listed: set[NodeSymbol], config: CompileConfig) -> None:
         self.kernel, self.loop, self.span, self.listed, self.config = kernel, loop, loop.span, listed, config
 
-    def run(self) -> None:
+    def run(self, emptied: NodeSymbol | None) -> None:
+        """`emptied`: the loop deactivates all cells of that node, which their collection does at once."""
         loop, symbol = self.loop, self.loop.field
         body, loop.body = loop.body, Block()
+        if emptied is not None:
+            self.list(emptied)
+            loop.erase()
+            return
         if not loop.cells and not any(isinstance(op, Deactivate | Invoke) for op in ops_of(body)):
             _mark_own(body, symbol)
         node = next((one for one in self.kernel.nodes if one.table is symbol), None) if loop.cells else None

@@ -113,6 +113,7 @@ parallel_for begins=[%0], ends=[%e] (%i: i32) {
 }
 """
 FREE = "parallel_for begins=[%0], ends=[%4] (%i: i32) { deactivate @P0[%i] }"
+EMPTY = "struct_for @P0.table, cells=true (%a: i32) { deactivate @P0[%a] }"  # needs no marks
 COUNT = 12
 
 
@@ -151,18 +152,29 @@ def pointer_cells_that_come() -> None:
             assert all(zeros(memory, node) for node in tree().nodes)
 
 
-def pointer_cells_that_go() -> None:
+def pointer_cells_that_go(way: str = FREE) -> None:
     """A launch frees all cells of two levels, and another one makes them."""
-    for memory in interrupted(*pointed(FREE), lambda: ready(MAKE)):
-        for body in (MAKE, FREE, MAKE):
+    for memory in interrupted(*pointed(way), lambda: ready(MAKE)):
+        for body in (MAKE, way, MAKE):
             run(body, memory)
         assert not any(lost(memory, node) for node in tree().nodes)
         assert all(zeros(memory, node) for node in tree().nodes)
 
 
+def pointer_cells_that_all_go() -> None:
+    """The same by a loop over them."""
+    pointer_cells_that_go(EMPTY)
+
+
 PROGRAMS = {
     program.__name__: program
-    for program in (hash_cells_that_go, hash_cells_that_come, pointer_cells_that_come, pointer_cells_that_go)
+    for program in (
+        hash_cells_that_go,
+        hash_cells_that_come,
+        pointer_cells_that_come,
+        pointer_cells_that_go,
+        pointer_cells_that_all_go,
+    )
 }
 
 
@@ -173,7 +185,11 @@ def test_an_interrupt_anywhere(name: str) -> None:
 
 # What is left out: the programs that notice it.
 WEAKER = {
-    "interrupts are held while cells are collected": ("hash_cells_that_go", "pointer_cells_that_go"),
+    "interrupts are held while cells are collected": (
+        "hash_cells_that_go",
+        "pointer_cells_that_go",
+        "pointer_cells_that_all_go",
+    ),
     "interrupts are held while cells are made": ("pointer_cells_that_come",),
     "functions run as a whole": ("hash_cells_that_come",),
 }
