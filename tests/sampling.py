@@ -110,6 +110,7 @@ SLOW = {
     "ir/test_index_analyses.py::test_intervals_hold_every_result": 3,
     "ir/test_interrupted_cells.py": 3,
     "ir/test_keeping.py": 2,
+    "ir/test_keeping.py::test_large_tensors_are_copied_by_loops": 3,
     "ir/test_loop_tensors.py::test_random_kernels_mean_the_same": 0,
     "ir/test_mask_accesses.py::test_random_kernels_that_go_out_of_bounds": 12,
     "ir/test_mask_accesses.py::test_these_kernels_reach_what_they_should": 0,

@@ -71,7 +71,7 @@ class Leaves:
         arrays are locals of the kernel."""
         size = rows_of(kept, shared)
         rows = Slots(frame, kept, size, shared=shared)
-        checkpoints = Slots(frame, Kept(state), 32 // _DIGIT << _DIGIT)
+        checkpoints = Slots(frame, Kept(state), 32 // _DIGIT << _DIGIT, shared=shared)
         leaf, row = (local_of(frame, name, 0) for name in ("leaf", "row"))
         checkpoints.save(frame, const(frame, 0))
         return Leaves(rows, size, checkpoints, leaf, row, index)

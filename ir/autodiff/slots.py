@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from weft.ir import ops
 from weft.ir.autodiff.adjoints import Frame, leaves
 from weft.ir.autodiff.keeping import Kept
 from weft.ir.core import Block, BlockArg, Op, Value
-from weft.ir.types import Pointer, Prim, Tensor, Type, flatten, i32, pointer, tensor
+from weft.ir.types import Pointer, Prim, Tensor, Type, flatten, i32, pointer, shape_of, tensor
 
 __all__ = ["Slots", "Step", "binary", "const", "downwards", "local_of", "loop_of"]
 
 _SMALL = 1024  # so many scalars may be on a stack
+_UNROLLED = 32  # the most scalars of a tensor that are copied without a loop
 
 Step = Callable[[Frame, Value], None]  # emits iteration number `Value` of a loop
 
 
 class Slots:
     """Local arrays for states and kept values, with a row for each slot: one for each of them, or for each scalar of a
-    struct. `shared`: if they are large, they are locals of the kernel, which are not on a stack."""
+    struct. `shared`: if they are large, they are locals of the kernel, which are not on a stack. A loop copies the
+    tensors of `large`, which are the slots of other loops where a gradient is differentiated."""
 
     def __init__(self, frame: Frame, kept: Kept, count: int, shared: bool = False) -> None:
-        self.state, self.values = kept.state, kept.values
+        self.large = [local for local in kept.state if _is_large(_held(local))]
+        self.state, self.values = [local for local in kept.state if local not in self.large], kept.values
         self.mask = count - 1 if count & (count - 1) == 0 else 0
         shared = shared and count * kept.scalars > _SMALL
         build = frame.outermost if shared else frame.build
         kind = ops.SharedLocal if shared else ops.Alloca
-        self.columns: list[tuple[Value, int | None]] = []  # of each scalar: the array, the place in its rows
-        for item in (*kept.state, *kept.values):
+        self.arrays: list[Value] = []  # of each of `large`
+        self.columns: list[tuple[Value, int | None]] = []  # of each other scalar: the array, the place in its rows
+        for item in (*self.large, *self.state, *self.values):
             held, name = _held(item), f"{item.name}.slots"
             if isinstance(held, Tensor):
                 whole = build.add(kind(type=pointer(tensor(held.elem, (count, held.count))), name=name))
-                self.columns += [(whole, column) for column in range(held.count)]
+                if item in self.large:
+                    self.arrays.append(whole)
+                else:
+                    self.columns += [(whole, column) for column in range(held.count)]
             else:
                 made = [build.add(kind(type=pointer(tensor(prim, (count,))), name=name)) for prim in flatten(held)]
                 self.columns += [(array, None) for array in made]
@@ -40,7 +47,8 @@ class Slots:
     def save(self, frame: Frame, index: Value) -> None:
         """Copy the state to a slot."""
         for leaf, slot in zip(self._leaves(frame), self._at(frame, index), strict=False):
-            frame.build.add(ops.Store(slot, frame.build.add(ops.Load(leaf))))
+            _copy(frame, leaf, slot)
+        self._each(frame, index, _copy)
 
     def keep(self, frame: Frame, index: Value, op: Op) -> None:
         """Copy one of the values of an iteration, which is computed here, to its slot."""
@@ -56,26 +64,60 @@ class Slots:
         add = frame.build.add
         slots = iter(self._at(frame, index))
         for leaf in self._leaves(frame):
-            add(ops.Store(leaf, add(ops.Load(next(slots)))))
+            _copy(frame, next(slots), leaf)
         for op in self.values:
             parts: list[Value] = [add(ops.Load(next(slots))) for _ in flatten(op.type)]
             frame.values[op] = parts[0] if isinstance(op.type, Prim) else add(ops.MakeTensor(parts, type=op.type))
+        self._each(frame, index, lambda inner, number, slot: _copy(inner, slot, number))
 
-    def copy(self, frame: Frame, source: Value, target: Value) -> None:
-        """Copy one slot to another."""
-        for old, new in zip(self._at(frame, source), self._at(frame, target), strict=True):
-            frame.build.add(ops.Store(new, frame.build.add(ops.Load(old))))
+    def _each(self, frame: Frame, index: Value, copy: Callable[[Frame, Value, Value], None]) -> None:
+        """Copy the numbers of large tensors, or from a slot to them, as `copy` does."""
+        for local, array in zip(self.large, self.arrays, strict=True):
+            target = frame.value(local)
+
+            def one(
+                inner: Frame, places: list[Value], column: Value, target: Value = target, array: Value = array
+            ) -> None:
+                number = inner.build.add(ops.ElementPtr(target, places))
+                copy(inner, number, inner.build.add(ops.ElementPtr(array, [self._row(inner, index), column])))
+
+            _elements(frame, shape_of(_held(local)), one)
+
+    def _row(self, frame: Frame, index: Value) -> Value:
+        """The row of a slot."""
+        return binary(frame, "and", index, self.mask) if self.mask else index  # so that no test is needed
 
     def _at(self, frame: Frame, index: Value, first: int = 0, end: int | None = None) -> list[Value]:
         """The addresses of the scalars of a slot, or of some of them."""
-        add, columns = frame.build.add, self.columns[first:end]
-        if self.mask:  # so that no test is needed
-            index = binary(frame, "and", index, self.mask)
-        places = [[index] if column is None else [index, const(frame, column)] for _, column in columns]
+        add, columns, row = frame.build.add, self.columns[first:end], self._row(frame, index)
+        places = [[row] if column is None else [row, const(frame, column)] for _, column in columns]
         return [add(ops.ElementPtr(array, place)) for (array, _), place in zip(columns, places, strict=True)]
 
     def _leaves(self, frame: Frame) -> list[Value]:
         return [leaf for local in self.state for leaf in leaves(frame.build, frame.value(local))]
+
+
+def _copy(frame: Frame, source: Value, target: Value) -> None:
+    """Copy a number from one address to another."""
+    frame.build.add(ops.Store(target, frame.build.add(ops.Load(source))))
+
+
+def _is_large(type: Type) -> bool:
+    return isinstance(type, Tensor) and type.count > _UNROLLED
+
+
+def _elements(frame: Frame, shape: Sequence[int], body: Callable[[Frame, list[Value], Value], None]) -> None:
+    """Emit loops over the elements of a tensor. `body` takes the indices of an element, and its number in row-major
+    order."""
+
+    def one(inner: Frame, index: Value) -> None:
+        if len(shape) == 1:
+            body(inner, [index], index)
+            return
+        first = binary(inner, "mul", index, shape[1])
+        loop_of(inner, const(inner, shape[1]), lambda last, j: body(last, [index, j], binary(last, "add", first, j)))
+
+    loop_of(frame, const(frame, shape[0]), one)
 
 
 def _held(item: Value) -> Type:

@@ -18,6 +18,7 @@ from weft.ir import ops
 from weft.ir.autodiff import checkpoints
 from weft.ir.autodiff.cuts import choose
 from weft.ir.autodiff.tensors import assemble_tensors
+from weft.ir.core import ops_of
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.target import CPU, GPU
@@ -141,6 +142,34 @@ def test_too_many_iterations_share_slots(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "f64x200" not in _gradient("slow", 200)
     for name in ("slow", "inside", "twice"):
         hold_dot_product(_kernel(name, 80), 0, machine=False)
+
+
+_TABLE = """%c3 = const 3 : i32  %px = field_ptr @x[%c0] : *f64  %x = load %px : f64
+    %t = alloca : *f64x{shape}  %s = splat %x : f64x{shape}  store %t, %s  %many = const {count} : i32
+    for %c0, %many, %c1 (%k: i32) {{ for %c0, %c3, %c1 (%a: i32) {{ %b = binary and %a, %c1 : i32
+    %e = element_ptr %t[{at}] : *f64  %o = element_ptr %t[{other}] : *f64  %1 = load %e : f64  %2 = load %o : f64
+    %3 = binary mul %1, %2 : f64  %4 = unary sin %3 : f64  store %e, %4 }} }}
+    %f = element_ptr %t[{other}] : *f64  %r = load %f : f64  %pz = field_ptr @z[%c0] : *f64  store %pz, %r"""
+_VECTOR = {"at": "%a", "other": "%c3"}
+_MATRIX = {"at": "%a, %b", "other": "%c3, %c1"}
+
+
+@pytest.mark.parametrize(("shape", "first", "leaves"), [("{}", 40, False), ("16x{}", 5, False), ("16x{}", 5, True)])
+def test_large_tensors_are_copied_by_loops(
+    shape: str, first: int, leaves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gradient of a gradient keeps the slots of the first one. The code does not grow with them."""
+    if leaves:
+        monkeypatch.setattr(checkpoints, "_MANY", 0)
+        monkeypatch.setattr("weft.ir.autodiff.leaves._MANY", (2, 2, 4))
+        monkeypatch.setattr("weft.ir.autodiff.leaves._DIGIT", 1)
+    places, sizes = _MATRIX if "x" in shape else _VECTOR, set[int]()
+    for extent in (first, 10 * first):
+        text = _TABLE.format(shape=shape.format(extent), count=5, **places)
+        made = run_passes(in_mode(kernel_of(text), "vjp"), ("differentiate",), CONFIGS["optimized"])
+        sizes.add(len(ops_of(made.body)))
+    assert len(sizes) == 1
+    hold_dot_product(kernel_of(_TABLE.format(shape=shape.format(first), count=5, **places)), 1, machine=False)
 
 
 _ASSEMBLED = """%px = field_ptr @x[%c0] : *f64  %x = load %px : f64  %py = field_ptr @y[%c1] : *f64  %y = load %py : f64
