@@ -13,7 +13,7 @@ from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.symbols import FieldSymbol
 from weft.ir.types import VOID
 
-__all__ = ["call", "copies", "define", "lowered"]
+__all__ = ["call", "copies", "define", "lowered", "unchecked"]
 
 
 def define(signature: str, body: str, fields: Mapping[str, FieldSymbol]) -> Kernel:
@@ -52,10 +52,10 @@ def copies(functions: Iterable[Kernel]) -> list[Kernel]:
     return made
 
 
-def lowered(functions: Iterable[Kernel], config: CompileConfig) -> list[Kernel]:
-    """These functions as lowered CHI for a target. They are not part of the program: their indices are correct if their
+def unchecked(config: CompileConfig) -> CompileConfig:
+    """The options for functions of the library. They are not part of the program: their indices are correct if their
     arguments are, so the checks of programs are not applied to them."""
-    own = replace(
+    return replace(
         config,
         debug=False,
         boundary_check=False,
@@ -66,4 +66,9 @@ def lowered(functions: Iterable[Kernel], config: CompileConfig) -> list[Kernel]:
         check_uninitialised=False,
         races=None,
     )
+
+
+def lowered(functions: Iterable[Kernel], config: CompileConfig) -> list[Kernel]:
+    """These functions as lowered CHI for a target."""
+    own = unchecked(config)
     return [run_passes(function, TO_TASKS + TO_LOWERED, own) for function in copies(functions)]

@@ -21,6 +21,7 @@ from weft.ir.evaluate import Fault, Memory, evaluate
 from weft.ir.interleaving import Schedule
 from weft.ir.ops import Kernel
 from weft.ir.runtime_library import cell_lists, hashed_cells, hashed_lists
+from weft.ir.runtime_library.sparse import forget_functions
 from weft.ir.storage.snode import SNode
 from weft.ir.types import i32
 
@@ -387,11 +388,13 @@ def test_what_the_functions_rest_on(case: str, monkeypatch: pytest.MonkeyPatch) 
     name, *weakened = WEAKER[case]
     cells_of_the_last_entry()  # before something is weakened
     lowered.cache_clear()
+    forget_functions()
     changed = weaken(monkeypatch, *weakened)
     try:
         noticed = any(_fails(PROGRAMS[name], Schedule(seed, weak=seed % 2 == 1)) for seed in range(60))
     finally:
         lowered.cache_clear()
+        forget_functions()
     assert changed
     assert noticed, f"{case}: nobody notices"
 

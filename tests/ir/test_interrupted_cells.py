@@ -18,6 +18,7 @@ from weft.codegen.llvm.callees import survey
 from weft.ir.evaluate import Fault, Memory, evaluate
 from weft.ir.ops import Kernel, While
 from weft.ir.runtime_library import claims, hashed_cells
+from weft.ir.runtime_library.sparse import forget_functions
 from weft.ir.storage.snode import SNode
 from weft.ir.transforms import enumerate_cells
 from weft.ir.transforms.mapping.choose_stretches import choose_stretches
@@ -212,6 +213,7 @@ def weaken(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_it_rests_on(name: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     what, program = name
     lowered.cache_clear()
+    forget_functions()
     pointed.cache_clear()
     weaken(what, monkeypatch)
     monkeypatch.setattr(f"{__name__}.STEP", 1)
@@ -220,6 +222,7 @@ def test_what_it_rests_on(name: tuple[str, str], monkeypatch: pytest.MonkeyPatch
             PROGRAMS[program]()
     finally:
         lowered.cache_clear()
+        forget_functions()
         pointed.cache_clear()
 
 
