@@ -16,7 +16,7 @@ _EVERYWHERE = "lang/behaviour/"  # where other arches run each test: so many of 
 
 # What takes seconds. Of the cases of such a test, or of the tests of such a file, `make test` runs one in so many
 # (0: none).
-# `[emulated]`: of the cases on the GPU in software.
+# `[emulated]`: of the cases on the GPU in software. `[python]`: of the cases with arch=python.
 SLOW = {
     "bench/test_bench.py::test_a_gradient_in_a_bounded_memory_is_measured": 0,
     "bench/test_bench.py::test_an_instruction_set_has_a_column": 0,
@@ -169,6 +169,8 @@ SLOW = {
     "lang/behaviour/test_function_memory.py": 2,
     "lang/behaviour/test_growing_in_threads.py": 4,
     "lang/behaviour/test_hash_nodes.py": 4,
+    "lang/behaviour/test_hash_nodes.py::test_elements_around_the_own_one[python]": 0,
+    "lang/behaviour/test_hash_nodes.py::test_nodes_below_a_hash_node[python]": 0,
     "lang/behaviour/test_jacobians.py": 2,
     "lang/behaviour/test_jacobians.py::test_runs_begin_with_the_same_cells": 0,
     "lang/behaviour/test_kept_gradients.py": 2,
@@ -209,6 +211,9 @@ SLOW = {
     "lang/behaviour/test_recorded_steps.py::test_the_memory_of_steps_counts_records[emulated]": 0,
     "lang/behaviour/test_recorded_steps.py::test_two_tapes_share_records": 0,
     "lang/behaviour/test_ordered_gradients.py": 5,
+    "lang/behaviour/test_ordered_lists.py": 2,
+    "lang/behaviour/test_ordered_lists.py::test_a_loop_runs_twice_and_rounds_alike[python]": 0,
+    "lang/behaviour/test_ordered_lists.py::test_the_order_is_that_of_the_loop[python]": 0,
     "lang/behaviour/test_random_sparse_tapes.py::test_random_hessians": 0,
     "lang/behaviour/test_recursive_function_gradients.py": 4,
     "lang/behaviour/test_reduce.py": 5,
@@ -236,12 +241,18 @@ SLOW = {
     "lang/behaviour/test_sparse_field_gradients.py": 8,
     "lang/behaviour/test_sparse_field_gradients.py::test_a_grid_that_is_made_anew_in_each_step[emulated]": 0,
     "lang/behaviour/test_sparse_field_gradients.py::test_gradients_and_duals_are_those_of_dense_fields[emulated]": 0,
+    "lang/behaviour/test_sparse_field_gradients.py::test_hash_nodes[python]": 0,
+    "lang/behaviour/test_sparse_field_gradients.py::test_lists[emulated]": 0,
+    "lang/behaviour/test_sparse_field_gradients.py::test_lists[python]": 0,
+    "lang/behaviour/test_sparse_field_gradients.py::test_what_was_deactivated_is_back_for_gradients[emulated]": 0,
     "lang/behaviour/test_sparse_field_gradients.py::test_what_python_sets_has_no_derivative[emulated]": 0,
     "lang/behaviour/test_sparse_fields.py": 12,
     "lang/behaviour/test_sparse_second_derivatives.py": 6,
     "lang/behaviour/test_sparse_second_derivatives.py::test_a_gradient_that_is_lost_fails_the_check": 0,
     "lang/behaviour/test_sparse_second_derivatives.py::test_a_tape_after_a_tree_has_grown[emulated]": 0,
     "lang/behaviour/test_sparse_second_derivatives.py::test_a_tree_that_grows_keeps_its_contents": 0,
+    "lang/behaviour/test_sparse_second_derivatives.py::test_cells_that_come_and_go[emulated]": 0,
+    "lang/behaviour/test_sparse_second_derivatives.py::test_second_derivatives_in_steps[emulated]": 0,
     "lang/behaviour/test_sparse_second_derivatives.py::test_jacobians_below_hash_nodes": 0,
     "lang/behaviour/test_sparse_second_derivatives.py::test_numbers_below_a_hash_node_are_those_of_active_elements": 0,
     "lang/behaviour/test_sparse_second_derivatives.py::test_second_derivatives": 5,
@@ -381,8 +392,17 @@ def _step(item: pytest.Item) -> tuple[str, int]:
     if item.get_closest_marker("emulated"):
         step = SLOW.get(f"{test}[emulated]", SLOW.get(test, 1) * _EMULATED)
         return f"{file if step == _EMULATED and file.startswith(_EVERYWHERE) else test}[emulated]", step
+    own = f"{test}[{_arch(item)}]"
+    if own in SLOW:
+        return own, SLOW[own]
     key = file if file in SLOW and test not in SLOW else test
     return key, SLOW.get(key, 1)
+
+
+def _arch(item: pytest.Item) -> str:
+    """Where a test of behaviour runs, "" for other tests."""
+    found = getattr(item, "callspec", None)
+    return str(found.params.get("ti", "")) if found is not None else ""
 
 
 def _exhaustive(case: Any) -> Any:

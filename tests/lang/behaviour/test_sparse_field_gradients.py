@@ -181,7 +181,7 @@ def test_lists(ti):
     assert not lists.grad.to_numpy()[0].any()  # what the block has made has no derivative
 
 
-def test_what_was_deactivated_is_there_again_for_gradients(ti):
+def test_what_was_deactivated_is_back_for_gradients(ti):
     x, y = (ti.field(ti.f64, needs_grad=True) for _ in range(2))
     loss = scalar(ti)
     blocks = ti.root.pointer(ti.i, 4)
