@@ -379,11 +379,13 @@ class TempPtr(Op, name="temp_ptr", pure=True, place=True, lanes="operands"):
 class If(Op, name="if", droppable=True, lanes="operands"):
     """Runs `then` if the u1 `condition` is true, else `orelse`. `versioned`: `orelse` is correct whether or not the
     condition holds, and rarely runs (see `mask_accesses`). `seldom`: `orelse` rarely runs. `unasked`: the branches that
-    SIMD lanes run without testing whether any lane takes them."""
+    SIMD lanes run without testing whether any lane takes them. `general`: `orelse` is correct whether or not the
+    condition holds. SIMD lanes that disagree all run it."""
 
     condition: Value = operand()
     versioned: bool = attr(default=False)
     seldom: bool = attr(default=False)
+    general: bool = attr(default=False)
     unasked: tuple[str, ...] = attr(default=())
     then: Block = region(default=None)
     orelse: Block = region(default=None)

@@ -220,7 +220,7 @@ class Uniformity:
 
     def _parts(self, op: Op) -> bool:
         """Whether only some lanes go into an `if`. (All go the same way where one way is right for all.)"""
-        return isinstance(op, If) and not op.versioned and self.varies(op.condition)
+        return isinstance(op, If) and not (op.versioned or op.general) and self.varies(op.condition)
 
     def apart(self, op: Op, block: Block | None) -> bool:
         """Whether only some lanes of `block` may run `op`, which is nested in it."""

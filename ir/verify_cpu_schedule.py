@@ -135,7 +135,7 @@ def _unasked(branch: If, facts: Uniformity) -> None:
     """A branch that runs without a test has no effect if no lane is active."""
     require({*branch.unasked} <= {*SIDES}, branch, f"has the unasked sides {branch.unasked}; expected some of {SIDES}")
     require(
-        facts.varies(branch.condition) and not branch.versioned,
+        facts.varies(branch.condition) and not (branch.versioned or branch.general),
         branch,
         "has unasked sides, but all lanes take the same side",
     )

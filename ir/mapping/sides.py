@@ -22,7 +22,7 @@ _CHEAP_UNARY = frozenset(("neg", "bit_not", "not", "abs", "sign", "floor", "ceil
 
 def unasked_sides(facts: Uniformity, op: If) -> tuple[str, ...]:
     """The branches of an `if` with a varying condition that lanes should run without a test."""
-    if op.versioned or not facts.varies(op.condition):
+    if op.versioned or op.general or not facts.varies(op.condition):
         return ()
     return tuple(name for name in SIDES if _is_cheap(facts, getattr(op, name)))
 
@@ -38,7 +38,7 @@ def _is_dear(facts: Uniformity, op: Op) -> bool:
     if isinstance(op, Binary):
         return op.kind in _DEAR
     if isinstance(op, If):  # a branch on which lanes agree costs as much as the test
-        return op.versioned or not facts.varies(op.condition)
+        return op.versioned or op.general or not facts.varies(op.condition)
     return isinstance(op, Unary) and op.kind not in _CHEAP_UNARY
 
 

@@ -96,7 +96,7 @@ def _with_zero(op: Binary, build: Rewriter) -> Value | None:
 
 def _turn_if(op: If, build: Rewriter) -> None:
     condition = op.operands[0]
-    if op.versioned or op.seldom:  # what holds of `orelse` does not hold of `then`
+    if op.versioned or op.seldom or op.general:  # what holds of `orelse` does not hold of `then`
         return
     if isinstance(condition, Unary) and condition.kind == "not" and condition.x.type is op.condition.type:
         op.set_operand(0, condition.x)

@@ -118,7 +118,7 @@ def _version(task: Task, found: list[_Decided]) -> None:
     """Make the body the second version, with the first one before it."""
     body, copies = list(task.body), dict[Value, Value]()
     build = Builder(task.body)
-    branch = If(_interior(task, found, build))
+    branch = If(_interior(task, found, build), general=True)
     for op in body:
         branch.then.append(op.clone(copies))
     for op in body:

@@ -232,6 +232,7 @@ def test_short_sides_are_not_asked_about() -> None:
         ("%v", "%m = binary pow %v, %one : f32\nstore %own, %m", False),
         ("%v", "if %less then {\nstore %own, %v\n}", True),
         ("%v", "if %less, versioned=true then {\nstore %own, %v\n}", False),
+        ("%v", "if %less, general=true then {\nstore %own, %v\n}", False),
         ("%v", "%all = binary lt %one, %one : u1\nif %all then {\nstore %own, %v\n}", False),
         ("%one", "%m = binary mul %one, %one : f32\nstore %own, %m", False),  # lanes agree
     ],

@@ -193,6 +193,7 @@ def test_an_address_in_what_lies_anywhere_lies_anywhere(base: str) -> None:
         ("if %some then {\n  store %t, %m\n}", True),
         ("if %all then {\n  store %t, %m\n}", False),
         ("if %some, versioned=true then {\n  store %t, %m\n}", False),
+        ("if %some, general=true then {\n  store %t, %m\n}", False),
         ("for %begin, %m, %one (%k: i64) {\n  store %t, %k\n}", False),
         ("for %begin, %j, %one (%k: i64) {\n  store %t, %m\n}", True),
         ("for %begin, %m, %one (%k: i64) {\n  %late = binary lt %k, %j : u1\n  if %late then {\n    break\n  }\n"

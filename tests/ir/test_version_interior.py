@@ -12,12 +12,13 @@ import pytest
 from tests.sampling import every
 from weft.ir import ops
 from weft.ir.config import CompileConfig
-from weft.ir.core import ops_of
+from weft.ir.core import Builder, ops_of
 from weft.ir.evaluate import Memory, evaluate
 from weft.ir.parse import parse
 from weft.ir.pipeline import TO_LOWERED, TO_TASKS, run_passes
 from weft.ir.tasks import parallel_tasks
 from weft.ir.text import print_ir
+from weft.ir.types import u1
 
 CONFIG = CompileConfig(fast_math=False, verify=True)
 BEFORE = (*TO_TASKS, *TO_LOWERED[: TO_LOWERED.index("version_interior")])
@@ -225,3 +226,32 @@ def test_a_bound_that_32_bits_cannot_hold() -> None:
         wanted = left(alone, 0)
         version(alone)
         assert left(alone, 0) == wanted
+
+
+def general(kernel: ops.Kernel) -> list[ops.If]:
+    """The branches between both versions."""
+    return [op for op in kernel.all_of(ops.If) if op.general]
+
+
+@pytest.mark.parametrize("seed", every(6, range(48)))
+def test_the_second_version_is_right_for_all_iterations(seed: int) -> None:
+    """SIMD lanes that disagree all run it."""
+    kernel = lowered(text_of(seed))
+    wanted = [left(kernel, n) for n in (41, 1000)]
+    assert version(kernel) == bool(general(kernel))
+    for one in general(kernel):
+        one.set_operand(0, Builder.at(one).add(ops.Const(False, type=u1)))
+    assert [left(kernel, n) for n in (41, 1000)] == wanted
+
+
+def test_versions_do_not_change_places() -> None:
+    """The condition of the second one is negated: `orelse` would then be right for some iterations only."""
+    kernel = loop(["gt 0", "ge 3", "lt 97"])
+    assert version(kernel)
+    (one,) = general(kernel)
+    first = print_ir(one.then)
+    one.set_operand(0, Builder.at(one).add(ops.Unary("not", one.condition)))
+    one.then, one.orelse = one.orelse, one.then
+    run_passes(kernel, ("full_simplify",), CONFIG, level="lowered")
+    (one,) = general(kernel)
+    assert print_ir(one.orelse) == first

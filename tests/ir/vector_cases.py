@@ -450,6 +450,10 @@ CASES = {
           store &out[i], %c
         }""",
 }
+CASES |= {
+    f"{name} for all lanes": CASES[name].replace("versioned=true", "general=true")
+    for name in ("rarely needed version", "version that uses a local", "version that leaves")
+}
 
 
 def kernel_text(body: str, schedule: str = "", count: int = 11) -> str:

@@ -42,7 +42,7 @@ def _nested(v: Vectorizer, block: Block, old: Block, active: Mask) -> Block:
 def _if(v: Vectorizer, op: If) -> None:
     if not v.facts.varies(op.condition):
         _plain_if(v, op, v.scalar(op.condition))
-    elif op.versioned:
+    elif op.versioned or op.general:
         some = v.any(v.difference(v.point.active, v.condition(op.condition)))
         _plain_if(v, op, v.binary("xor", some, v.const(True, u1)))
     else:
