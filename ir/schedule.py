@@ -95,7 +95,8 @@ STATIC_BYTES = 48 << 10  # the most memory of a block that code may allocate; a 
 VECTORIZE = ("free", "once", "never")
 
 # How many blocks the launch of a task has. "cover": each group of iterations has a thread. "limited": the same, but at
-# most `waves` for each multiprocessor. "resident": but at most as many as run at once. "filled": `waves` for each one.
+# most `waves` for each multiprocessor. "resident": but at most as many as run at once. "filled": that many, and at most
+# `waves` for each one.
 GRIDS = ("cover", "limited", "resident", "filled")
 
 # The records that may be attributes of ops, by their name in the declaration of the op. The printer writes them as

@@ -195,7 +195,7 @@ def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int,
     if launch.loop is not None:
         shape = launch.loop.schedule.block
         grid = (
-            _unknown_grid(f, services, launch.loop)
+            _unknown_grid(f, services, launch.loop, count + number)
             if launch.loop.schedule.grid == "filled"
             else _grid(f, services, launch, launch.loop, shape, after, count + number)
         )
@@ -209,21 +209,23 @@ def _launch(f: FunctionWriter, services: _Services, launch: Launch, number: int,
     f.start(after)
 
 
-def _unknown_grid(f: FunctionWriter, services: _Services, task: Task) -> list[str]:
-    """The box is known to the device only: a grid that fills it. Axes whose length is known get the blocks that cover
-    them."""
-    processors, waves = services.word("processors", "i32"), task.schedule.waves
-    axes = len(box_of(task).begins)
+def _unknown_grid(f: FunctionWriter, services: _Services, task: Task, resident: int) -> list[str]:
+    """The box is known to the device only: a grid that fills it, of blocks that all run at once. (Others would begin
+    when these end, with as much work as these had.) `resident`: see `_grid`."""
+    axes, most = len(box_of(task).begins), task.schedule.waves
+    processors, held = services.word("processors", "i64"), services.word("functions", "i64", resident)
+    waves = _least(f, held, str(most))
+    narrow = f.set(f"trunc i64 {processors} to i32")
     if axes == 1 or task.schedule.numbered:
-        return [f.set(f"mul i32 {processors}, {waves}"), "1", "1"]
+        return [f.set(f"trunc i64 {f.set(f'mul i64 {processors}, {waves}')} to i32"), "1", "1"]
     across, down = (_known_blocks(task, number) for number in (0, 1))
     if axes == 2:
         if across is None:
-            return [str(waves), processors, "1"]
-        return [str(across), _filling(f, services, waves, across), "1"]
+            return [f.set(f"trunc i64 {waves} to i32"), narrow, "1"]
+        return [str(across), _filling(f, processors, waves, across), "1"]
     if across is None or down is None:
-        return [str(across or waves // 2), str(down or waves), processors]
-    return [str(across), str(down), _filling(f, services, waves, across * down)]
+        return [str(across or most // 2), str(down or most), narrow]
+    return [str(across), str(down), _filling(f, processors, waves, across * down)]
 
 
 def _known_blocks(task: Task, number: int) -> int | None:
@@ -237,9 +239,9 @@ def _known_blocks(task: Task, number: int) -> int | None:
     return min(-(-length // covered), _MOST_BLOCKS["xyz"[number]])
 
 
-def _filling(f: FunctionWriter, services: _Services, waves: int, among: int) -> str:
+def _filling(f: FunctionWriter, processors: str, waves: str, among: int) -> str:
     """The blocks along an axis of unknown length, where the other axes have that many."""
-    total = f.set(f"mul i64 {services.word('processors', 'i64')}, {waves}")
+    total = f.set(f"mul i64 {processors}, {waves}")
     return f.set(f"trunc i64 {_share(f, total, str(among))} to i32")
 
 

@@ -152,7 +152,7 @@ _HEAD = """
 %piece = const {piece} : i32
 %local = const {local} : i32
 %claimed = field_ptr @{name}.claimed[] : *i32
-%is_claimed = atomic_load %claimed : i32
+%is_claimed = load %claimed : i32
 %old = binary ne %is_claimed, %zero : u1
 {parents}
 %all = binary mul %parents, %chunks : i32
@@ -241,9 +241,10 @@ parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
 """
 )
 
+# (It asks again, so that no task before it must keep the answer.)
 _END = """
-if %old then {{
-  %claimed = field_ptr @{name}.claimed[] : *i32
-  store %claimed, %zero
-}}
+%claimed = field_ptr @{name}.claimed[] : *i32
+%is_claimed = load %claimed : i32
+%some = binary ne %is_claimed, %zero : u1
+if %some then {{ store %claimed, %zero }}
 """

@@ -112,7 +112,7 @@ class _Task:
         for level, copy in enumerate(made):
             assert copy is not None
             nodes = [*dict.fromkeys(one.nodes[level] for one in wanted if level < len(one.nodes))]
-            for node in nodes:
+            for node in nodes if self.config.traits.interrupts else ():  # else no launch leaves marks behind
                 self.routine("forget", node)
             self.kernel.body.insert(copy, self.task)
             for node in nodes:

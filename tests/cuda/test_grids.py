@@ -38,11 +38,14 @@ def test_blocks_with_copies_are_those_that_run_at_once(ti: Any, resident: int) -
     assert total[None] == sum(i % 3 for i in range(n))
 
 
-def test_blocks_over_the_cells_of_sparse_fields(ti: Any) -> None:
-    """The number of cells is known to the device only. A block covers the axes of a cell, and no block is idle."""
+@pytest.mark.parametrize("resident", [8, 3, 32])
+def test_blocks_over_the_cells_of_sparse_fields(ti: Any, resident: int) -> None:
+    """The number of cells is known to the device only. A block covers the axes of a cell, and no block is idle. All
+    blocks run at once."""
     driver = program().device.gpu.driver
     if not hasattr(driver, "launches"):
         pytest.skip("a GPU does not say how many blocks it was given")
+    driver.resident = resident
     x, y, flat = ti.field(ti.f32), ti.field(ti.u8), ti.field(ti.f32)
     ti.root.pointer(ti.ijk, 4).dense(ti.ijk, 8).place(x)
     ti.root.pointer(ti.ijk, 4).dense(ti.ijk, (3, 5, 40)).place(y)
@@ -75,7 +78,7 @@ def test_blocks_over_the_cells_of_sparse_fields(ti: Any) -> None:
     for kernel in (move, test, line):
         kernel()
         found.append(driver.launches[-1][1:])
-    most = 8 * program().device.gpu.processors
+    most = min(resident, 8) * program().device.gpu.processors
     assert found == [(1, 1, most, 2, 8, 16), (2, 1, most // 2, 32, 8, 1), (1, most, 1, 4, 64, 1)]
     assert (x[1, 2, 3], x[7, 7, 7], x[8, 0, 0], y[1, 2, 3], y[2, 4, 39]) == (2, 1, 0, 2, 0)
     assert (y[2, 4, 38], flat[2, 40], flat[2, 47], flat[2, 48]) == (1, 2, 1, 0)

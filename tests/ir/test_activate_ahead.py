@@ -117,7 +117,9 @@ def asking(body: str, **traits: Any) -> int:
     kernel = kernel_of(tree(), body)
     run_passes(kernel, TO_TASKS[: TO_TASKS.index("lower_sparse")], replace(QUICK, traits=replace(CPU, **traits)))
     return sum(
-        any(op.field.name.endswith(".claimed") for op in task.all_of(FieldPtr)) for task in parallel_tasks(kernel)
+        any(op.field.name.endswith(".claimed") for op in task.all_of(FieldPtr))
+        for task in parallel_tasks(kernel)
+        if not task.routine
     )
 
 

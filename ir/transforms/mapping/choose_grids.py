@@ -12,7 +12,8 @@ blocks from the box when it launches the task:
   a total at its end, so few blocks with long threads are faster.
 - `resident`: the same, but at most as many blocks as the multiprocessors hold at once. Each block of a task with
   privatized fields creates and merges private copies.
-- `filled`: `waves` blocks for each multiprocessor. The box depends on memory, so only the device knows it.
+- `filled`: as many blocks as the multiprocessors hold at once, but at most `waves` for each. The box depends on memory,
+  so only the device knows it.
 """
 
 from __future__ import annotations
