@@ -25,7 +25,7 @@ from __future__ import annotations
 from weft.codegen.llvm.function import FunctionWriter
 from weft.ir.alias import ANYWHERE, space_of, spaces_meet
 from weft.ir.core import Value
-from weft.ir.ops import Address, Alloca, Atomic, Const, If, Load, MaskedLoad, Select, Store
+from weft.ir.ops import Address, Alloca, Atomic, Const, For, If, Load, MaskedLoad, Select, Store
 
 __all__ = ["held"]
 
@@ -45,11 +45,14 @@ def _may_be_masked(op: Load | MaskedLoad | Atomic) -> bool:
 
 
 def _is_stored_again(op: Load | MaskedLoad | Atomic) -> bool:
-    """Whether a selection stores it where it was loaded, among loads of other parts of that memory."""
-    if not isinstance(op, Load) or _is_fixed_local(op.ptr) or op.block is None:
+    """Whether a selection in a row of a cell stores it where it was loaded, among loads of other parts of that
+    memory."""
+    if not isinstance(op, Load) or op.block is None:
         return False
     stored = [user for one in op.users if isinstance(one, Select) for user in one.users if isinstance(user, Store)]
     if not any(one.ptr is op.ptr and one.block is op.block for one in stored):
+        return False
+    if not any(isinstance(outer, For) and outer.rows for outer in op.around()):
         return False
     space = space_of(op.ptr)
     return any(isinstance(one, Load) and one is not op and space_of(one.ptr) == space for one in op.block)

@@ -18,12 +18,12 @@ from math import prod
 from weft.ir.cell_places import CellPlace, place_of
 from weft.ir.core import BlockArg, Builder, Value
 from weft.ir.intervals import interval
-from weft.ir.ops import Binary, Const, For, Select, Task, VisitedIndex, VisitedSlot
+from weft.ir.ops import Binary, Const, FieldPtr, For, Select, Task, VisitedIndex, VisitedSlot
 from weft.ir.symbols import Block, NodeSymbol
 from weft.ir.transforms.near_cells import number_of, rest_of
 from weft.ir.types import u1, u32
 
-__all__ = ["Around", "around"]
+__all__ = ["Around", "around", "is_exact"]
 
 _MOST = 8  # cells among which an access chooses
 
@@ -142,6 +142,27 @@ def around(node: NodeSymbol, block: Block, index: Sequence[Value]) -> Around | N
     if len(known) < len(axes) or any(one.leaf.entry is not known[0].leaf.entry for one in known):
         return None
     return Around(node, block, known) if prod(len(one.steps) for one in known) <= _MOST else None
+
+
+def is_exact(ptr: FieldPtr, near: Around, masks: Sequence[Value]) -> bool:
+    """Whether these conditions are false only where an index is out of range, and is then in no cell."""
+    cells = {axis: size * count for (axis, size), count in zip(near.block, near.node.shape, strict=True)}
+    for axis, (index, extent) in enumerate(zip(ptr.indices, ptr.field.shape, strict=True)):
+        if isinstance(index, Select) and index.condition in masks:
+            first = ptr.field.offset[axis] if ptr.field.offset else 0
+            if cells.get(axis) != extent or not _is_range_test(index.condition, index.a, first, first + extent):
+                return False
+    return True
+
+
+def _is_range_test(condition: Value, index: Value, first: int, end: int) -> bool:
+    """Whether a condition holds for all indices in [first, end)."""
+    if not isinstance(condition, Binary):
+        return False
+    if condition.kind == "and":
+        return all(_is_range_test(part, index, first, end) for part in (condition.lhs, condition.rhs))
+    limit = condition.rhs.value if isinstance(condition.rhs, Const) else None
+    return condition.lhs is index and (condition.kind, limit) in (("ge", first), ("lt", end))
 
 
 def _beside(value: Value, size: int) -> Beside | None:

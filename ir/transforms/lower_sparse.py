@@ -40,7 +40,7 @@ from weft.ir.passes import pass_
 from weft.ir.runtime_library.sparse_cells import changed_parts
 from weft.ir.symbols import FieldSymbol, NodeSymbol
 from weft.ir.tasks import tasks_of
-from weft.ir.transforms.cells_around import Around, around
+from weft.ir.transforms.cells_around import Around, around, is_exact
 from weft.ir.transforms.cse import merge_equal
 from weft.ir.transforms.hashed_slots import changed_nodes, search, wide
 from weft.ir.transforms.licm import move_out
@@ -174,7 +174,7 @@ class _Lowering:
             slot = self.slot(build, root.field, given if near is not None or _searched(root.field) else index, own)
             there = self.exists(build, root.field, index, slot) if writes and not root.active else None
             if slot is not None and masks:
-                tested = [] if near is not None and _is_exact(root, near, masks) else masks
+                tested = [] if near is not None and is_exact(root, near, masks) else masks
                 slot = self.slot_in_range(build, op, tested, slot)
             made = self.element(build, root.field, index, slot, own, near)
         made.name = root.name
@@ -445,14 +445,6 @@ def _masks(op: Op, ptr: FieldPtr) -> list[Value]:
 def _searched(symbol: FieldSymbol) -> bool:
     """Whether cells of the field are searched for: the index of a cell may be any."""
     return any(node.hashed for node, _ in symbol.above() if node.has_pool)
-
-
-def _is_exact(ptr: FieldPtr, near: Around, masks: Sequence[Value]) -> bool:
-    """Whether an index is out of range, as these conditions say, only where it is in no cell."""
-    cells = {axis: size * count for (axis, size), count in zip(near.block, near.node.shape, strict=True)}
-    shape = ptr.field.shape
-    masked = [axis for axis, one in enumerate(ptr.indices) if isinstance(one, Select) and one.condition in masks]
-    return all(cells.get(axis) == shape[axis] for axis in masked)
 
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.ir.test_peel_cells import AROUND, INTO, LOOP_3, START_3, beside, drawn_cells, solid
+from tests.ir.test_sparse_conditions import test_values_where_an_index_is_kept_in_range as chosen
 from tests.ir.test_sparse_lowering import PLAIN, compare, kernel_of
 from tests.sampling import draws, every
 from tests.sparse_programs import Draw
@@ -177,7 +178,8 @@ WEAKER: dict[str, tuple[str, Any, Callable[[], None]]] = {
     "in which cells the index is kept": ("_limited", lambda build, one, step, cell: cell, check("a cross in the room")),
     "at which limit an element is": ("_limits", lambda *_: [], check("a cross in the room")),
     "that a limit is at the end of a cell": ("_is_whole", lambda *_: True, check("in a part of the room")),
-    "that what is out of range is in no cell": ("_is_exact", lambda *_: True, lambda: test_other_trees(flat)),
+    "that what is out of range is in no cell": ("is_exact", lambda *_: True, lambda: test_other_trees(flat)),
+    "that a condition is whether an index is in range": ("_is_range_test", lambda *_: True, lambda: chosen("0")),
 }
 
 
