@@ -16,7 +16,7 @@ from weft.codegen.gpu.device_writer import DeviceWriter, state_word
 from weft.codegen.gpu.dialect import DeviceHooks, GpuDialect, device_hooks
 from weft.codegen.gpu.ops import DEVICE
 from weft.codegen.gpu.task import Launch, launches_of, write_launch
-from weft.codegen.llvm.call_ops import write_function
+from weft.codegen.llvm.call_ops import frame_bytes, write_function
 from weft.codegen.llvm.callees import survey
 from weft.codegen.llvm.function import FunctionWriter, MathLibrary
 from weft.codegen.llvm.module import ModuleWriter
@@ -39,12 +39,13 @@ class Emitted:
     target: DeviceHooks
     launches: tuple[Launch, ...]  # in order
     words: int  # of the state, before the temporaries
+    frame: int  # the most bytes of arrays that an entry has on the stack of its thread
 
     @property
     def stack_bytes(self) -> int:
         """The stack that a thread needs; 0: no more than any kernel, since no function may call itself."""
         recursive = any(callee.recursive for callee in self.module.callees.values())
-        return self.target.dialect.stack_bytes if recursive else 0
+        return self.target.dialect.stack_bytes + 2 * self.frame if recursive else 0
 
 
 def emit_kernel(
@@ -59,15 +60,16 @@ def emit_kernel(
     in its own way."""
     trees = tree_count(kernel.fields, kernel.nodes)
     module = ModuleWriter(config, Slots(trees, kernel.params, kernel.results, 0), survey(functions))
-    target = device_hooks(dialect, math, own, _leave_if_failed, _floor(dialect.stack_bytes))
+    launches, words = launches_of(kernel)
+    frame = max((sum(frame_bytes(task.walk()) for task in launch.tasks()) for launch in launches), default=0)
+    target = device_hooks(dialect, math, own, _leave_if_failed, _floor(dialect.stack_bytes, frame))
     for callee in module.callees.values():
         if callee.recursive and not dialect.stack_bytes:
             raise CompilationError(f"{dialect.name} does not support recursive functions", callee.kernel.span)
         write_function(module, target, callee, DeviceWriter, DEVICE)
-    launches, words = launches_of(kernel)
     for launch in launches:
         write_launch(module, target, launch, words, threads_of(launch.loop))
-    return Emitted(module, target, tuple(launches), words)
+    return Emitted(module, target, tuple(launches), words, frame)
 
 
 def _leave_if_failed(f: FunctionWriter) -> None:
@@ -77,12 +79,13 @@ def _leave_if_failed(f: FunctionWriter) -> None:
     f.start(after)
 
 
-def _floor(room: int) -> tuple[str, ...]:
-    """How an entry finds the end of the stack of its thread: a quarter is left for functions that are not recursive."""
+def _floor(room: int, frame: int) -> tuple[str, ...]:
+    """How an entry finds the end of the stack of its thread: a quarter is left for functions that are not recursive.
+    `frame`: the bytes of its own arrays, all of which may be below the local whose address it takes, or above it."""
     return (
         "  %floor.local = alloca i64, align 8",
         "  %floor.here = ptrtoint ptr %floor.local to i64",
-        f"  %floor = sub i64 %floor.here, {room - room // 4}",
+        f"  %floor = sub i64 %floor.here, {room - room // 4 + frame}",
     )
 
 

@@ -3,14 +3,15 @@ arguments. An array is passed as its base, extents and strides. The function ret
 
     define internal {float} @weft_fn_f_0(ptr %ctx, i64 %floor, ptr %draws, i64 %lane, i32 %stream, float %a0)
 
-`%floor` is the address below which the stack must not grow: a recursive function fails there, as if by an assertion.
+`%floor` is the address below which the stack must not grow: a recursive function whose frame would reach it fails, as
+if by an assertion. Where a local is, and how large the arrays of the frame are, show how far the stack has grown.
 After a call of a function that may fail, the caller tests whether it did, so that a failure unwinds at once. `%draws`,
 `%lane` and `%stream` number the random numbers. LLVM drops those that nothing uses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from weft.codegen.llvm.callees import Callee
@@ -24,8 +25,9 @@ from weft.codegen.llvm.function import (
 )
 from weft.codegen.llvm.module import ModuleWriter
 from weft.codegen.llvm.spelling import identifier, in_register
-from weft.ir.core import Op, Value
+from weft.ir.core import Op, Value, pointee
 from weft.ir.ops import (
+    Alloca,
     Arg,
     ArrayBase,
     ArrayExtent,
@@ -37,10 +39,11 @@ from weft.ir.ops import (
     StackLeft,
     StoreResult,
 )
+from weft.ir.storage.values import size_of
 from weft.ir.tasks import tasks_of
-from weft.ir.types import Array, Prim, Type, flatten
+from weft.ir.types import Array, Prim, Tensor, Type, flatten
 
-__all__ = ["write_function"]
+__all__ = ["frame_bytes", "write_function"]
 
 
 # ---- the caller's side -----------------------------------------------------------------------------------------------
@@ -107,6 +110,13 @@ def _returned(f: FunctionWriter, op: Returned) -> str:
 # ---- the function itself ---------------------------------------------------------------------------------------------
 
 
+def frame_bytes(inside: Iterable[Op]) -> int:
+    """The bytes of the arrays in the frame of a function, or of an entry. The compiler decides in which order they lie,
+    and puts other locals in registers, as far as it can."""
+    held = (pointee(op) for op in inside if isinstance(op, Alloca))
+    return sum(size_of(type) for type in held if isinstance(type, Tensor))
+
+
 class _Parameters:
     """The registers of a function's parameters, and the ops that read them."""
 
@@ -149,7 +159,7 @@ def write_function(
         target,
         emitters=own,
         random=RandomState(draws="%draws", lane="%lane", stream="%stream"),
-        entry=EntryValues(floor="%floor"),
+        entry=EntryValues("%floor", frame_bytes(kernel.walk())),
     )
     slots = [f.stack(in_register(prim)) for prim in results]
     for slot, prim in zip(slots, results, strict=True):
@@ -166,9 +176,10 @@ def write_function(
 
 @emits(StackLeft)
 def _stack_left(f: FunctionWriter, op: StackLeft) -> str:
-    """Whether the stack is still above the floor: the address of a local shows how far it has grown."""
+    """Whether the frame is above the floor: the address of a local, and the arrays that may be below it, show that."""
     here = f.set(f"ptrtoint ptr {f.stack('i64')} to i64")
-    return f.set(f"icmp ugt i64 {here}, %floor")
+    least = f.set(f"add i64 %floor, {f.entry.frame}") if f.entry.frame else "%floor"
+    return f.set(f"icmp ugt i64 {here}, {least}")
 
 
 def _return(slots: list[str], results: list[Prim]) -> str:

@@ -30,7 +30,7 @@ def write_apart(f: FunctionWriter, block: Block, done: str) -> None:
     f.cold = ColdCode(inside=True)
     first, slots, label = len(f.lines), len(f.slots), f.label
     if outside.prefix:
-        f.entry = EntryValues(before.floor)
+        f.entry = EntryValues(before.floor, before.frame)
     f.block(block)
     f.jump(done)
     f.cold = outside

@@ -106,6 +106,7 @@ class EntryValues:
     """Registers that the entry block defines as soon as something needs them. Empty: nothing does yet."""
 
     floor: str = ""  # the address below which the stack must not grow
+    frame: int = 0  # the bytes of the arrays of a function
     record: str = ""  # the address of the error record
     scratches: dict[int, str] = field(default_factory=dict[int, str])  # slots for arguments, by their number of words
 

@@ -236,6 +236,33 @@ def test_real_functions_are_called(sm: int, ptx: int, compiling: Callable[..., R
     assembled(text, sm, tmp_path)
 
 
+def test_arrays_take_no_stack_from_calls(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
+    """Those of the kernel lie above the address from which it counts, or below. Those of the function are below the
+    address that it looks at."""
+    device = compiling(90, 83, cuda_stack_limit=4096)
+    x = ti.field(ti.i32, 100)
+    table, small = ti.types.vector(1000, ti.i32), ti.types.vector(50, ti.i32)
+
+    @ti.real_func
+    def climb(n: ti.i32) -> ti.i32:
+        own = small(n)
+        own[n % 50] += 1
+        return climb(n - 1) + own[(n + 7) % 50] if n > 0 else 0
+
+    @ti.kernel
+    def k():
+        for i in x:
+            seen = table(i)
+            seen[climb(i) % 1000] += 1
+            x[i] = seen[i]
+
+    text = compiled(device, k)
+    assert device.loaded[-1].stack_bytes == 4096 + 2 * 4000
+    assert re.search(rf"add\.s64 \t%rd\d+, %rd\d+, -{3 * 1024 + 4000};", text)  # a quarter is for other functions
+    assert re.search(r"add\.s64 \t%rd\d+, %rd\d+, 200;", text)
+    assembled(text, 90, tmp_path)
+
+
 def test_the_search_for_a_note_is_not_unrolled(compiling: Callable[..., Recorder], tmp_path: Path) -> None:
     """A body may warn in many places, and several iterations of a thread have it."""
     device = compiling(90, 83)

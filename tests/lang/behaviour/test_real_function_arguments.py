@@ -273,3 +273,43 @@ def test_arguments_that_cannot_be_references(ti, is_real):
         of_kernel(1)
     with pytest.raises(TypeMismatch):
         ti.ref(ti.math.vec2)
+
+
+@pytest.mark.parametrize("count", [4, 3000])
+def test_recursion_below_large_arrays(ti, count):
+    """The arrays of a loop and of the function take no part of the stack that is left for calls."""
+    table = ti.types.vector(count, ti.i32)
+    small = ti.types.vector(8, ti.i32)
+    x = ti.field(ti.i32, 8)
+
+    @ti.real_func
+    def climb(n: ti.i32, k: ti.i32) -> ti.i32:
+        own = small(n)
+        own[(n + k) % 8] += k
+        if n > 0:
+            own[k % 8] += climb(n - 1, k)
+        return own[n % 8] + own[k % 8]
+
+    @ti.kernel
+    def run():
+        for i in x:
+            seen = table(i)
+            for k in range(4):
+                seen[(k * i) % count] += climb(k, i)
+            x[i] = seen[i % count] + seen[0]
+
+    def expected(i):
+        def climb(n, k):
+            own = [n] * 8
+            own[(n + k) % 8] += k
+            if n > 0:
+                own[k % 8] += climb(n - 1, k)
+            return own[n % 8] + own[k % 8]
+
+        seen = [i] * count
+        for k in range(4):
+            seen[(k * i) % count] += climb(k, i)
+        return seen[i % count] + seen[0]
+
+    run()
+    assert x.to_numpy().tolist() == [expected(i) for i in range(8)]
