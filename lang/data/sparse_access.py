@@ -167,9 +167,10 @@ class Active:
         """Set the elements that are active in a grid of a NanoVDB file, as `from_active` does. What is not active in
         the file keeps its value. `name` and `index` choose the grid: number `index`, from 0 on, among the grids of that
         name, or ("") among all grids of all segments of the file. Raises VolumeError (a ValueError) if the file is
-        damaged (its checksums are verified, where it has some), compressed with blosc, has no such grid, or holds other
-        values than the field, also an integer that is out of its range; FieldIndexError for a voxel outside of the
-        field; OutOfMemory if there are too few cells or elements for the voxels. Nothing is changed then.
+        damaged (its checksums are verified, where it has some, and its counts of voxels and tiles), compressed with
+        blosc, has no such grid, or holds other values than the field, also an integer that is out of its range;
+        FieldIndexError for a voxel outside of the field; OutOfMemory if there are too few cells or elements for the
+        voxels. Nothing is changed then.
 
             smoke.from_nanovdb("smoke.nvdb")
             smoke.from_nanovdb("steps.nvdb", index=3)

@@ -341,6 +341,9 @@ class _Reader:
     def __init__(self, data: Any, shape: Layout, most: int) -> None:
         self.data, self.shape, self.most = data, shape, most
         self.found: list[tuple[Any, Any]] = []
+        # what the grid says that it has: tiles of 8^3 and 128^3 voxels, and voxels in all
+        self.tiles = {span: self.number(GRID + 44 + 4 * k, "<u4") for k, span in enumerate((8, 128))}
+        self.left = self.told = self.number(GRID + 56, "<u8")
 
     def number(self, place: int, kind: str) -> int:
         return int(self.data[place : place + np.dtype(kind).itemsize].view(kind)[0])
@@ -353,6 +356,8 @@ class _Reader:
         return self.data[begins[:, None] + np.arange(start, start + size)]
 
     def read(self) -> tuple[Any, Any]:
+        if self.told > self.most:
+            raise OutOfMemory(f"no memory for a grid of {self.told} active voxels: there is room for {self.most}")
         shape = self.shape
         root = GRID + self.number(GRID + 24, "<i8")
         _, root_size = shape.root
@@ -381,6 +386,28 @@ class _Reader:
         if count * size > len(self.data):
             raise VolumeError(f"the file is damaged: {count} nodes do not fit in a grid of {len(self.data)} bytes")
 
+    def take(self, count: int, each: int) -> None:
+        """Raise VolumeError if the grid has more voxels than it says with `count` times `each` more. What is read later
+        has at least as many bytes in the file."""
+        self.left -= count * each
+        if self.left < 0:
+            raise VolumeError(
+                f"the file is damaged: it says that the grid has {self.told} active voxels, but it has more"
+            )
+
+    def check_tiles(self, count: int, span: int) -> None:
+        """Raise an error if so many tiles are more than the grid says, or if there is no room for their voxels."""
+        if count > self.tiles[span]:
+            raise VolumeError(
+                f"the file is damaged: it says that the grid has {self.tiles[span]} active blocks of {span}^3 voxels, "
+                f"but it has {count}"
+            )
+        if count * span**3 > self.most:
+            raise OutOfMemory(
+                f"no memory for {count} active blocks of {span}^3 voxels: there is room for {self.most} voxels"
+            )
+        self.take(count, min(span, 16) ** 3)  # (NanoVDB's own builder counts a block of 128^3 voxels as 16^3)
+
     def children(self, places: Any, origins: Any, bits: int, span: int) -> tuple[Any, Any]:
         """The places and origins of the children of inner nodes. Notes the voxels of active tiles."""
         _, table, entry, _ = self.shape.node(bits)
@@ -392,11 +419,8 @@ class _Reader:
         self.check_room(len(owner), self.shape.node(4)[3] if bits == 5 else self.shape.leaf[2])
         offsets = self.rows(places[owner] + table + number * entry, 0, 8).copy().view("<i8")[:, 0]
         tiles, at = np.nonzero(masks[0] & ~masks[1])
-        if len(tiles) * span**3 > self.most:
-            raise OutOfMemory(
-                f"no memory for {len(tiles)} active blocks of {span}^3 voxels: there is room for {self.most} voxels"
-            )
         if len(tiles):
+            self.check_tiles(len(tiles), span)
             values = self.rows(places[tiles] + table + at * entry, 0, self.shape.bytes).copy().view(self.shape.dtype)
             box = np.stack(np.meshgrid(*[np.arange(span)] * 3, indexing="ij"), -1).reshape(-1, 3)
             corners = origins[tiles] + _inside(at, bits) * span
@@ -410,6 +434,7 @@ class _Reader:
         if len(places):
             mask = np.unpackbits(self.rows(places, 16, 64), axis=1, bitorder="little")
             owner, number = np.nonzero(mask)
+            self.take(len(owner), 1)
             values = self.rows(places[owner] + table + number * self.shape.bytes, 0, self.shape.bytes)
             self.found.append((origins[owner] + _inside(number, 3), values.copy().view(self.shape.dtype)))
 

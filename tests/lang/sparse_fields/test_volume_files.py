@@ -113,8 +113,18 @@ def test_blocks_for_which_there_is_no_room(tmp_path: Any) -> None:
     upper = root + shape.root[1] + shape.tile
     data[grid + 8 : grid + 16] = b"\xff" * 8  # no checksums
     data[upper + 32 : upper + 32 + 4096] = b"\xff" * 4096
+    with pytest.raises(VolumeError, match=r"says that the grid has 0 active blocks of 128\^3 voxels, but it has 32767"):
+        unpacked(bytes(data))
+    told = grid + GRID + 48, grid + GRID + 56  # how many such blocks there are, and voxels
+    struct.pack_into("<I", data, told[0], 32767)
     with pytest.raises(OutOfMemory, match=r"no memory for 32767 active blocks of 128\^3 voxels"):
         unpacked(bytes(data))
+    with pytest.raises(VolumeError, match="says that the grid has 1 active voxels, but it has more"):
+        unpacked(bytes(data), most=1 << 50)
+    struct.pack_into("<Q", data, told[1], 32767 * 128**3 + 1)
+    with pytest.raises(OutOfMemory, match="no memory for a grid of 68717379585 active voxels"):
+        unpacked(bytes(data))
+    struct.pack_into("<Q", data, told[1], 4097)
     data[upper + 33 : upper + 32 + 4096] = bytes(4095)
     (tmp_path / "x.nvdb").write_bytes(data)
     x = ti.field(ti.f32)
