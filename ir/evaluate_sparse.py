@@ -62,6 +62,8 @@ def _deactivate(machine: Machine, op: ops.Deactivate) -> Run:
 
 @runs(ops.IsActive)
 def _is_active(machine: Machine, op: ops.IsActive) -> Run:
+    if op.slot:
+        return _on_cells(machine, op, op.node.asked, lambda memory, at: np.uint32(memory.number(op.node, at)))
     return _on_cells(machine, op, op.node.asked, lambda memory, at: np.bool_(memory.is_active(op.node, at)))
 
 

@@ -45,6 +45,17 @@ class SparseMemory:
             return at[node.axis] < self.length(node, node.list_of(at))
         return at in self.cells(node)
 
+    def number(self, node: NodeSymbol, at: Cell) -> int:
+        """A number that stands for the slot of a cell, or of the chunk of an element: its place among the active ones,
+        from 1 on. 0: it is not active."""
+        if not self.is_active(node, at):
+            return 0
+        cells = self.cells(node)
+        if node.length is not None:
+            at = (*at[: node.axis], at[node.axis] // node.chunk, *at[node.axis + 1 :])
+            cells = cells | {at}
+        return 1 + sorted(cells).index(at)
+
     def locate(self, symbol: FieldSymbol, index: Sequence[int], trees: Sequence[Any]) -> tuple[Any, int]:
         """The bytes in which an element lies (its index counts from 0), and where its cell begins in them."""
         inside = sum((level.locate(index) for level in symbol.path.levels[1:]), 0)

@@ -42,13 +42,16 @@ class Deactivate(Op, name="deactivate", writes=True, effect="anywhere", levels="
 
 
 class IsActive(Op, name="is_active", reads=True, writes=True, effect="anywhere", levels="chi tasks"):
-    """Gives whether a cell is active. Of a list, it names an element: whether the list is longer than that."""
+    """Gives whether a cell is active. Of a list, it names an element: whether the list is longer than that. With
+    `slot`, it gives the slot of the cell (of a list: of the chunk with the element), 0 if there is none. The node has a
+    pool then. Which slot a cell has is not determined."""
 
     node: NodeSymbol = attr()
     indices: list[Value] = operands()
+    slot: bool = attr(default=False)
 
     def result_type(self) -> Type:
-        return u1
+        return u32 if self.slot else u1
 
 
 class Length(Op, name="length", reads=True, writes=True, effect="anywhere", levels="chi tasks"):

@@ -72,6 +72,8 @@ def _cells(op: Op, kernel: Kernel) -> None:
     of_list = op.node.length is not None and not isinstance(op, (ops.IsActive, ops.Activate))
     if isinstance(op, (ops.Length, ops.Append)):
         require(of_list, op, f"needs a list; '{op.node.name}' is {op.node.kind}")
+    if isinstance(op, ops.IsActive) and op.slot:
+        require(op.node.has_pool, op, f"needs a node with a pool; '{op.node.name}' is {op.node.kind}")
     indices_of(op, op.indices, len(op.node.shape) - of_list)
     require(all(index.type in (i32, i64) for index in op.indices), op, "has an index that is neither i32 nor i64")
 

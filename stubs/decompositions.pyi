@@ -76,8 +76,12 @@ def get_addr(f: Any, indices: Vector[int] | Sequence[int]) -> int:
     the beginning of the memory of its SNode tree. For two fields of a tree, differences are those of addresses. No
     kernel knows where the tree itself lies, so compiled kernels can be kept on disk and run again.
 
+    Of a sparse field, it is 0 where the element is not active. Cells that a `pointer`, `hash` or `dynamic` node has
+    made are counted behind the memory of the root. They may be elsewhere after they were deactivated. Differences of
+    places in one cell are those of addresses.
+
     `indices`: one index for each axis, as a list or a vector. Raises TypeMismatch unless f is a field or its node
-    `x.snode`, and CompilationError for a sparse field.
+    `x.snode`.
 
     Example:
         x = ti.field(ti.i32, (4, 8))

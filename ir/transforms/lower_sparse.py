@@ -369,7 +369,7 @@ class _Lowering:
         extents = node.shape if isinstance(op, Activate) else node.asked if isinstance(op, IsActive) else node.units
         check_cell(build, op, at, extents)
         if isinstance(op, IsActive):
-            value = self.is_active(build, node, at)
+            value = self.cell_slot(build, node, at) if op.slot else self.is_active(build, node, at)
         elif isinstance(op, Length):
             assert node.length is not None
             value = self.load(build, node.length, at)
@@ -388,6 +388,12 @@ class _Lowering:
         if op.type is not VOID:
             op.replace_uses(value)
         op.erase()
+
+    def cell_slot(self, build: Builder, node: NodeSymbol, at: list[Value]) -> Value:
+        """The slot of a cell, or of the chunk with an element."""
+        if node.length is not None:
+            at[node.axis] = cell_and_place(build, at[node.axis], node.chunk)[0]
+        return self.slot_of(build, node, at)
 
     def is_active(self, build: Builder, node: NodeSymbol, at: Sequence[Value]) -> Value:
         if node.length is None:

@@ -5,6 +5,7 @@ value of the node.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from weft.ir import ops, tree
 from weft.ir.autodiff.lost import without_derivative
@@ -126,7 +127,8 @@ def _simt(low: Lowering, node: tree.Simt) -> Value:
 
 
 _CELL_OPS: dict[str, Callable[..., Op]] = {
-    op.opname: op for op in (ops.Activate, ops.Deactivate, ops.IsActive, ops.Length, ops.Append)
+    **{op.opname: op for op in (ops.Activate, ops.Deactivate, ops.IsActive, ops.Length, ops.Append)},
+    "cell_slot": partial(ops.IsActive, slot=True),
 }
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from weft.lang.data.snode_api import SNode
 from weft.lang.kernels.own import compiled_kernel
-from weft.lang.values.builtins import activate, deactivate, is_active, length, static
+from weft.lang.library.addresses import cell_slot
+from weft.lang.values.builtins import activate, cast, deactivate, is_active, length, static
 from weft.lang.values.kinds import Constant, Longs, i32
 from weft.runtime.errors import KernelFault
 
@@ -38,8 +39,15 @@ def _length(node: Constant, at: Longs, axes: Constant) -> i32:
     return found
 
 
+@compiled_kernel
+def _cell_slot(node: Constant, at: Longs, axes: Constant) -> i32:
+    found: i32 = cast(cell_slot(node, [at[axis] for axis in static(range(axes))]), i32)
+    return found
+
+
 _OPERATIONS: dict[str, Callable[..., Any]] = {
     "activate": _activate,
+    "cell_slot": _cell_slot,
     "deactivate": _deactivate,
     "is_active": _is_active,
     "length": _length,

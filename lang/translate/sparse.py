@@ -12,7 +12,7 @@ from typing import Any
 from weft.ir import tree
 from weft.ir.errors import TypeMismatch
 from weft.ir.symbols import FieldSymbol, NodeSymbol
-from weft.ir.types import VOID, Type, i32, shape_of, u1
+from weft.ir.types import VOID, Type, i32, shape_of, u1, u32
 from weft.lang.data.derived import is_derived
 from weft.lang.data.field import Field
 from weft.lang.data.lists import CELLS, list_node, visited_by
@@ -96,6 +96,14 @@ def _is_active(t: Translator, c: Call) -> Any:
     indices = _from_zero(_indices(t, at, count, c, "this node"), node.node.first())
     active = _cell(t, "is_active", symbol, indices, u1, c.node)
     return tree.Cast(active, type=i32, span=active.span)  # an i32 as in Taichi, so that sums count
+
+
+@function("cell_slot")
+def _cell_slot(t: Translator, c: Call) -> Any:
+    node, at = arguments(t, c, 2, 2, "node", "indices")
+    symbol = _node(t, node, c, ("pointer", "hash", "dynamic"), "cell_slot")
+    indices = _from_zero(_indices(t, at, len(symbol.shape), c, "this node"), node.node.first())
+    return _cell(t, "cell_slot", symbol, indices, u32, c.node)
 
 
 @function("length")

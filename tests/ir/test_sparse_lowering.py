@@ -92,6 +92,24 @@ CASES: dict[str, tuple[str, str]] = {
         return [%a, %b, %c, %d]""",
         "f32, u1, f32, f32",
     ),
+    "slots": (  # the first one of each pool is 1
+        """
+        %p = field_ptr @x[%7, %8] : *f32
+        %none = is_active @P1 [%2, %2] slot=true
+        store %p, %v
+        %one = is_active @P1 [%2, %2] slot=true
+        %above = is_active @P0 [%1, %1] slot=true
+        %other = is_active @P1 [%2, %3] slot=true
+        %l = field_ptr @z[%9, %2] : *i32
+        %empty = is_active @D4 [%2, %2] slot=true
+        store %l, %7
+        %chunk = is_active @D4 [%2, %2] slot=true
+        %behind = is_active @D4 [%2, %9] slot=true
+        deactivate @P1 [%2, %2]
+        %gone = is_active @P1 [%2, %2] slot=true
+        return [%none, %one, %above, %other, %empty, %chunk, %behind, %gone]""",
+        "u32, u32, u32, u32, u32, u32, u32, u32",
+    ),
     "lists": (
         """
         %p = field_ptr @z[%9, %2] : *i32

@@ -81,6 +81,7 @@ def test_the_verifier_refuses(change: tuple[str, str], message: str) -> None:
     ("line", "message"),
     [
         ("%l = length @P0 [%0] : i32", "needs a list"),
+        ("%s = is_active @B2 [%0] slot=true : u32", "needs a node with a pool"),
         ("activate @P0 [%0]", "has 1 indices; expected 2"),
         ("deactivate @D4 [%0, %0]", "has 2 indices; expected 1"),
         ("struct_for @D4.table cells=true (%i: i32, %j: i32) { }", "runs over the chunks of lists"),

@@ -49,7 +49,7 @@ DIFFERS: dict[str, str] = {
     "ArgPack.items": "`to_dict` gives them",
     "append": "a full list is an error",
     "deactivate": "what is inactive reads 0 at once, below bitmasked nodes too",
-    "get_addr": "the place in the memory of its tree; not of sparse fields",
+    "get_addr": "the place in the memory of its tree",
     "Layout.NULL": "there is `AOS` and `SOA`; neither given is `AOS`",
     "TaichiRuntimeError": "the base of all errors of Weft",
     "lang.exception.TaichiRuntimeError": "the base of all errors of Weft",
