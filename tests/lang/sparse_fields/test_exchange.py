@@ -152,6 +152,7 @@ def test_active_tiles_are_their_voxels() -> None:
     data = bytearray(packed(np.array([[0, 0, 0]]), np.array([1.0], np.float32)))
     grid = 16 + 176 + 1
     lower = grid + 672 + struct.unpack_from("<q", data, grid + 672 + 8)[0]
+    data[grid + 8 : grid + 16] = b"\xff" * 8  # no checksums
     struct.pack_into("<I", data, grid + 672 + 44, 1)  # there is one tile of 8^3 voxels, and so many voxels
     struct.pack_into("<Q", data, grid + 672 + 56, 1 + 512)
     data[lower + 32] = 2  # child 1 is active ...
