@@ -55,10 +55,11 @@ def list_text(node: NodeSymbol, traits: Traits) -> str:
     counted = _COUNTED.format(entry=entry)
     made = f"%made = field_ptr @{node.name}.changed[] : *i32\nstore %made, %zero"
     sums = sums_text(node, "sums", "count", made, groups)
-    return (
-        f"{head}{_COUNT.format(name=node.name, scan=counted)}{sums}"
-        f"{own_names(_FILL.format(name=node.name, scan=filled), 4)}"
-    )
+    fill = _FILL.format(name=node.name, scan=filled)
+    if groups > 1:
+        names = {"name": node.name, "cell": cell, "stores": stores}
+        fill = _FILL_EACH.format(entry=entry, before=_entry_before(entry), **names)
+    return f"{head}{_COUNT.format(name=node.name, scan=counted)}{sums}{own_names(fill, 4)}"
 
 
 _ONE = "%parents = const 1 : i32"
@@ -158,6 +159,50 @@ parallel_for begins=[%zero], ends=[%pieces], config={{simd=1}} (%t: i32) {{
 }}
 """
 )
+
+
+# The same with an iteration for each entry, which counts those before it in its piece. On a GPU, a piece belongs to the
+# threads of a warp then, which read entries and write the list side by side.
+_FILL_EACH = (
+    """
+parallel_for begins=[%zero, %zero], ends=[%pieces, %piece], config={{simd=1}} (%t: i32, %o: i32) {{
+"""
+    + PIECE_TEXT
+    + """
+  %e = binary add %begin, %o : i32
+  %is_inside = binary lt %e, %end : u1
+  if %is_inside then {{
+    {entry}
+    %slot = load %entry : u32
+    %there = binary ne %slot, %none : u1
+    if %there then {{
+      %sum = field_ptr @{name}.sums[%t] : *i32
+      %first = load %sum : i32
+      store %total, %first
+      for %begin, %e, %one (%e_before: i32) {{
+        {before}
+        %slot_before = load %entry_before : u32
+        %there_before = binary ne %slot_before, %none : u1
+        %here = cast %there_before : i32
+        %so_far = load %total : i32
+        %behind = binary add %so_far, %here : i32
+        store %total, %behind
+      }}
+      %at = load %total : i32
+      %place = field_ptr @{name}.list[%at] : *u32
+      store %place, %slot
+      {cell}
+      {stores}
+    }}
+  }}
+}}
+"""
+)
+
+
+def _entry_before(entry: str) -> str:
+    """The lines of `_entry` for entry %e_before, with other names."""
+    return re.sub(r"%(?!(?:p|zero|one|none)\b)(\w+)", r"%\1_before", entry)
 
 
 def _entry(node: NodeSymbol, local: Sequence[int]) -> str:
