@@ -19,7 +19,7 @@ import numpy as np
 from weft.lang.autodiff.folding import Folded, folded, windows
 from weft.lang.autodiff.zeros import GradientAccesses, Places, other_values
 from weft.lang.data.writes import LISTENERS
-from weft.lang.kernels.launch import Replay, Target
+from weft.lang.kernels.launch import Replay, Target, held_by
 from weft.lang.measure import watching
 from weft.lang.program import init as program_state
 from weft.runtime.repeats import Expected, Repeats, expected_rows, is_native
@@ -161,6 +161,10 @@ class Repeat:
         """Run the gradients of the launches that came, the last one first: by native code, if nobody watches, and all
         of them can be launched so. `folds`: gradients may have windows, because all of them are 0. Gives which
         gradients have other values than 0, if all were 0 before. None: that is unknown."""
+        with held_by(self._targets):
+            return self._run_back(folds)
+
+    def _run_back(self, folds: bool) -> Places | None:
         targets, done = self._targets, self.expected.done
         kernels = [target.in_series for target in targets]
         gone = any(target.epoch.value != target.right for target in targets)

@@ -162,7 +162,10 @@ class Instance:
         """The address of each tree, and the object that owns the memory. Raises an error if a tree was destroyed."""
         buffers = [_buffer(ref()) for ref in self.trees]
         if not self.fits():  # (not before: another thread may let a tree grow)
-            raise FieldDropped("a field that this launch uses lies in other memory now: make the launch anew")
+            raise FieldDropped(
+                "a field that a launch in a block of ti.ad uses lies in other memory now, because its tree has grown "
+                "for a derivative meanwhile: run the block again"
+            )
         if self._addresses is None:
             trees = [tree for ref in self.trees if (tree := ref()) is not None]
             self._addresses = [_address(tree, buffer) for tree, buffer in zip(trees, buffers, strict=True)]

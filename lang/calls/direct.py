@@ -252,8 +252,7 @@ def _made_plan(
     conclude = _conclusion(instance.run.conclude, instance.give)
     single = len(instance.results) == 1 and isinstance(kind := to_ir(instance.results[0]), Prim) and kind is not f16
     trees = [address for address, _ in instance.memory()]
-    binds = build.binds and instance.held is None  # else a later launch needs the tree to be as it is now
-    token = instance.token if binds else None
+    token = instance.token if build.binds else None
     return Plan(native, trees, guards, rules, program.epoch, right, conclude, check, single, token, keeps)
 
 

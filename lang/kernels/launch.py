@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from weft.ir.errors import WeftError
 from weft.lang.calls.compile import FieldDropped, Instance
+from weft.lang.data.field_tree import NOT_HELD
 from weft.lang.kernels.draws import numbers_from
 from weft.lang.measure import watching
 from weft.lang.program import init as program_state
 
-__all__ = ["Launch", "Replay", "Target", "replay_each"]
+__all__ = ["Launch", "Replay", "Target", "held_by", "replay_each"]
 
 
 class Launch:
@@ -85,6 +87,7 @@ class Target:
         self.kernel, self.instance = kernel, instance
         self.program = instance.program()
         self.replay: Callable[[bytes], Any] = instance.run.replay
+        self.held = instance.held  # what launches are made in, see `Instance`
         self.epoch, self.right = self.program.epoch, self.program.epoch.value
         self._keeps = [tree() for tree in instance.trees], instance.memory()
 
@@ -118,6 +121,13 @@ class Replay:
 
     def __call__(self) -> None:
         """Launch it. Raises WeftError if the program has ended, or a field is gone."""
+        if self.target.held is None:
+            self._launch()
+        else:
+            with self.target.held():
+                self._launch()
+
+    def _launch(self) -> None:
         target = self.target
         if target.epoch.value != target.right:  # `current`, without a call
             target.check()
@@ -134,6 +144,17 @@ class Replay:
 def replay_each(launches: Sequence[tuple[Replay, int]]) -> None:
     """Make launches one after another, each with the key of its random numbers: by one call of native code, if nobody
     watches, and all of them can be launched so. Raises what they raise, with the later ones not made."""
+    with held_by([replay.target for replay, _ in launches]):
+        _replay_each(launches)
+
+
+def held_by(targets: Iterable[Target]) -> AbstractContextManager[Any]:
+    """What launches of these targets are made in."""
+    held = next((target.held for target in targets if target.held is not None), None)
+    return NOT_HELD if held is None else held()
+
+
+def _replay_each(launches: Sequence[tuple[Replay, int]]) -> None:
     kernels: dict[Target, Any] = {}
     for replay, _ in launches:
         if replay.target not in kernels:

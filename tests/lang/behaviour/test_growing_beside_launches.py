@@ -246,3 +246,38 @@ def test_sums_beside_a_growth(ti, on_cpu):
         use.join()
     assert not errors
     assert tree.z.to_numpy().tolist() == [0, rounds[0], 0, rounds[0]]
+
+
+def test_a_block_that_is_open_while_a_tree_grows_has_to_run_again(ti, on_cpu):
+    """Its launches have the addresses of the old memory."""
+    tape_loss, y = ti.field(ti.f64, (), needs_grad=True), ti.field(ti.f64, needs_grad=True)
+    x = ti.field(ti.f64)
+    builder = ti.FieldsBuilder()
+    builder.pointer(ti.i, 4).dense(ti.i, 4).place(x, y)
+    x[1], y[2], y[3] = 2.0, 3.0, 4.0
+    loss = ti.field(ti.f64, ())
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i] ** 3
+
+    @ti.kernel
+    def read(i: ti.i32):
+        tape_loss[None] += y[i] ** 2
+
+    def block(grows):
+        with ti.ad.Tape(tape_loss):
+            read(2)
+            if grows:
+                assert in_thread(lambda: ti.ad.grad(total, x, loss)()).done.wait(60)
+            read(3)
+        return y.grad.to_numpy()[:4].tolist()
+
+    for _ in range(3):
+        assert block(False) == [0, 0, 6, 8]
+    with pytest.raises(ti.WeftError, match="run the block again"):
+        block(True)
+    assert x.snode.tree.grown == 1
+    for _ in range(3):
+        assert block(False) == [0, 0, 6, 8]
