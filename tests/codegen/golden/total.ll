@@ -13,8 +13,6 @@ declare <8 x float> @_ZGVdN8v_sinf(<8 x float>)
 define internal void @weft_task0(ptr noalias %ctx, ptr noalias %box, i64 %begin, i64 %end) noinline nounwind "reciprocal-estimates"="none" {
 entry:
   %s5 = alloca float, align 8
-  %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
-  %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
   br label %start
 start:
   %v1 = getelementptr inbounds i8, ptr %ctx, i64 32
@@ -22,53 +20,28 @@ start:
   %v3 = getelementptr inbounds i8, ptr %ctx, i64 24
   %v4 = load ptr, ptr %v3, align 8, !invariant.load !{}
   store float 0x8000000000000000, ptr %s5, align 4
-  br label %head6
-head6:
-  %i11 = phi i64 [ %begin, %start ], [ %n12, %latch8 ]
-  %v13 = icmp slt i64 %i11, %end
-  br i1 %v13, label %body7, label %done9
-body7:
-  %v14 = add nsw i64 0, %i11
-  br label %head15
-head15:
-  %i19 = phi i64 [ 0, %body7 ], [ %n20, %latch17 ]
-  %v21 = icmp slt i64 %i19, 64
-  br i1 %v21, label %body16, label %done18
-body16:
-  %v22 = mul nsw i64 %v14, 256
-  %v23 = mul nsw i64 %i19, 4
-  %v24 = getelementptr inbounds i8, ptr %v4, i64 %v22
-  %v25 = getelementptr inbounds i8, ptr %v24, i64 %v23
-  %v26 = load float, ptr %v25, align 4, !alias.scope !10, !noalias !11, !llvm.access.group !0
-  %v27 = call reassoc arcp contract afn float @weft_sinf(float %v26) nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGVbN4v_weft_sinf(_ZGVbN4v_sinf),_ZGVdN8v_weft_sinf(_ZGVdN8v_sinf)"
-  %v28 = load float, ptr %s5, align 4
-  %v29 = fadd reassoc arcp contract afn float %v28, %v27
-  store float %v29, ptr %s5, align 4
-  br label %latch17
-latch17:
-  %n20 = add nsw i64 %i19, 1
-  br label %head15, !llvm.loop !4
-done18:
-  br label %check10
-check10:
-  %v32 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !12, !noalias !13
-  %v33 = icmp eq i64 %v32, 0
-  br i1 %v33, label %on31, label %ask30, !prof !5
-ask30:
-  %v34 = getelementptr inbounds i8, ptr %ctx, i64 0
-  %v35 = load ptr, ptr %v34, align 8, !invariant.load !{}
-  %v36 = getelementptr inbounds i8, ptr %v35, i64 56
-  %v37 = load ptr, ptr %v36, align 8, !invariant.load !{}
-  %v38 = call preserve_allcc zeroext i1 %v37(ptr %record) nounwind willreturn cold memory(inaccessiblemem: readwrite)
-  br i1 %v38, label %exit, label %on31
-on31:
-  br label %latch8
-latch8:
-  %n12 = add nsw i64 %i11, 1
-  br label %head6, !llvm.loop !2
-done9:
-  %v39 = load float, ptr %s5, align 4
-  %v40 = atomicrmw fadd ptr %v2, float %v39 monotonic
+  %v6 = add nsw i64 0, %begin
+  %v7 = add nsw i64 0, %end
+  br label %head8
+head8:
+  %i12 = phi i64 [ %v6, %start ], [ %n13, %latch10 ]
+  %v14 = icmp slt i64 %i12, %v7
+  br i1 %v14, label %body9, label %done11
+body9:
+  %v15 = mul nsw i64 %i12, 4
+  %v16 = getelementptr inbounds i8, ptr %v4, i64 %v15
+  %v17 = load float, ptr %v16, align 4, !alias.scope !8, !noalias !9, !llvm.access.group !0
+  %v18 = call reassoc arcp contract afn float @weft_sinf(float %v17) nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGVbN4v_weft_sinf(_ZGVbN4v_sinf),_ZGVdN8v_weft_sinf(_ZGVdN8v_sinf)"
+  %v19 = load float, ptr %s5, align 4
+  %v20 = fadd reassoc arcp contract afn float %v19, %v18
+  store float %v20, ptr %s5, align 4
+  br label %latch10
+latch10:
+  %n13 = add nsw i64 %i12, 1
+  br label %head8, !llvm.loop !2
+done11:
+  %v21 = load float, ptr %s5, align 4
+  %v22 = atomicrmw fadd ptr %v2, float %v21 monotonic
   br label %exit
 exit:
   ret void
@@ -76,19 +49,19 @@ exit:
 
 define void @weft_entry(ptr noalias %ctx) nounwind "reciprocal-estimates"="none" {
 entry:
-  %s1 = alloca [4 x i64], align 8
+  %s1 = alloca [2 x i64], align 8
   %record.at = getelementptr inbounds i8, ptr %ctx, i64 8
   %record = load ptr, ptr %record.at, align 8, !invariant.load !{}
   br label %start
 start:
-  %v2 = mul nsw i64 64, 28
+  %v2 = mul nsw i64 1, 28
   %v3 = call i64 @llvm.smax.i64(i64 %v2, i64 1)
   %v4 = udiv i64 40000, %v3
   %v5 = add i64 %v4, 1
-  %v6 = icmp sle i64 64, %v5
+  %v6 = icmp sle i64 4096, %v5
   br i1 %v6, label %here7, label %shared8
 here7:
-  call void @weft_task0(ptr %ctx, ptr %s1, i64 0, i64 64)
+  call void @weft_task0(ptr %ctx, ptr %s1, i64 0, i64 4096)
   br label %done9
 shared8:
   %v10 = getelementptr inbounds i8, ptr %ctx, i64 0
@@ -99,12 +72,12 @@ shared8:
   %v15 = load ptr, ptr %v14, align 8, !invariant.load !{}
   %v16 = getelementptr inbounds i8, ptr %v15, i64 0
   %v17 = load ptr, ptr %v16, align 8, !invariant.load !{}
-  call void %v17(i64 %v13, ptr @weft_task0, ptr %ctx, ptr %s1, i64 64, i64 %v5)
+  call void %v17(i64 %v13, ptr @weft_task0, ptr %ctx, ptr %s1, i64 4096, i64 %v5)
   br label %done9
 done9:
-  %v20 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !12, !noalias !13
+  %v20 = load atomic i64, ptr %record monotonic, align 8, !alias.scope !10, !noalias !11
   %v21 = icmp eq i64 %v20, 0
-  br i1 %v21, label %on19, label %ask18, !prof !5
+  br i1 %v21, label %on19, label %ask18, !prof !3
 ask18:
   %v22 = getelementptr inbounds i8, ptr %ctx, i64 0
   %v23 = load ptr, ptr %v22, align 8, !invariant.load !{}
@@ -115,7 +88,7 @@ ask18:
 on19:
   %v27 = getelementptr inbounds i8, ptr %ctx, i64 32
   %v28 = load ptr, ptr %v27, align 8, !invariant.load !{}
-  %v29 = load float, ptr %v28, align 4, !alias.scope !14, !noalias !15
+  %v29 = load float, ptr %v28, align 4, !alias.scope !12, !noalias !13
   %v30 = getelementptr inbounds i8, ptr %ctx, i64 40
   store float %v29, ptr %v30, align 4
   br label %exit
@@ -126,18 +99,16 @@ exit:
 }
 
 !0 = distinct !{}
-!1 = !{!"llvm.loop.unroll.disable"}
+!1 = !{!"llvm.loop.parallel_accesses", !0}
 !2 = distinct !{!2, !1}
-!3 = !{!"llvm.loop.parallel_accesses", !0}
-!4 = distinct !{!4, !3}
-!5 = !{!"branch_weights", i32 1000000, i32 1}
-!6 = distinct !{!"fields"}
-!7 = distinct !{!"field:x", !6}
-!8 = distinct !{!"record", !6}
-!9 = distinct !{!"field:s", !6}
-!10 = !{!7}
-!11 = !{!8, !9}
-!12 = !{!8}
-!13 = !{!7, !9}
-!14 = !{!9}
-!15 = !{!7, !8}
+!3 = !{!"branch_weights", i32 1000000, i32 1}
+!4 = distinct !{!"fields"}
+!5 = distinct !{!"field:x", !4}
+!6 = distinct !{!"record", !4}
+!7 = distinct !{!"field:s", !4}
+!8 = !{!5}
+!9 = !{!6, !7}
+!10 = !{!6}
+!11 = !{!5, !7}
+!12 = !{!7}
+!13 = !{!5, !6}
