@@ -286,7 +286,7 @@ def check_reverse(subject: Subject, seed: int, counts: Counter[str]) -> str:
 
 
 def _products(subject: Subject, seed: int, direction: Any, weights: Any) -> Any:
-    """<J v, w> and <v, J^T w> as the evaluator computes them."""
+    """<J v, w> and <v, J^T w> as the evaluator computes them; None if the gradient does not run."""
     made, space = copy.copy(subject), subject.space
     numbers, duals = made.start.copy(), made.companions(direction, True)
     made.launch("jvp", next(runs(made, "jvp", seed))[1], numbers, duals)
@@ -296,7 +296,7 @@ def _products(subject: Subject, seed: int, direction: Any, weights: Any) -> Any:
         ways = gradients_of(made, made.judge, lambda one: runs(one, "vjp", seed), Counter())
         next(ways)[1](numbers, gradients)
     except (Fault, Different):
-        return np.full(2, np.nan)
+        return None
     return np.array([(space.read(duals, False) * weights).sum(), (space.read(gradients, True) * direction).sum()])
 
 

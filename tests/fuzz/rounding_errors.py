@@ -30,12 +30,16 @@ _FEW = 29  # bits at the end of an f64 that are 0 by chance in one result of hal
 
 
 def spread(measure: Callable[[], Any]) -> Any:
-    """How far measures of the evaluator may be off by rounding: not much more than they move in other arithmetic."""
+    """How far measures of the evaluator may be off by rounding: not much more than they move in other arithmetic. That
+    is infinite where some arithmetic gives no finite number. None of a measure: an arithmetic that says nothing."""
     found = [measure()]
     for seed in range(_TRIES):
         with other_arithmetic(seed):
             found.append(measure())
-    return _FACTOR * (np.max(found, axis=0) - np.min(found, axis=0))
+    told = np.array([one for one in found if one is not None])
+    with np.errstate(all="ignore"):
+        moved = np.max(told, axis=0) - np.min(told, axis=0)
+    return np.where(np.isfinite(told).all(axis=0), _FACTOR * moved, np.inf)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import pytest
 from tests.fuzz.derivatives import execute_derivatives
 from tests.fuzz.nodes import Body, Stmt
 from tests.fuzz.program import Program
-from tests.fuzz.rounding_errors import other_arithmetic
+from tests.fuzz.rounding_errors import other_arithmetic, spread
 from tests.fuzz.test_derivatives import EXACT, small
 from weft.ir.autodiff import companions
 from weft.ir.autodiff.rules import DERIVATIVES
@@ -70,6 +70,12 @@ def test_adjoints_that_cancel_are_lost_in_rounding(factor: float, lost: bool) ->
     )
     assert outcome.status == "same", outcome.detail
     assert bool(outcome.counts["dot products lost in rounding"]) == lost
+
+
+def test_what_is_infinite_in_other_arithmetic_cannot_be_told() -> None:
+    """An arithmetic that says nothing has no part."""
+    told = iter([np.array([1.0, 2.0]), None, np.array([1.5, np.nan]), *[np.array([1.0, 2.0])] * 4])
+    np.testing.assert_array_equal(spread(lambda: next(told)), [50.0, np.inf])
 
 
 WAVE = """t0 = o_f64[i]
