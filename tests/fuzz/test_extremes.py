@@ -43,7 +43,7 @@ def _line(random: Random) -> str:
     return random.choice(_LINES).format(own="o_f64[perm[i]]", **numbers)
 
 
-@pytest.mark.parametrize("number", draws(range(24)))
+@pytest.mark.parametrize("number", range(4, 4 + draws(24)))
 def test_extremes_of_a_few_elements(number: int) -> None:
     program = _program(number)
     outcome = execute_derivatives(program, EXACT, ("vjp",))
