@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from weft.lang.errors import CompilationError
-
 PLACES = np.array([[-3, 4], [0, 0], [7, 11], [7, 12]])
 
 
@@ -64,14 +62,3 @@ def test_hints_change_nothing(ti):
     assert [y[int(i) - 1, int(j)] for i, j in PLACES] == [1, 2, 3, 4]
     assert total[None] == 4
     assert len(x.active()[0]) == 4
-
-
-def test_elements_of_sparse_fields_have_no_address(ti):
-    x, _ = made(ti)
-
-    @ti.kernel
-    def where() -> ti.u64:
-        return ti.get_addr(x, [0, 0])
-
-    with pytest.raises(CompilationError, match="not a sparse field"):
-        where()
