@@ -42,4 +42,4 @@ def visited_by(node: SNode) -> Any:
         made = node.tree.fields.get(child)
         if made is not None and (own.kind == "place" or made.offset == own.first()):
             return made
-    raise CompilationError(f"this {own.kind} node holds no field without offset: loop over a field below it")
+    raise CompilationError(f"this {own.title} node holds no field without offset: loop over a field below it")

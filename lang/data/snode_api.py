@@ -268,7 +268,7 @@ class SNode:
 
     def __str__(self) -> str:
         return " => ".join(
-            f"{node.kind} {list(node.shape())}" if node.parent else "ti.root" for node in self.node.path()
+            f"{node.title} {list(node.shape())}" if node.parent else "ti.root" for node in self.node.path()
         )
 
     def __repr__(self) -> str:

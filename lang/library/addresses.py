@@ -21,6 +21,8 @@ else:
 
 __all__ = ["cell_slot", "get_addr"]
 
+_ALIGNED = 64  # bytes
+
 _Terms = tuple[tuple[int, int, int, int], ...]
 
 
@@ -73,9 +75,10 @@ def _layout(f: Any) -> _Layout:
         start += level.offset
         terms += [(term.axis, term.divisor, term.modulus, term.stride) for term in level.terms]
     home, bytes = own.home(), 0
-    if home is not None:  # as if the memories of the tree lay one after another
+    if home is not None:  # as if the memories of the tree lay one after another, each aligned
         known = tree.layout.nodes[home]
-        start, bytes = start + sum(tree.layout.memories[: known.pool]), known.cell_bytes
+        start += sum(-(-size // _ALIGNED) * _ALIGNED for size in tree.layout.memories[: known.pool])
+        bytes = known.cell_bytes
     node = None if parts.node is None else _cells(made, SNode(parts.node, tree))
     return _Layout(
         start, tuple(terms), made.offset, node, None if home is None else _cells(made, SNode(home, tree)), bytes

@@ -40,7 +40,7 @@ def _node(t: Translator, value: Any, c: Call, kinds: Sequence[str], what: str) -
         root = " (the root has only one cell)" if isinstance(value, Root) else ""
         raise t.error(f"ti.{what} takes a {listed} node, not {kind_of(value)}{root}", place, TypeMismatch)
     if value.node.kind not in kinds:
-        raise t.error(f"ti.{what} works only on {listed} nodes, not on a {value.node.kind} node", place, TypeMismatch)
+        raise t.error(f"ti.{what} works only on {listed} nodes, not on a {value.node.title} node", place, TypeMismatch)
     found: NodeSymbol = run_now(t, c.node, t.unit.node, value)
     return found
 
@@ -139,7 +139,7 @@ def _is_dense(node: Any) -> bool:
 
 
 def _cell_indices(t: Translator, over: SNode, node: NodeSymbol, at: Any, c: Call) -> list[tree.Expr]:
-    found = _indices(t, at, len(node.shape), c, f"a cell of this {node.kind} node")
+    found = _indices(t, at, len(node.shape), c, f"a cell of this {over.node.title} node")
     return _from_zero(found, over.node.first())
 
 

@@ -66,6 +66,19 @@ def test_sparse_fields(ti):
     assert ti.get_addr(x, [3, 5]) == 0
 
 
+def test_places_are_aligned(ti):
+    """Also those in pools behind memories of an odd size."""
+    x, listed = ti.field(ti.f64), ti.field(ti.i32)
+    upper = ti.root.pointer(ti.ij, (3, 5))
+    upper.pointer(ti.ij, (2, 3)).dense(ti.ij, 2).place(x)
+    upper.dynamic(ti.k, 8, chunk_size=3).place(listed)
+    for at in ([3, 4], [11, 29], [0, 1]):
+        x[at] = 1
+        assert ti.get_addr(x, at) % 8 == 0 < ti.get_addr(x, at)
+    listed[1, 2, 5] = 4
+    assert ti.get_addr(listed, [1, 2, 5]) % 4 == 0 < ti.get_addr(listed, [1, 2, 5])
+
+
 def test_masks(ti):
     a, b = ti.field(ti.f32), ti.field(ti.f32)
     ti.root.pointer(ti.i, 4).bitmasked(ti.i, 4).place(a)

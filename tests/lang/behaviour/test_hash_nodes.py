@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from tests.sampling import every
+from weft.ir.errors import TypeMismatch
+from weft.lang.data.elements import FieldIndexError
 from weft.lang.data.field_tree import FieldError
 from weft.runtime.errors import OutOfMemory
 
@@ -267,6 +269,14 @@ def test_a_hash_node_divides_the_cells_above(ti, above):
     assert told[0][1] > len(told[1][1]) > told[-1] == 0
 
 
+def length_of(ti, node):
+    @ti.kernel
+    def look() -> ti.i32:
+        return ti.length(node, [3])
+
+    return look()
+
+
 def test_what_a_bounded_hash_node_is_called(ti):
     x, y = ti.field(ti.i32, name="x"), ti.field(ti.i32, name="y")
     ti.root.hash(ti.ij, 2).hash(ti.ij, (2, 4)).hash(ti.i, 2).dense(ti.ij, 2).place(x)
@@ -279,7 +289,10 @@ def test_what_a_bounded_hash_node_is_called(ti):
     assert "hash without bounds, 1 of 4 cells are active" in tree
     assert "hash [2, 4], 1 of" in tree
     assert "hash [8], 1 of 32 cells are active" in tree
-    with pytest.raises(ti.FieldIndexError):
+    assert str(y.parent()) == "ti.root => pointer [4] => hash [32]"
+    with pytest.raises(TypeMismatch, match="not on a hash node"):
+        length_of(ti, y.parent())
+    with pytest.raises(FieldIndexError):
         y[32] = 1
 
 
