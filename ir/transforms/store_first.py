@@ -138,8 +138,8 @@ def _axes(ptr: ops.FieldPtr, loop: Loop) -> tuple[int, ...] | None:
 
 
 def _is_plain(field: FieldSymbol) -> bool:
-    """Whether it is dense, and shares memory with no argument."""
-    return field.node is None and not field.exposed and field.path.is_full and field.path.dense is not None
+    """Whether all its levels are dense, and it shares memory with no argument."""
+    return field.path.dense is not None and not field.exposed
 
 
 def _may_fail(op: Op) -> bool:

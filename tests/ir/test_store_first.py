@@ -134,6 +134,7 @@ CASES: dict[str, tuple[str, str, str, bool]] = {
     "an array is written between": (FILL, "%p3 = array_ptr %a[%0] : *f64\nstore %p3, %half", ADD, True),
     "a fence between": (FILL, "fence", ADD, False),
     "an assertion between": (FILL, 'assert %yes, [], message="no"', ADD, False),
+    "an assertion in the first loop": ('assert %yes, [], message="no"\n' + FILL, "", ADD, False),
     "an assertion in the second loop": (FILL, "", 'assert %yes, [], message="no"\n' + ADD, False),
     "it may overlap with an array": (FILL.replace("@y", "@e"), "", ADD.replace("@y", "@e"), False),
 }
@@ -182,6 +183,19 @@ def test_vectors_and_their_components() -> None:
     assert stores(loops(fill, "", add))
     assert not stores(loops(fill, "", part))
     assert stores(loops(fill, "", add + part.replace("%p", "%k").replace("%o", "%c")))
+
+
+def test_fields_that_share_a_component() -> None:
+    """A loop between the two reads what the first one sets, by the name of another field."""
+    part = "  field @part: f64[6] tree=3 components=(8) terms=((0, 1, 6, 16)) offset=(-1) order=(0)\n"
+    fill = "%w = splat %zero : f64x2\n%q = field_ptr @v[%i]\nstore %q, %w\n"
+    read = "%q = field_ptr @part[%i]\n%w = load %q : f64\n%t = field_ptr @x[%i]\nstore %t, %w"
+    add = "%t = splat %half : f64x2\n" + ADD.replace("@y", "@v").replace("%half : f64", "%t : f64x2")
+    add = add.replace("load %p : f64", "load %p : f64x2")
+    lines = [numbered(number, BOX, body) for number, body in enumerate((fill, read, add))]
+    assert stores(parse(f"{HEAD}{lines[0]}\n{lines[2]}\n}}\n"))
+    head = HEAD.replace("  field @b", f"{part}  field @b")
+    assert not stores(parse("\n".join((head, *lines, "}\n"))))
 
 
 def test_sums_of_truth_values() -> None:
@@ -247,6 +261,26 @@ def test_a_grid_that_a_kernel_clears_and_fills() -> None:
         smooth()
         np.testing.assert_array_equal(y.to_numpy(), x.to_numpy() * 2 + (np.arange(100) % 2 == 0))
     assert str(smooth.last.tasks).count("task range_for") == 1
+    ti.reset()
+
+
+def test_sparse_fields_are_set_first() -> None:
+    """A store also makes cells, so the pass leaves sparse fields alone."""
+    ti.init(arch=ti.cpu)
+    x, y = ti.field(ti.f32), ti.field(ti.f32, 64)
+    ti.root.pointer(ti.i, 8).dense(ti.i, 8).place(x)
+    y.fill(2.0)
+
+    @ti.kernel
+    def run():
+        for i in range(16, 48):
+            x[i] = 1.0
+        for i in range(16, 48):
+            x[i] += y[i]
+
+    run()
+    np.testing.assert_array_equal([x[i] for i in range(64)], np.repeat([0.0, 3.0, 0.0], [16, 32, 16]))
+    assert re.search(r"atomic add .* : f32", str(run.last.tasks))
     ti.reset()
 
 
