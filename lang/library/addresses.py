@@ -26,14 +26,16 @@ _ALIGNED = 64  # bytes
 _Terms = tuple[tuple[int, int, int, int], ...]
 
 
-def _on_cell(name: str) -> Builtin:
+def _on_cell(name: str, doc: str) -> Builtin:
     """An operation on cells, also in Python scope."""
     act: Callable[[Any, Any], Any] = lambda node, indices: SPARSE.on_cell(name, node, [int(i) for i in indices])  # noqa: E731
-    return Builtin(name, act)
+    return Builtin(name, act, doc)
 
 
-cell_slot = _on_cell("cell_slot")  # the slot of a cell, or of the chunk with an element of a list; 0: there is none
-_is_active = _on_cell("is_active")
+cell_slot = _on_cell(
+    "cell_slot", "Return the slot of a cell, or of the chunk with an element of a list. 0: there is none."
+)
+_is_active = _on_cell("is_active", "Return whether a cell of a node is active.")
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def text_of(line: tuple[str, int]) -> str:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_slow_line_has_most_samples(threads: int) -> None:
-    found = sampled(LineSampler(), line_info=True, cpu_max_num_threads=threads)
+    found = sampled(LineSampler(), 150, line_info=True, cpu_max_num_threads=threads)
     assert found.total >= 30
     assert found.total == found.lines.total() + found.unknown
     ((line, count),) = found.lines.most_common(1)
