@@ -40,8 +40,7 @@ def leaves_its_box(task: Task) -> bool:
     )
     written = [op.ptr for op in inside if is_access(op) and op.writes]
     return all(
-        isinstance(scope, Scope)
-        and not scope.exposed
+        isinstance(scope, Scope)  # not of lent memory, which other addresses may be in
         and scope.name not in named
         and not any(_may_be_in(ptr, scope) for ptr in written)
         for scope in scopes

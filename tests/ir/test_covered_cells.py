@@ -30,13 +30,15 @@ def short_loops(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tree(sizes: tuple[int, int], offset: int = 0) -> Declared:
-    """`x` and `y` in cells of that size, of 60 x 60 elements; `k` has indices."""
+    """`x` and `y` in cells of that size, of 60 x 60 elements, and `z` in cells of another node; `k` has indices."""
     root = SNode("root")
     place(branch(root, "dense", (I, 40)), "k", i32)
     node = branch(root, "pointer", (I, 60 // sizes[0]), (J, 60 // sizes[1]))
     cell = branch(node, "dense", (I, sizes[0]), (J, sizes[1]))
     place(cell, "x", i32)
     place(cell, "y", i32)
+    other = branch(root, "pointer", (I, 60 // sizes[0]), (J, 60 // sizes[1]))
+    place(branch(other, "dense", (I, sizes[0]), (J, sizes[1])), "z", i32)
     return declare(root, {"x": (offset, offset)} if offset else None)
 
 
@@ -113,6 +115,17 @@ def test_what_runs_under_another_condition_asks_for_itself() -> None:
     assert marks(tree((4, 4)), scatter(near(3), left)) == 9
     for body in (nested, scatter(near(3), left)):
         compare(tree((4, 4)), [(FILL, ""), (body, "")], QUICK)
+
+
+@pytest.mark.parametrize(
+    ("element", "asked"),
+    [("@z[%j, %j]", 5), ("@x[%i, %i]", 5), ("@x[%i, %j]", 5), ("@y[%j, %j]", 4)],
+    ids=["of another node", "elsewhere", "in another row", "of the same cell"],
+)
+def test_elements_that_others_do_not_cover_ask_for_themselves(element: str, asked: int) -> None:
+    body = scatter(near(3), f"%q = field_ptr {element} : *i32\n%r = atomic add %q, %1 : i32")
+    assert marks(tree((4, 4)), body) == asked
+    compare(tree((4, 4)), [(FILL, ""), (body, "")], QUICK)
 
 
 @pytest.mark.parametrize("seed", range(draws(24)))

@@ -9,6 +9,7 @@ import pytest
 
 from weft.ir.config import CompileConfig
 from weft.ir.errors import InternalError
+from weft.ir.mapping.early_boxes import leaves_its_box
 from weft.ir.ops import Kernel
 from weft.ir.parse import parse
 from weft.ir.pipeline import run_passes
@@ -75,14 +76,19 @@ CASES: dict[str, tuple[Sequence[str], list[int], list[int]]] = {
 }
 
 
-def planned(tasks: Sequence[str]) -> Kernel:
+def parsed(tasks: Sequence[str]) -> Kernel:
     """The kernel of these tasks, each block with names of its own."""
     blocks = [
         "} body" + block if number else block for task in tasks for number, block in enumerate(task.split("} body"))
     ]
     tasks = [re.sub(r"%(\w+)", rf"%\1_{number}", block) for number, block in enumerate(blocks)]
     field = "field @x: i32[20] tree=0 components=(0) terms=((0, 1, 20, 4)) order=(0)"
-    kernel = parse(f"kernel @k() -> () temp_bytes=16 {{\n{field}\n{''.join(tasks)}}}\n")
+    return parse(f"kernel @k() -> () temp_bytes=16 {{\n{field}\n{''.join(tasks)}}}\n")
+
+
+def planned(tasks: Sequence[str]) -> Kernel:
+    """Such a kernel with launches."""
+    kernel = parsed(tasks)
     run_passes(kernel, ("plan_launches",), CONFIG, level="lowered")
     verify(kernel, "mapped")
     return kernel
@@ -110,6 +116,28 @@ def test_a_box_that_is_computed_too_early_is_an_error(name: str, measured: int, 
     wrong = f"{text[:last]}measured={measured}, {text[last:].replace(', measured=0', '')}"
     with pytest.raises(InternalError, match=message):
         verify(parse(wrong), "mapped")
+
+
+CALLS = FIELD.replace("(%i: i64) {\n", "(%i: i64) {\ninvoke function=f, [], touched=(x)\n")
+OTHER = WRITES.replace('strides=[%four], offset=0, scope="field:x"', 'strides=[%four], offset=0, scope="field:y"')
+
+
+@pytest.mark.parametrize(
+    ("task", "own"),
+    [
+        (FIELD, True),
+        (WRITES, False),
+        (OTHER, True),
+        (OTHER.replace('"field:y"', '""'), False),
+        (FIELD.replace('"field:x"', '"exposed field:x"'), False),
+        (CALLS, False),
+        (CALLS.replace("(x)", "(y)"), True),
+    ],
+    ids=["nothing", "the field", "another field", "anywhere", "lent memory", "a call", "another call"],
+)
+def test_which_boxes_a_loop_leaves_alone(task: str, own: bool) -> None:
+    (made,) = tasks_of(parsed((task,)))
+    assert leaves_its_box(made) == own
 
 
 def test_a_loop_computes_a_box_that_it_leaves_alone() -> None:

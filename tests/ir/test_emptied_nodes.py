@@ -57,6 +57,7 @@ def test_when_no_marks_are_needed() -> None:
     assert marks(empty(inner), inner)
     assert marks(empty(outer, last="%1"), outer)
     assert marks(empty(outer, "activate @P0[%0, %1]\n"), outer)
+    assert marks(empty(outer).removesuffix("}") + "activate @P0[%0, %1]\n}", outer)
     assert marks(f"deactivate @{outer.name}[%0, %1]", outer)
 
 
