@@ -6,6 +6,8 @@ steps. Their slots are the same for all elements of the visited cell: they are l
 begins, and an access chooses among them. If LLVM unrolls the loop of an axis, it makes the choice.
 
 An index may be kept in a range by `max` and `min`. Then the cells are kept in the range of the cells.
+
+No sum in the index may wrap around: the cell of a sum that wraps is another one.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from math import prod
 from weft.ir.cell_places import CellPlace, place_of
 from weft.ir.core import BlockArg, Builder, Value
 from weft.ir.intervals import interval
+from weft.ir.linear import Form, exact_form
 from weft.ir.ops import Binary, Const, FieldPtr, For, Select, Task, VisitedIndex, VisitedSlot
 from weft.ir.symbols import Block, NodeSymbol
 from weft.ir.transforms.near_cells import number_of, rest_of
@@ -166,10 +169,12 @@ def _is_range_test(condition: Value, index: Value, first: int, end: int) -> bool
 
 
 def _beside(value: Value, size: int) -> Beside | None:
-    place = place_of(value)
+    place, form = place_of(value), exact_form(value)
     if place is not None and place.leaf is not None:
-        return Beside(place, size)
+        return Beside(place, size) if _is_sum(form, place) else None
     if not isinstance(value, Binary) or value.kind not in ("add", "sub", "max", "min"):
+        return None
+    if value.kind in ("add", "sub") and _may_wrap(form, value):
         return None
     a, b = value.lhs, value.rhs
     if isinstance(a, Const) and value.kind != "sub":
@@ -182,6 +187,21 @@ def _beside(value: Value, size: int) -> Beside | None:
     if value.kind in ("max", "min"):
         return inner.limited(value.kind, number)
     return inner.moved(number if value.kind == "add" else -number)
+
+
+def _is_sum(form: Form, place: CellPlace) -> bool:
+    """Whether the parts of an index are its parts as numbers, and not only modulo the width of a type: nothing wraps
+    around."""
+    found = {term: times for _, times, term in form.terms}
+    parts = dict(place.terms)
+    if place.leaf is not None:
+        parts[place.leaf] = place.factor
+    return form.constant == place.constant and found == parts
+
+
+def _may_wrap(form: Form, value: Value) -> bool:
+    """Whether a sum may wrap around: its form is the sum as a whole then."""
+    return any(term is value for _, _, term in form.terms)
 
 
 def _is_near(one: Beside) -> bool:

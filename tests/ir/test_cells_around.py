@@ -73,6 +73,19 @@ if %c then {
     )
 
 
+def wrapped(index: str) -> str:
+    """The sum `%t` of the own element and that at `%iw`, which these lines compute: a sum in them wraps around."""
+    return (
+        f"{index}%p0 = field_ptr @x[%iw, %j, %k] : *i32\n%v0 = load %p0 : i32\n"
+        "%p1 = field_ptr @x[%i, %j, %k] : *i32\n%v1 = load %p1 : i32\n%t = binary add %v0, %v1 : i32\n"
+    )
+
+
+UNSIGNED = "%far = const 4294967295 : u32\n%iu = cast %i : u32\n%is = binary add %iu, %far : u32\n"
+UNSIGNED += "%iw = cast %is : i64\n"  # %i - 1, or 2**32 - 1
+LIMITED = "%far = const 2147483646 : i32\n%im = binary max %i, %2 : i32\n%is = binary add %im, %far : i32\n"
+LIMITED += "%iw = binary max %is, %0 : i32\n"  # 0
+
 EVERYWHERE = fill()
 PROGRAMS = {
     "a cross": AROUND,
@@ -80,6 +93,7 @@ PROGRAMS = {
     "corners in the room": kept(*CORNERS),
     "in a part of the room": kept(*CROSS, low=1, cut=1),
     "kept where the second cells begin": kept((-1, -1, -1), (1, 1, 1), low=8),
+    "an unsigned sum that wraps around": wrapped(UNSIGNED),
     "two elements away": kept((-2, 2, -2), (2, -2, 2)),
 }
 
@@ -89,6 +103,12 @@ PROGRAMS = {
 def test_values(name: str, start: str) -> None:
     body = LOOP_3.format(PROGRAMS[name] + INTO)
     compare(solid(), [(start, ""), (body, ""), (body, "")], QUICK)
+
+
+def test_a_sum_with_a_limit_that_wraps_around() -> None:
+    """No index is out of bounds, and nothing tests it."""
+    body = LOOP_3.format(wrapped(LIMITED) + INTO)
+    compare(solid(), [(EVERYWHERE, ""), (body, "")], replace(QUICK, mask_out_of_bounds=False))
 
 
 def nested(offset: tuple[int, ...] = (), kind: str = "pointer") -> Declared:
@@ -172,6 +192,8 @@ def check(name: str) -> Callable[[], None]:
 
 
 WEAKER: dict[str, tuple[str, Any, Callable[[], None]]] = {
+    "that no part wraps around": ("_is_sum", lambda *_: True, check("an unsigned sum that wraps around")),
+    "that no sum wraps around": ("_may_wrap", lambda *_: False, test_a_sum_with_a_limit_that_wraps_around),
     "that no cell is made": ("changed_nodes", lambda *_: set(), test_cells_that_the_loop_makes_are_found),
     "which cell it is": ("_in_step", lambda build, *_: build.add(Const(True, type=u1)), check("a cross")),
     "that a cell has an entry": ("_in_table", lambda build, cell, *_: cell, check("a cross")),
