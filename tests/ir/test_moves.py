@@ -208,9 +208,11 @@ def test_what_runs_without_a_lane(sides: str, then: str, complaint: str) -> None
 
 
 def test_a_side_runs_without_a_lane_only_where_lanes_disagree() -> None:
-    alike = "%all = binary lt %one, %one : u1\nif %all, unasked=(then) then {\nstore %own, %one\n}"
-    with pytest.raises(InternalError, match="has unasked sides, but all lanes take the same side"):
-        verify(parse(MOVES.replace("OP", alike).replace("SUM", "")), "mapped")
+    one, differ = "%all = binary lt %one, %one : u1\n", "%all = binary lt %v, %one : u1\n"
+    for test in (f"{one}if %all,", f"{differ}if %all, versioned=true,", f"{differ}if %all, general=true,"):
+        alike = f"{test} unasked=(then) then {{\nstore %own, %one\n}}"
+        with pytest.raises(InternalError, match="has unasked sides, but all lanes take the same side"):
+            verify(parse(MOVES.replace("OP", alike).replace("SUM", "")), "mapped")
     outside = "%less = binary lt %i, %one : u1\nif %less, unasked=(then) then {\nstore %sum, %i\n}"
     with pytest.raises(InternalError, match="has unasked sides, but does not run in lanes"):
         verify(parse(task(AFTER=outside)), "mapped")
