@@ -77,12 +77,12 @@ class Around:
     block: Block
     axes: tuple[Beside, ...]
 
-    def slot(self, build: Builder, own: bool, look_up: LookUp) -> Value:
-        """The slot of the cell in which the element is, 0 if that is none of the node. `own`: the visited cell has the
-        slot of which the list knows."""
+    def slot(self, build: Builder, look_up: LookUp) -> Value:
+        """The slot of the cell in which the element is, 0 if that is none of the node. The task changes no cells of the
+        node, so the visited cell has the slot of which the list knows."""
         chosen: Value | None = None
         for step in product(*(one.steps for one in self.axes)):
-            slot = self._slot(build, step, own, look_up)
+            slot = self._slot(build, step, look_up)
             chosen = slot if chosen is None else build.add(Select(self._is_step(build, step), slot, chosen))
         assert chosen is not None
         return chosen
@@ -108,11 +108,11 @@ class Around:
                 at = build.add(Select(holds, number_of(build, 0 if kind == "max" else one.size - 1, type), at))
         return at
 
-    def _slot(self, build: Builder, step: Sequence[int], own: bool, look_up: LookUp) -> Value:
+    def _slot(self, build: Builder, step: Sequence[int], look_up: LookUp) -> Value:
         leaves = [one.leaf for one in self.axes]
         visited = [(self.node, leaves[0].entry, axis) for axis in range(len(leaves))]
         free = not any(_limits(one, by) for one, by in zip(self.axes, step, strict=True))
-        if own and free and not any(step) and [(leaf.node, leaf.entry, leaf.axis) for leaf in leaves] == visited:
+        if free and not any(step) and [(leaf.node, leaf.entry, leaf.axis) for leaf in leaves] == visited:
             return build.add(VisitedSlot(self.node, leaves[0].entry))
         build = _start(build, leaves[0])
         at, there = list[Value](), list[Value]()

@@ -251,7 +251,7 @@ class _Lowering:
                     return build.add(VisitedSlot(node, own.entry))
                 near = self.around(symbol, index)
                 if near is not None:
-                    return near.slot(build, self.steady, self.slot_of)
+                    return near.slot(build, self.slot_of)
                 return self.slot_of(build, node, cell_of(build, index, node, block))
         return None
 
