@@ -16,7 +16,6 @@ PLACES = 1 << _BITS
 COUNT = (1 << 16) - 1
 _LINE = 8  # words
 _MIX = -7046029254386353131  # 2^64 / golden ratio: neighbouring numbers go far apart
-
 _WORD = (1 << 64) - 1
 
 

@@ -19,7 +19,7 @@ from weft.ir.verify import verify
 
 CONFIG = CompileConfig(target=Target("cpu", features=frozenset({"avx512f"}), threads=2), verify=True)
 
-TEXT = """\
+BOX = """\
 kernel @k() -> () {{
   field @m: i32[{total}] tree=0 components=(0) terms=((0, 1, {total}, 4)) order=(0)
   field @x: i32[{total}] tree=0 components=({bytes}) terms=((0, 1, {total}, 4)) order=(0)
@@ -28,6 +28,11 @@ kernel @k() -> () {{
     %begin = const {begin} : i64
     {ends}
     yield begins=[%none, %none, %begin], ends=[%e0, %e1, %e2]
+"""
+
+TEXT = (
+    BOX
+    + """\
   }} body (%i: i64, %j: i64, %k: i64) {{
     %base = tree_base tree=0 : *i64
     %m0 = const {m[0]} : i64
@@ -50,18 +55,13 @@ kernel @k() -> () {{
   }}
 }}
 """
+)
 
 
 # The same box: a thread adds up the marks in a local, without conditions.
-SUM = """\
-kernel @k() -> () {{
-  field @m: i32[{total}] tree=0 components=(0) terms=((0, 1, {total}, 4)) order=(0)
-  field @x: i32[{total}] tree=0 components=({bytes}) terms=((0, 1, {total}, 4)) order=(0)
-  task range_for bounds {{
-    %none = const 0 : i64
-    %begin = const {begin} : i64
-    {ends}
-    yield begins=[%none, %none, %begin], ends=[%e0, %e1, %e2]
+SUM = (
+    BOX
+    + """\
   }} prologue {{
     %base = tree_base tree=0 : *i64
     %sum = alloca : *i32
@@ -83,6 +83,7 @@ kernel @k() -> () {{
   }}
 }}
 """
+)
 
 
 def kernel(extents: tuple[int, int, int], text: str = TEXT, **other: object) -> Kernel:
